@@ -1,0 +1,153 @@
+/* errcodes.h - SQLSTATEs that Stele raises: one table, as in PostgreSQL's errcodes.txt.
+ * X(constant suffix, code, condition name). Keep sorted by code. */
+#ifndef STELE_BASE_ERRCODES_H
+#define STELE_BASE_ERRCODES_H
+
+#define ERRCODE_TABLE(X)                                            \
+    X(CONNECTION_FAILURE, "08006", "connection_failure")            \
+    X(FEATURE_NOT_SUPPORTED, "0A000", "feature_not_supported")      \
+    X(CARDINALITY, "21000", "cardinality_violation")                \
+    X(STRING_TRUNCATION, "22001", "string_data_right_truncation")   \
+    X(NUMERIC_RANGE, "22003", "numeric_value_out_of_range")         \
+    X(NULL_NOT_ALLOWED, "22004", "null_value_not_allowed")          \
+    X(DATETIME_FORMAT, "22007", "invalid_datetime_format")          \
+    X(DATETIME_OVERFLOW, "22008", "datetime_field_overflow")        \
+    X(SUBSTRING, "22011", "substring_error")                        \
+    X(DIVISION_BY_ZERO, "22012", "division_by_zero")                \
+    X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")        \
+    X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire") \
+    X(INVALID_PARAMETER, "22023", "invalid_parameter_value")        \
+    X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")           \
+    X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm") \
+    X(INVALID_POWER, "2201F", "invalid_argument_for_power_function") \
+    X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")  \
+    X(INVALID_OFFSET, "2201X", "invalid_row_count_in_result_offset_clause") \
+    X(INVALID_REGEX, "2201B", "invalid_regular_expression")         \
+    X(INVALID_TEXT, "22P02", "invalid_text_representation")         \
+    X(BAD_COPY, "22P04", "bad_copy_file_format")                    \
+    X(NOT_NULL_VIOLATION, "23502", "not_null_violation")            \
+    X(UNIQUE_VIOLATION, "23505", "unique_violation")                \
+    X(CHECK_VIOLATION, "23514", "check_violation")                  \
+    X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")        \
+    X(READ_ONLY, "25006", "read_only_sql_transaction")              \
+    X(NO_TRANSACTION, "25P01", "no_active_sql_transaction")         \
+    X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")     \
+    X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")    \
+    X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")  \
+    X(SERIALIZATION_FAILURE, "40001", "serialization_failure")      \
+    X(SYNTAX, "42601", "syntax_error")                              \
+    X(NAME_TOO_LONG, "42622", "name_too_long")                      \
+    X(DUPLICATE_COLUMN, "42701", "duplicate_column")                \
+    X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                \
+    X(UNDEFINED_COLUMN, "42703", "undefined_column")                \
+    X(UNDEFINED_OBJECT, "42704", "undefined_object")                \
+    X(DUPLICATE_OBJECT, "42710", "duplicate_object")                \
+    X(DUPLICATE_ALIAS, "42712", "duplicate_alias")                  \
+    X(AMBIGUOUS_FUNCTION, "42725", "ambiguous_function")            \
+    X(GROUPING, "42803", "grouping_error")                          \
+    X(DATATYPE_MISMATCH, "42804", "datatype_mismatch")              \
+    X(WRONG_OBJECT_TYPE, "42809", "wrong_object_type")              \
+    X(CANNOT_COERCE, "42846", "cannot_coerce")                      \
+    X(UNDEFINED_FUNCTION, "42883", "undefined_function")            \
+    X(RESERVED_NAME, "42939", "reserved_name")                      \
+    X(UNDEFINED_TABLE, "42P01", "undefined_table")                  \
+    X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")          \
+    X(DUPLICATE_PREPARED, "42P05", "duplicate_prepared_statement")  \
+    X(DUPLICATE_TABLE, "42P07", "duplicate_table")                  \
+    X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")          \
+    X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference") \
+    X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition") \
+    X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")    \
+    X(INVALID_RECURSION, "42P19", "invalid_recursion")              \
+    X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")    \
+    X(DISK_FULL, "53100", "disk_full")                              \
+    X(OUT_OF_MEMORY, "53200", "out_of_memory")                      \
+    X(LIMIT_EXCEEDED, "53400", "configuration_limit_exceeded")      \
+    X(PROGRAM_LIMIT, "54000", "program_limit_exceeded")             \
+    X(STATEMENT_TOO_COMPLEX, "54001", "statement_too_complex")      \
+    X(TOO_MANY_COLUMNS, "54011", "too_many_columns")                \
+    X(NOT_IN_STATE, "55000", "object_not_in_prerequisite_state")    \
+    X(OBJECT_IN_USE, "55006", "object_in_use")                      \
+    X(LOCK_NOT_AVAILABLE, "55P03", "lock_not_available")            \
+    X(QUERY_CANCELED, "57014", "query_canceled")                    \
+    X(SYSTEM, "58000", "system_error")                              \
+    X(IO, "58030", "io_error")                                      \
+    X(UNDEFINED_FILE, "58P01", "undefined_file")                    \
+    X(DUPLICATE_FILE, "58P02", "duplicate_file")                    \
+    X(INTERNAL, "XX000", "internal_error")                          \
+    X(DATA_CORRUPTED, "XX001", "data_corrupted")
+
+#define ERR_CONNECTION_FAILURE "08006"
+#define ERR_FEATURE_NOT_SUPPORTED "0A000"
+#define ERR_CARDINALITY "21000"
+#define ERR_STRING_TRUNCATION "22001"
+#define ERR_NUMERIC_RANGE "22003"
+#define ERR_NULL_NOT_ALLOWED "22004"
+#define ERR_DATETIME_FORMAT "22007"
+#define ERR_DATETIME_OVERFLOW "22008"
+#define ERR_SUBSTRING "22011"
+#define ERR_DIVISION_BY_ZERO "22012"
+#define ERR_INTERVAL_OVERFLOW "22015"
+#define ERR_CHAR_NOT_IN_REPERTOIRE "22021"
+#define ERR_INVALID_PARAMETER "22023"
+#define ERR_INVALID_ESCAPE "22025"
+#define ERR_INVALID_LOGARITHM "2201E"
+#define ERR_INVALID_POWER "2201F"
+#define ERR_INVALID_LIMIT "2201W"
+#define ERR_INVALID_OFFSET "2201X"
+#define ERR_INVALID_REGEX "2201B"
+#define ERR_INVALID_TEXT "22P02"
+#define ERR_BAD_COPY "22P04"
+#define ERR_NOT_NULL_VIOLATION "23502"
+#define ERR_UNIQUE_VIOLATION "23505"
+#define ERR_CHECK_VIOLATION "23514"
+#define ERR_ACTIVE_TRANSACTION "25001"
+#define ERR_READ_ONLY "25006"
+#define ERR_NO_TRANSACTION "25P01"
+#define ERR_FAILED_TRANSACTION "25P02"
+#define ERR_BAD_STATEMENT_NAME "26000"
+#define ERR_DEPENDENT_OBJECTS "2BP01"
+#define ERR_SERIALIZATION_FAILURE "40001"
+#define ERR_SYNTAX "42601"
+#define ERR_NAME_TOO_LONG "42622"
+#define ERR_DUPLICATE_COLUMN "42701"
+#define ERR_AMBIGUOUS_COLUMN "42702"
+#define ERR_UNDEFINED_COLUMN "42703"
+#define ERR_UNDEFINED_OBJECT "42704"
+#define ERR_DUPLICATE_OBJECT "42710"
+#define ERR_DUPLICATE_ALIAS "42712"
+#define ERR_AMBIGUOUS_FUNCTION "42725"
+#define ERR_GROUPING "42803"
+#define ERR_DATATYPE_MISMATCH "42804"
+#define ERR_WRONG_OBJECT_TYPE "42809"
+#define ERR_CANNOT_COERCE "42846"
+#define ERR_UNDEFINED_FUNCTION "42883"
+#define ERR_RESERVED_NAME "42939"
+#define ERR_UNDEFINED_TABLE "42P01"
+#define ERR_UNDEFINED_PARAMETER "42P02"
+#define ERR_DUPLICATE_PREPARED "42P05"
+#define ERR_DUPLICATE_TABLE "42P07"
+#define ERR_AMBIGUOUS_PARAMETER "42P08"
+#define ERR_INVALID_COLUMN_REFERENCE "42P10"
+#define ERR_INVALID_TABLE_DEFINITION "42P16"
+#define ERR_INDETERMINATE_DATATYPE "42P18"
+#define ERR_INVALID_RECURSION "42P19"
+#define ERR_INSUFFICIENT_RESOURCES "53000"
+#define ERR_DISK_FULL "53100"
+#define ERR_OUT_OF_MEMORY "53200"
+#define ERR_LIMIT_EXCEEDED "53400"
+#define ERR_PROGRAM_LIMIT "54000"
+#define ERR_STATEMENT_TOO_COMPLEX "54001"
+#define ERR_TOO_MANY_COLUMNS "54011"
+#define ERR_NOT_IN_STATE "55000"
+#define ERR_OBJECT_IN_USE "55006"
+#define ERR_LOCK_NOT_AVAILABLE "55P03"
+#define ERR_QUERY_CANCELED "57014"
+#define ERR_SYSTEM "58000"
+#define ERR_IO "58030"
+#define ERR_UNDEFINED_FILE "58P01"
+#define ERR_DUPLICATE_FILE "58P02"
+#define ERR_INTERNAL "XX000"
+#define ERR_DATA_CORRUPTED "XX001"
+
+#endif

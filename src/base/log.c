@@ -1,0 +1,42 @@
+/* log.c - diagnostics handed to the embedding program: see log.h.
+ *
+ * The sink is a pair (function, context) that must change together, hence the lock;
+ * it is not held while the sink runs, so that a sink may call log_set().
+ */
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LogFn sink;
+static void *sink_ctx;
+
+void log_set(LogFn fn, void *ctx) {
+    pthread_mutex_lock(&lock);
+    sink = fn;
+    sink_ctx = ctx;
+    pthread_mutex_unlock(&lock);
+}
+
+void log_write(LogLevel level, const char *fmt, ...) {
+    pthread_mutex_lock(&lock);
+    LogFn fn = sink;
+    void *ctx = sink_ctx;
+    pthread_mutex_unlock(&lock);
+    if (!fn) return;
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n >= 0) fn(ctx, level, text);
+}
+
+int64_t clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}

@@ -1,0 +1,444 @@
+/* mem.c - memory accounts, blocks and arenas: see mem.h for the contract.
+ *
+ * Blocks. Below MAP_MIN bytes come from malloc (or the embedding program's hooks),
+ * 64-byte aligned. From MAP_MIN on they are private mappings with huge pages advised;
+ * from HUGE_ALIGN_MIN on they start on a huge page, because a transparent huge page
+ * needs an aligned range. The caller passes the size back on free, which both picks the
+ * way to release a block and keeps blocks free of headers.
+ *
+ * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (so that they stay
+ * in malloc, where they are reused without page faults). Requests that would waste much of
+ * a block get one of their own. The Arena itself lives in its first block.
+ */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    BLOCK_ALIGN = 64,
+    MAP_MIN = 1 << 20,
+    HUGE_PAGE = 2 << 20,
+    HUGE_ALIGN_MIN = 4 << 20,
+    ARENA_FIRST = 4096,
+    ARENA_MAX = (1 << 20) - 64,
+    ARENA_KEEP_MAX = 256 << 10, /* largest block that arena_reset keeps beside the first */
+};
+
+/* ---- accounts ------------------------------------------------------------ */
+
+void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64_t limit, const char *setting) {
+    a->parent = parent;
+    a->name = name;
+    a->setting = setting;
+    atomic_init(&a->used, 0);
+    atomic_init(&a->peak, 0);
+    atomic_init(&a->limit, limit);
+}
+
+/* Charges up to the root; NULL when done, else the account that refused (nothing is charged then). */
+static MemAccount *charge_chain(MemAccount *a, int64_t bytes) {
+    for (MemAccount *m = a; m; m = m->parent) {
+        int64_t used = atomic_fetch_add_explicit(&m->used, bytes, memory_order_relaxed) + bytes;
+        int64_t limit = atomic_load_explicit(&m->limit, memory_order_relaxed);
+        if (UNLIKELY(limit > 0 && used > limit)) {
+            for (MemAccount *u = a;; u = u->parent) {
+                atomic_fetch_sub_explicit(&u->used, bytes, memory_order_relaxed);
+                if (u == m) break;
+            }
+            return m;
+        }
+        int64_t peak = atomic_load_explicit(&m->peak, memory_order_relaxed);
+        while (used > peak && !atomic_compare_exchange_weak_explicit(&m->peak, &peak, used, memory_order_relaxed,
+                                                                     memory_order_relaxed)) {
+        }
+    }
+    return NULL;
+}
+
+Status mem_charge(MemAccount *a, int64_t bytes, Err *e) {
+    MemAccount *refused = charge_chain(a, bytes);
+    if (LIKELY(!refused)) return ST_OK;
+    const char *name = refused->name ? refused->name : "unnamed";
+    int64_t limit = atomic_load(&refused->limit), used = atomic_load(&refused->used);
+    bool fresh = e && !err_is_set(e);
+    if (refused->setting) {
+        err_set(e, ERR_LIMIT_EXCEEDED, "memory limit of %s exceeded", name);
+    } else {
+        err_set(e, ERR_OUT_OF_MEMORY, "out of memory in %s", name);
+    }
+    if (fresh) {
+        err_detail(e, "Failed on a request of %lld bytes: %lld of %lld bytes are in use.", (long long)bytes,
+                   (long long)used, (long long)limit);
+        if (refused->setting) err_hint(e, "Consider increasing the setting \"%s\".", refused->setting);
+    }
+    return ST_ERROR;
+}
+
+bool mem_try_charge(MemAccount *a, int64_t bytes) { return charge_chain(a, bytes) == NULL; }
+
+void mem_discharge(MemAccount *a, int64_t bytes) {
+    for (; a; a = a->parent) {
+        int64_t before = atomic_fetch_sub_explicit(&a->used, bytes, memory_order_relaxed);
+        dbg_assert(before >= bytes);
+        (void)before;
+    }
+}
+
+int64_t mem_headroom(const MemAccount *a) {
+    int64_t room = INT64_MAX;
+    for (; a; a = a->parent) {
+        int64_t limit = atomic_load_explicit(&a->limit, memory_order_relaxed);
+        if (limit <= 0) continue;
+        int64_t left = limit - atomic_load_explicit(&a->used, memory_order_relaxed);
+        if (left < room) room = left;
+    }
+    return room < 0 ? 0 : room;
+}
+
+/* ---- raw blocks ----------------------------------------------------------- */
+
+static MemHooks hooks;
+static _Atomic int64_t fail_countdown;
+
+void mem_set_hooks(const MemHooks *h) { hooks = h ? *h : (MemHooks){0}; }
+void mem_fail_at(int64_t n) { atomic_store(&fail_countdown, n); }
+
+/* True when a test wants this allocation to fail. */
+static bool must_fail(void) {
+    if (LIKELY(atomic_load_explicit(&fail_countdown, memory_order_relaxed) <= 0)) return false;
+    return atomic_fetch_sub(&fail_countdown, 1) == 1;
+}
+
+static int64_t page_round(int64_t bytes) {
+    static _Atomic int64_t page;
+    int64_t p = atomic_load_explicit(&page, memory_order_relaxed);
+    if (!p) {
+        p = sysconf(_SC_PAGESIZE);
+        if (p <= 0) p = 4096;
+        atomic_store_explicit(&page, p, memory_order_relaxed);
+    }
+    return (bytes + p - 1) & ~(p - 1);
+}
+
+/* A mapping of page_round(bytes); on a huge page boundary when it is big enough. */
+static void *map_block(int64_t bytes) {
+    size_t size = (size_t)page_round(bytes);
+    size_t slack = bytes >= HUGE_ALIGN_MIN ? (size_t)HUGE_PAGE : 0;
+    char *p = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    if (slack) {
+        size_t head = (size_t)(-(uintptr_t)p & (uintptr_t)(HUGE_PAGE - 1));
+        if (head) munmap(p, head);
+        if (slack - head) munmap(p + head + size, slack - head);
+        p += head;
+    }
+    madvise(p, size, MADV_HUGEPAGE); /* advice: its failure changes nothing */
+    return p;
+}
+
+/* The hooks promise no alignment: the block is moved up and its start kept just before it. */
+static void *hook_alloc(int64_t bytes) {
+    char *base = hooks.alloc(hooks.ctx, (size_t)bytes + BLOCK_ALIGN + sizeof(void *));
+    if (!base) return NULL;
+    uintptr_t at = ((uintptr_t)base + sizeof(void *) + BLOCK_ALIGN - 1) & ~(uintptr_t)(BLOCK_ALIGN - 1);
+    char *p = base + (at - (uintptr_t)base);
+    memcpy(p - sizeof(void *), &base, sizeof base);
+    return p;
+}
+
+static void *raw_alloc(int64_t bytes) {
+    if (UNLIKELY(bytes < 0 || bytes > INT64_MAX / 2 || must_fail())) return NULL;
+    if (bytes >= MAP_MIN) return map_block(bytes);
+    if (bytes == 0) bytes = 1;
+    if (hooks.alloc) return hook_alloc(bytes);
+    void *p = NULL;
+    return posix_memalign(&p, BLOCK_ALIGN, (size_t)bytes) == 0 ? p : NULL;
+}
+
+static void raw_free(void *p, int64_t bytes) {
+    if (bytes >= MAP_MIN) {
+        munmap(p, (size_t)page_round(bytes));
+    } else if (hooks.alloc) {
+        char *base;
+        memcpy(&base, (char *)p - sizeof(void *), sizeof base);
+        hooks.free(hooks.ctx, base, (size_t)MAX_OF(bytes, 1) + BLOCK_ALIGN + sizeof(void *));
+    } else {
+        free(p);
+    }
+}
+
+/* Grows or shrinks a mapping without copying: in place if the addresses behind it are free,
+ * else by moving its pages into a fresh, aligned mapping. */
+static void *remap_block(void *p, int64_t old_bytes, int64_t new_bytes) {
+    size_t old_size = (size_t)page_round(old_bytes), new_size = (size_t)page_round(new_bytes);
+    if (old_size == new_size) return p;
+    if (must_fail()) return NULL;
+    void *q = mremap(p, old_size, new_size, 0);
+    if (q == MAP_FAILED) {
+        void *target = map_block(new_bytes);
+        if (!target) return NULL;
+        q = mremap(p, old_size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target);
+        if (q == MAP_FAILED) {
+            munmap(target, new_size);
+            return NULL;
+        }
+    }
+    madvise(q, new_size, MADV_HUGEPAGE);
+    return q;
+}
+
+/* ---- charged blocks -------------------------------------------------------- */
+
+static Status report_oom(int64_t bytes, Err *e) {
+    bool fresh = e && !err_is_set(e);
+    err_oom(e);
+    if (fresh) err_detail(e, "Failed on a request of %lld bytes.", (long long)bytes);
+    return ST_ERROR;
+}
+
+void *mem_alloc(MemAccount *a, int64_t bytes, Err *e) {
+    if (UNLIKELY(bytes < 0)) {
+        report_oom(bytes, e);
+        return NULL;
+    }
+    if (mem_charge(a, bytes, e) != ST_OK) return NULL;
+    void *p = raw_alloc(bytes);
+    if (UNLIKELY(!p)) {
+        mem_discharge(a, bytes);
+        report_oom(bytes, e);
+    }
+    return p;
+}
+
+void *mem_calloc(MemAccount *a, int64_t bytes, Err *e) {
+    void *p = mem_alloc(a, bytes, e);
+    if (p && bytes < MAP_MIN) memset(p, 0, (size_t)bytes); /* mappings come zeroed */
+    return p;
+}
+
+void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e) {
+    if (!p) return mem_alloc(a, new_bytes, e);
+    if (old_bytes >= MAP_MIN && new_bytes >= MAP_MIN) {
+        int64_t more = new_bytes - old_bytes;
+        if (more > 0 && mem_charge(a, more, e) != ST_OK) return NULL;
+        void *q = remap_block(p, old_bytes, new_bytes);
+        if (!q) {
+            if (more > 0) mem_discharge(a, more);
+            report_oom(new_bytes, e);
+            return NULL;
+        }
+        if (more < 0) mem_discharge(a, -more);
+        return q;
+    }
+    void *q = mem_alloc(a, new_bytes, e);
+    if (!q) return NULL;
+    memcpy(q, p, (size_t)MIN_OF(old_bytes, new_bytes));
+    mem_free(a, p, old_bytes);
+    return q;
+}
+
+void mem_free(MemAccount *a, void *p, int64_t bytes) {
+    if (!p) return;
+    raw_free(p, bytes);
+    mem_discharge(a, bytes);
+}
+
+/* ---- arenas ------------------------------------------------------------------ */
+
+typedef struct Block {
+    struct Block *next; /* older block */
+    int64_t size;       /* with this header */
+    int64_t pad[2];
+} Block;
+static_assert(sizeof(Block) % 16 == 0, "arena memory is 16-byte aligned");
+
+typedef struct Release {
+    struct Release *next;
+    void (*fn)(void *);
+    void *arg;
+} Release;
+
+struct Arena {
+    char *cur, *end;  /* free part of `head` */
+    Block *head;      /* block that is being filled; the oldest of the chain is `first` */
+    Block *first;     /* holds the Arena itself */
+    Block *big;       /* blocks of one allocation each */
+    Release *release; /* newest first */
+    MemAccount *acct;
+    Err *err;
+    int64_t next_size;
+};
+
+static const int64_t arena_header = (int64_t)((sizeof(Block) + sizeof(Arena) + 15) / 16 * 16);
+
+Arena *arena_new(MemAccount *acct, Err *err) {
+    Block *b = mem_alloc(acct, ARENA_FIRST, err);
+    if (!b) return NULL;
+    *b = (Block){.size = ARENA_FIRST};
+    Arena *a = (Arena *)(b + 1);
+    *a = (Arena){.cur = (char *)b + arena_header,
+                 .end = (char *)b + ARENA_FIRST,
+                 .head = b,
+                 .first = b,
+                 .acct = acct,
+                 .err = err,
+                 .next_size = (int64_t)ARENA_FIRST * 2};
+    return a;
+}
+
+static void run_releases(Arena *a) {
+    /* A callback may register another one; the loop picks it up. */
+    while (a->release) {
+        Release *r = a->release;
+        a->release = r->next;
+        r->fn(r->arg);
+    }
+}
+
+static void free_chain(MemAccount *acct, Block *b, const Block *stop) {
+    while (b && b != stop) {
+        Block *next = b->next;
+        mem_free(acct, b, b->size);
+        b = next;
+    }
+}
+
+void arena_free(Arena *a) {
+    if (!a) return;
+    run_releases(a);
+    MemAccount *acct = a->acct;
+    Block *first = a->first;
+    free_chain(acct, a->big, NULL);
+    free_chain(acct, a->head, first);
+    mem_free(acct, first, first->size);
+}
+
+void arena_reset(Arena *a) {
+    run_releases(a);
+    free_chain(a->acct, a->big, NULL);
+    a->big = NULL;
+    /* Keep one block beside the first, so that an arena that is reset for every batch does not
+     * go to malloc for every batch; the rest of the first block is simply not used then. */
+    Block *keep = NULL;
+    for (Block *b = a->head; b != a->first;) {
+        Block *next = b->next;
+        if (!keep && b->size <= ARENA_KEEP_MAX) {
+            keep = b;
+        } else {
+            mem_free(a->acct, b, b->size);
+        }
+        b = next;
+    }
+    if (keep) {
+        keep->next = a->first;
+        a->head = keep;
+        a->cur = (char *)(keep + 1);
+        a->end = (char *)keep + keep->size;
+        a->next_size = keep->size;
+    } else {
+        a->head = a->first;
+        a->cur = (char *)a->first + arena_header;
+        a->end = (char *)a->first + a->first->size;
+        a->next_size = (int64_t)ARENA_FIRST * 2;
+    }
+}
+
+void arena_set_err(Arena *a, Err *err) { a->err = err; }
+Err *arena_err(Arena *a) { return a->err; }
+MemAccount *arena_account(Arena *a) { return a->acct; }
+
+static NOINLINE void *alloc_slow(Arena *a, int64_t bytes) {
+    if (bytes < 0 || bytes > INT64_MAX / 4) {
+        report_oom(bytes, a->err);
+        return NULL;
+    }
+    int64_t need = bytes + (int64_t)sizeof(Block);
+    if (need > a->next_size / 2) { /* would waste much of a block: a block of its own */
+        Block *b = mem_alloc(a->acct, need, a->err);
+        if (!b) return NULL;
+        *b = (Block){.next = a->big, .size = need};
+        a->big = b;
+        if (a->next_size < ARENA_MAX) a->next_size = MIN_OF(a->next_size * 2, (int64_t)ARENA_MAX);
+        return b + 1;
+    }
+    Block *b = mem_alloc(a->acct, a->next_size, a->err);
+    if (!b) return NULL;
+    *b = (Block){.next = a->head, .size = a->next_size};
+    a->head = b;
+    a->cur = (char *)(b + 1);
+    a->end = (char *)b + b->size;
+    if (a->next_size < ARENA_MAX) a->next_size = MIN_OF(a->next_size * 2, (int64_t)ARENA_MAX);
+    void *p = a->cur;
+    a->cur += bytes;
+    return p;
+}
+
+void *arena_alloc(Arena *a, int64_t bytes) {
+    if (UNLIKELY(bytes < 0 || bytes > INT64_MAX / 4)) return alloc_slow(a, bytes);
+    int64_t n = bytes ? (bytes + 15) & ~INT64_C(15) : 16; /* distinct addresses for empty objects */
+    if (LIKELY(n <= a->end - a->cur)) {
+        void *p = a->cur;
+        a->cur += n;
+        return p;
+    }
+    return alloc_slow(a, n);
+}
+
+void *arena_calloc(Arena *a, int64_t bytes) {
+    void *p = arena_alloc(a, bytes);
+    if (p) memset(p, 0, (size_t)bytes);
+    return p;
+}
+
+char *arena_strndup(Arena *a, const char *s, int64_t len) {
+    char *p = arena_alloc(a, len + 1);
+    if (!p) return NULL;
+    if (len > 0) memcpy(p, s, (size_t)len);
+    p[len] = 0;
+    return p;
+}
+
+char *arena_strdup(Arena *a, const char *s) { return arena_strndup(a, s, (int64_t)strlen(s)); }
+
+char *arena_printf(Arena *a, const char *fmt, ...) {
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    char *p = NULL;
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    if (n >= 0) {
+        p = arena_alloc(a, (int64_t)n + 1);
+        if (p) vsnprintf(p, (size_t)n + 1, fmt, again);
+    } else {
+        err_internal(a->err, "could not format \"%s\"", fmt);
+    }
+    va_end(again);
+    va_end(ap);
+    return p;
+}
+
+Status arena_on_release(Arena *a, void (*fn)(void *), void *arg) {
+    Release *r = arena_alloc(a, (int64_t)sizeof *r);
+    if (!r) return ST_ERROR;
+    *r = (Release){a->release, fn, arg};
+    a->release = r;
+    return ST_OK;
+}
+
+bool vec_grow_(Arena *a, void **items, int64_t len, int64_t *cap, int64_t item_size) {
+    if (*cap > INT64_MAX / 4 / item_size) {
+        report_oom(INT64_MAX, a->err);
+        return false;
+    }
+    int64_t new_cap = *cap ? *cap * 2 : 8;
+    void *p = arena_alloc(a, new_cap * item_size);
+    if (!p) return false;
+    if (len > 0) memcpy(p, *items, (size_t)(len * item_size));
+    *items = p;
+    *cap = new_cap;
+    return true;
+}

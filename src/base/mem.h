@@ -1,0 +1,91 @@
+/* mem.h - memory accounts and arenas.
+ *
+ * Every byte is charged to an account; accounts form a tree (database >
+ * connection > statement > operator) and a charge goes up to the root. An
+ * account has an optional limit; the error of a refused charge names the account,
+ * the limit and the setting behind it (53200 for the machine, 53400 for
+ * memory_limit).
+ *
+ * An Arena allocates freely and is freed as a whole; callbacks registered with
+ * it (files, pins, locks) run in reverse order. On failure an arena sets the Err
+ * it was made with and returns NULL, so callers only write `if (!p) return ...`.
+ *
+ * Thread rules: accounts are atomic and shared; an Arena belongs to one thread at
+ * a time.
+ */
+#ifndef STELE_BASE_MEM_H
+#define STELE_BASE_MEM_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "base/err.h"
+
+typedef struct MemAccount {
+    struct MemAccount *parent;
+    _Atomic int64_t used;
+    _Atomic int64_t peak;
+    _Atomic int64_t limit;      /* 0 = none */
+    const char *name;    /* "query", "database": named in messages */
+    const char *setting; /* "memory_limit" or NULL */
+} MemAccount;
+
+void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64_t limit, const char *setting);
+/* Charges or gives back; a failed charge changes nothing. */
+Status mem_charge(MemAccount *a, int64_t bytes, Err *e);
+bool mem_try_charge(MemAccount *a, int64_t bytes);
+void mem_discharge(MemAccount *a, int64_t bytes);
+/* Bytes that can still be charged before some limit on the way to the root
+ * refuses; INT64_MAX when unlimited. Operators ask before they grow and spill instead. */
+int64_t mem_headroom(const MemAccount *a);
+
+/* Blocks charged to an account. 64-byte aligned. Blocks of 1 MiB and more are
+ * mapped (2 MiB huge pages advised) and go back to the system when freed; mapped blocks come zeroed. */
+void *mem_alloc(MemAccount *a, int64_t bytes, Err *e);
+void *mem_calloc(MemAccount *a, int64_t bytes, Err *e);
+/* Grows keeping contents; on failure the old block stays valid. */
+void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e);
+void mem_free(MemAccount *a, void *p, int64_t bytes);
+
+/* The process-wide allocator behind small blocks (stele_set_allocator). */
+typedef struct MemHooks {
+    void *(*alloc)(void *ctx, size_t bytes);
+    void (*free)(void *ctx, void *p, size_t bytes);
+    void *ctx;
+} MemHooks;
+void mem_set_hooks(const MemHooks *hooks); /* NULL = malloc; before first use */
+/* Tests: the n-th allocation from now fails (n >= 1); 0 switches off. */
+void mem_fail_at(int64_t n);
+
+typedef struct Arena Arena;
+/* `err` may be NULL when the caller checks for NULL itself; it must outlive the arena or be replaced. */
+Arena *arena_new(MemAccount *acct, Err *err);
+void arena_free(Arena *a); /* NULL is fine */
+void arena_reset(Arena *a); /* runs callbacks, frees all but the first block and one more of up to 256 KiB */
+void arena_set_err(Arena *a, Err *err);
+Err *arena_err(Arena *a);
+MemAccount *arena_account(Arena *a);
+void *arena_alloc(Arena *a, int64_t bytes); /* 16-byte aligned, uninitialised */
+void *arena_calloc(Arena *a, int64_t bytes);
+char *arena_strdup(Arena *a, const char *s);
+char *arena_strndup(Arena *a, const char *s, int64_t len); /* NUL-terminated copy */
+char *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+Status arena_on_release(Arena *a, void (*fn)(void *), void *arg);
+#define arena_new_of(arena, T) ((T *)arena_calloc((arena), (int64_t)sizeof(T)))
+#define arena_array(arena, T, n) ((T *)arena_calloc((arena), (int64_t)sizeof(T) * (int64_t)(n)))
+
+/* A growable array in an arena: VEC(T) v; vec_push(arena, &v, item) is false on OOM. */
+#define VEC(T)       \
+    struct {         \
+        T *items;    \
+        int64_t len; \
+        int64_t cap; \
+    }
+bool vec_grow_(Arena *a, void **items, int64_t len, int64_t *cap, int64_t item_size);
+#define vec_push(arena, v, item)                                                                            \
+    (((v)->len < (v)->cap ||                                                                                \
+      vec_grow_((arena), (void **)&(v)->items, (v)->len, &(v)->cap, (int64_t)sizeof((v)->items[0])))       \
+         ? ((v)->items[(v)->len++] = (item), true)                                                          \
+         : false)
+
+#endif

@@ -1,0 +1,220 @@
+/* pool.c - worker threads: see pool.h for the contract.
+ *
+ * One mutex guards a queue of jobs. A job lives on the stack of its pool_run() and is in the
+ * queue as long as more workers may join it. Idle threads sleep on `wake`, take the oldest job and the
+ * next worker number, and run. The caller runs as worker 0, then takes its job out of
+ * the queue (work is gone when any worker has returned) and sleeps on the job's own
+ * condition until the joined workers have left. Because the caller always works itself, a
+ * pool_run() from inside a worker cannot deadlock.
+ */
+#include "base/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+typedef struct Job {
+    struct Job *next;
+    PoolFn fn;
+    void *ctx;
+    int wanted;  /* workers in all */
+    int joined;  /* worker numbers given out, the caller's 0 included */
+    int running; /* pool threads inside fn */
+    bool queued;
+    pthread_cond_t done;
+} Job;
+
+struct Pool {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    Job *first, *last;
+    bool stop;
+    int threads; /* caller included */
+    int started;
+    int64_t bytes;
+    pthread_t ids[];
+};
+
+static void unlink_job(Pool *p, Job *job) {
+    if (!job->queued) return;
+    Job **at = &p->first, *prev = NULL;
+    while (*at != job) {
+        prev = *at;
+        at = &prev->next;
+    }
+    *at = job->next;
+    if (p->last == job) p->last = prev;
+    job->queued = false;
+}
+
+static void *worker_main(void *arg) {
+    Pool *p = arg;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        while (!p->first && !p->stop) pthread_cond_wait(&p->wake, &p->lock);
+        Job *job = p->first;
+        if (!job) break; /* stop, and nothing left to join */
+        int worker = job->joined++;
+        job->running++;
+        if (job->joined == job->wanted) unlink_job(p, job);
+        pthread_mutex_unlock(&p->lock);
+        job->fn(job->ctx, worker);
+        pthread_mutex_lock(&p->lock);
+        /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0. */
+        if (--job->running == 0) pthread_cond_signal(&job->done);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+Pool *pool_new(int threads, Err *e) {
+    if (threads < 1) threads = 1;
+    int64_t bytes = (int64_t)sizeof(Pool) + (int64_t)sizeof(pthread_t) * threads;
+    Pool *p = mem_calloc(NULL, bytes, e);
+    if (!p) return NULL;
+    p->bytes = bytes;
+    p->threads = threads;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    /* Workers take no signals: they are the embedding program's business. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = 0;
+    while (p->started < threads - 1) {
+        rc = pthread_create(&p->ids[p->started], NULL, worker_main, p);
+        if (rc) break;
+        p->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc) {
+        err_set(e, ERR_INSUFFICIENT_RESOURCES, "could not start worker thread %d of %d: %s", p->started + 1,
+                threads - 1, rc == EAGAIN ? "resource temporarily unavailable" : "no permission");
+        pool_free(p);
+        return NULL;
+    }
+    return p;
+}
+
+void pool_free(Pool *p) {
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < p->started; i++) pthread_join(p->ids[i], NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    mem_free(NULL, p, p->bytes);
+}
+
+int pool_threads(const Pool *p) { return p->threads; }
+
+void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
+    if (workers > p->threads) workers = p->threads;
+    if (workers <= 1) {
+        fn(ctx, 0);
+        return;
+    }
+    Job job = {.fn = fn, .ctx = ctx, .wanted = workers, .joined = 1, .queued = true};
+    pthread_cond_init(&job.done, NULL);
+    pthread_mutex_lock(&p->lock);
+    if (p->last) {
+        p->last->next = &job;
+    } else {
+        p->first = &job;
+    }
+    p->last = &job;
+    if (workers - 1 >= p->started) {
+        pthread_cond_broadcast(&p->wake);
+    } else {
+        for (int i = 1; i < workers; i++) pthread_cond_signal(&p->wake);
+    }
+    pthread_mutex_unlock(&p->lock);
+
+    fn(ctx, 0);
+
+    pthread_mutex_lock(&p->lock);
+    unlink_job(p, &job);
+    while (job.running > 0) pthread_cond_wait(&job.done, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    pthread_cond_destroy(&job.done);
+}
+
+/* ---- processors ------------------------------------------------------------ */
+
+static int affinity_count(void) {
+    for (int n = 1024; n <= 1 << 20; n *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)n);
+        if (!set) break;
+        size_t size = CPU_ALLOC_SIZE((size_t)n);
+        int rc = sched_getaffinity(0, size, set);
+        int count = rc == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (count > 0) return count;
+        if (rc != 0 && errno != EINVAL) break;
+    }
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+/* Whole processors a quota of `path` (cgroup 2: "quota period") allows; 0 = no limit. */
+static int quota_v2(const char *path) {
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    long long quota = 0, period = 0;
+    int got = fscanf(f, "%lld %lld", &quota, &period); /* "max" reads as nothing */
+    fclose(f);
+    return got == 2 && quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+
+static long long read_number(const char *path) {
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    long long v = 0;
+    int got = fscanf(f, "%lld", &v);
+    fclose(f);
+    return got == 1 ? v : 0;
+}
+
+static int cgroup_count(int count) {
+    char line[1024], path[1200];
+    char own[1024] = "";
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    if (f) {
+        while (fgets(line, sizeof line, f)) {
+            if (strncmp(line, "0::", 3) == 0) {
+                line[strcspn(line, "\n")] = 0;
+                snprintf(own, sizeof own, "%s", line + 3);
+            }
+        }
+        fclose(f);
+    }
+    /* Quotas of all ancestors apply. */
+    for (;;) {
+        size_t n = strlen(own);
+        while (n > 0 && own[n - 1] == '/') own[--n] = 0;
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", own);
+        int q = quota_v2(path);
+        if (q > 0 && q < count) count = q;
+        if (n == 0) break;
+        char *slash = strrchr(own, '/');
+        if (!slash) break;
+        *slash = 0;
+    }
+    long long quota = read_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    long long period = read_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (quota > 0 && period > 0) {
+        int q = (int)((quota + period - 1) / period);
+        if (q < count) count = q;
+    }
+    return count < 1 ? 1 : count;
+}
+
+int cpu_count(void) { return cgroup_count(affinity_count()); }

@@ -1,0 +1,51 @@
+/* vfs.h - files behind a table of functions.
+ *
+ * All file access of the library goes through a Vfs, so that tests can fail,
+ * tear, reorder and drop writes. vfs_posix is the real one. Paths are NUL-terminated.
+ * Every function returns ST_ERROR with the cause (58030, 53100, 58P01 ...) in Err.
+ */
+#ifndef STELE_BASE_VFS_H
+#define STELE_BASE_VFS_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+typedef struct Vfs Vfs;
+typedef struct VfsFile VfsFile;
+
+typedef enum VfsMode { VFS_READ = 1, VFS_WRITE = 2, VFS_CREATE = 4, VFS_EXCLUSIVE = 8, VFS_TRUNCATE = 16 } VfsMode;
+
+struct Vfs {
+    int version;
+    Status (*open)(Vfs *, const char *path, int mode, VfsFile **out, Err *);
+    Status (*close)(VfsFile *, Err *);
+    /* Read exactly `len` bytes unless the file ends; *got tells. */
+    Status (*read_at)(VfsFile *, void *buf, int64_t len, int64_t offset, int64_t *got, Err *);
+    Status (*write_at)(VfsFile *, const void *buf, int64_t len, int64_t offset, Err *);
+    Status (*sync)(VfsFile *, Err *);
+    Status (*size)(VfsFile *, int64_t *out, Err *);
+    Status (*truncate)(VfsFile *, int64_t size, Err *);
+    Status (*rename)(Vfs *, const char *from, const char *to, Err *);
+    Status (*remove)(Vfs *, const char *path, Err *); /* missing file is fine */
+    Status (*sync_dir)(Vfs *, const char *path, Err *);
+    Status (*make_dir)(Vfs *, const char *path, Err *); /* existing directory is fine */
+    Status (*exists)(Vfs *, const char *path, bool *out, Err *);
+    /* Names in a directory, without "." and "..": calls `each` for every one. */
+    Status (*list)(Vfs *, const char *path, Status (*each)(void *ctx, const char *name, Err *), void *ctx, Err *);
+    /* Advisory whole-file lock; ST_ERROR 55006 when another process holds it. */
+    Status (*lock)(VfsFile *, Err *);
+    /* Map a file read-only; NULL pointer allowed for empty files. */
+    Status (*map)(VfsFile *, int64_t size, const void **out, Err *);
+    void (*unmap)(const void *p, int64_t size);
+};
+struct VfsFile {
+    Vfs *vfs;
+    char *path;
+    int fd;
+};
+
+Vfs *vfs_posix(void);
+/* A file in the temporary directory that is unlinked at once (spilling). dir may be NULL: $TMPDIR or /tmp. */
+Status vfs_open_temp(Vfs *v, const char *dir, VfsFile **out, Err *e);
+
+#endif

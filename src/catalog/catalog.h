@@ -1,0 +1,65 @@
+/* catalog.h - named objects of a database: tables, views; and the database's file set.
+ *
+ * A Database is shared by its connections. `lock` is the one lock of this stage: statements that
+ * read hold it shared, statements that change anything hold it exclusive until their transaction
+ * ends (session/txn). DDL takes part in transactions through undo entries.
+ */
+#ifndef STELE_CATALOG_CATALOG_H
+#define STELE_CATALOG_CATALOG_H
+
+#include <pthread.h>
+
+#include "storage/table.h"
+
+typedef struct View {
+    char *name;
+    char *sql; /* the SELECT's text */
+    int n_cols;
+    char **cols; /* given column names or NULL */
+} View;
+
+typedef struct Catalog {
+    Arena *arena;
+    int64_t version;     /* grows with every change: prepared plans check it */
+    int64_t next_id;
+    int64_t n_tables, cap_tables;
+    Table **tables;
+    int64_t n_views, cap_views;
+    View **views;
+} Catalog;
+
+typedef struct Database {
+    char *path; /* NULL for :memory: */
+    Vfs *vfs;
+    VfsFile *lock_file;
+    MemAccount account; /* memory of this database; limit = memory_limit */
+    Catalog catalog;
+    Pool *pool;
+    struct TxnLock *txn_lock; /* session/txn.h */
+    int64_t refs;
+    int64_t generation; /* of the file set last saved or loaded */
+    bool dirty;
+} Database;
+
+Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
+View *catalog_view(const Catalog *c, Slice name);
+Status catalog_add_table(Catalog *c, Table *t, Err *e);
+/* Takes the table out without freeing it (undo may put it back). */
+Table *catalog_remove_table(Catalog *c, Slice name);
+Status catalog_add_view(Catalog *c, View *v, Err *e);
+View *catalog_remove_view(Catalog *c, Slice name);
+View *view_new(const char *name, const char *sql, int n_cols, char *const *cols, Err *e);
+void view_free(View *v);
+
+/* ---- the database's files: a directory --------------------------------------------
+ *   LOCK            advisory lock: one process at a time (55006)
+ *   CURRENT         text: the generation now valid, with checksum; replaced by rename
+ *   g<N>/catalog    tables, views: checksummed
+ *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum
+ * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then
+ * removes the old one: a crash at any point leaves one complete generation. Corruption: XX001 naming the file and offset. */
+Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
+Status database_save(Database *db, Err *e);  /* no-op when not dirty or :memory: */
+void database_close(Database *db);           /* does not save */
+
+#endif

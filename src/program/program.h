@@ -1,0 +1,180 @@
+/* program.h - programs: typed opcodes over the rows of a source, ending in a sink.
+ *
+ * A Program is a flat list of instructions over registers. A register holds one
+ * vector: the values of the current rows. Programs are in single assignment: each
+ * register is written by one instruction (constants by none), so that liveness is a
+ * range of instruction numbers. Control is structured: filters and probes change the set
+ * of rows for everything after them; IF/ELSE/ENDIF and PROBE_BEGIN/PROBE_END bracket bodies
+ * that run on a subset.
+ *
+ * Rows are always dense: after an instruction that changes the rows (F_ROWS), the
+ * registers in its `carry` list have been compacted or expanded to the new rows, and all
+ * others are dead. Columns of the source are loaded where they are first needed:
+ * LOAD after a filter touches only the rows that passed. The position of each current row in the
+ * source is kept by the executor (`needs_pos` says whether somebody still loads).
+ *
+ * A program is immutable once verified; run state is the executor's. It knows no processor:
+ * pointers in aux structures are to plan-time objects (dictionaries, masks) and join tables by number.
+ *
+ *   example: select sum(a*b) from t where c < 10
+ *     source  t
+ *     00 filter_range  c in [min, 9]          carry {}
+ *     01 r1 = load.i32 a
+ *     02 r2 = load.i32 b
+ *     03 r3 = mul_wide.i32 r1, r2             -> i64
+ *     sink    agg [] sum_i64(r3)
+ */
+#ifndef STELE_PROGRAM_PROGRAM_H
+#define STELE_PROGRAM_PROGRAM_H
+
+#include "program/opcode.h"
+#include "storage/table.h"
+#include "types/func.h"
+
+typedef int32_t Reg; /* 0 = none */
+
+typedef struct Instr {
+    uint16_t op;
+    uint8_t phys;  /* variant: phys of operand a (of dst for loads; of b for SELECT) */
+    uint8_t pad;
+    Reg dst, a, b, c;
+    int64_t imm;   /* column number, scale, field */
+    void *aux;     /* by opcode */
+    int32_t n_carry;
+    Reg *carry;    /* F_ROWS: registers alive after this instruction; IF, PROBE_BEGIN: registers of outside used inside. Filled by program_finish */
+    int32_t jump;  /* IF -> its ELSE, ELSE -> its ENDIF, PROBE_BEGIN -> its PROBE_END (instruction numbers), by program_finish */
+    bool keep_pos; /* F_ROWS, IF: source positions are still needed afterwards / inside */
+} Instr;
+
+typedef struct RegInfo {
+    uint8_t phys;
+    bool nullable;
+    bool is_const;   /* preset from `value`, never written */
+    bool has_range;  /* min, max hold for all non-NULL values (integer phys) */
+    bool stable_str; /* PH_STR: bytes outlive the statement's execution (table data, constants): no copy needed */
+    Type type;       /* SQL type, for results and EXPLAIN */
+    int64_t min, max;
+    Value value;     /* constants: cell of `phys` in value.u at offset 0 of the union (value_cell) */
+    const Dict *dict; /* codes of this dictionary */
+    int32_t first, last; /* defining instruction, last use (sink = number of instructions); by program_finish */
+} RegInfo;
+
+/* ---- aux structures ----------------------------------------------------------------- */
+typedef struct RangeTest { int64_t lo, hi; bool negate; } RangeTest;              /* FILTER_RANGE: value (or code) in [lo,hi] */
+typedef struct CodeMask { const uint8_t *mask; int64_t n; const char *text; } CodeMask; /* n codes, then the answer for NULL; text for EXPLAIN */
+typedef struct CodeMap { const void *cells; const uint8_t *valid; int64_t n; } CodeMap; /* CODE_MAP: cells of dst's phys per code; valid may be NULL */
+typedef struct InSet { int64_t n; void *cells; bool has_null; struct InSetImpl *impl; } InSet; /* sorted distinct cells of phys; vm makes the hash. x IN (..) with has_null: no match -> NULL */
+typedef struct CallSite {
+    FuncKernel kernel;
+    const FuncDef *func; /* name for EXPLAIN; NULL for casts */
+    bool strict, can_fail;
+    Type ret;
+    Type *arg_types;
+    int32_t n_args;
+    Reg *args;
+    int32_t site; /* number among the program's call sites: index of FuncCtx state per worker */
+} CallSite;
+typedef struct KeyPack { /* dst = sum((arg_i - base_i) << shift_i); NULL or out of [base_i, base_i + 2^bits_i - 1 - nullable_i]: see on_null */
+    int32_t n;
+    Reg *args;
+    int64_t *base;
+    uint8_t *shift, *bits;
+    bool *nullable; /* NULL takes the value 2^bits - 1; else a NULL argument makes the result NULL. Out of range: result NULL */
+} KeyPack;
+typedef struct ProbeSite {
+    int32_t join;      /* number of the join in the query (JoinSpec) */
+    uint8_t kind;      /* ProbeKind */
+    int32_t n_keys;
+    Reg *keys;         /* same phys as the build keys */
+} ProbeSite;
+typedef enum ProbeKind {
+    PK_INNER,      /* one row per match; dst I64 = build row */
+    PK_LEFT,       /* as INNER, rows without match once with dst = -1 */
+    PK_SINGLE,     /* LEFT, second match: 21000 */
+    PK_SEMI,       /* keeps rows with a match; no dst */
+    PK_ANTI,       /* keeps rows without; no dst. NULL keys never match, so they stay */
+    PK_MARK,       /* keeps all rows; dst BOOL three-valued: match true; else NULL if a key is NULL (and build not empty) or the build side has a NULL key; else false */
+    PK_MARK_BUILD  /* no rows go on: matched build rows are marked (build-side SEMI / ANTI); rows all end here */
+} ProbeKind;
+/* PROBE_BEGIN..END use the same kinds; matched flags of build rows (RIGHT, FULL) are set when JoinSpec.track_matched. */
+
+#define NUM_IMM(from_scale, to_scale, precision) (((int64_t)(from_scale) << 16) | ((int64_t)(to_scale) << 8) | (int64_t)(precision))
+#define NUM_IMM_FROM(i) ((int)((i) >> 16 & 0xff))
+#define NUM_IMM_TO(i) ((int)((i) >> 8 & 0xff))
+#define NUM_IMM_PREC(i) ((int)((i) & 0xff))
+/* NUM_DIV, NUM_MUL: scales of a, b and the result */
+#define NUM_IMM3(sa, sb, sr) (((int64_t)(sa) << 16) | ((int64_t)(sb) << 8) | (int64_t)(sr))
+
+/* ---- source and sink ------------------------------------------------------------------ */
+typedef enum SourceKind {
+    SRC_ONE,     /* a single row without columns */
+    SRC_TABLE,   /* tablets of a table; LOAD imm = table column */
+    SRC_ROWS,    /* a row store (exec/rows.h): earlier segment's output; LOAD imm = its column */
+    SRC_AGG,     /* groups of a finished aggregation: LOAD imm: keys 0..n_keys-1, then aggregates */
+    SRC_JOIN,    /* build rows of a join: all unmatched (RIGHT, FULL, ANTI) or matched (SEMI) ones; LOAD imm = key or payload column as LOAD_BUILD */
+    SRC_SERIES   /* generate_series over I64: LOAD 0 */
+} SourceKind;
+
+typedef struct ZonePred { int32_t col; int64_t lo, hi; } ZonePred; /* a tablet whose [min,max] misses is skipped */
+
+typedef struct Source {
+    SourceKind kind;
+    const Table *table;
+    int32_t id;          /* number of the row store / aggregation / join */
+    bool matched;        /* SRC_JOIN: true = matched rows, false = unmatched */
+    int64_t start, stop, step; /* SRC_SERIES */
+    int32_t n_zone;
+    ZonePred *zone;
+    double est_rows;
+} Source;
+
+typedef enum SinkKind {
+    SINK_ROWS,  /* append to row store `id` */
+    SINK_AGG,
+    SINK_JOIN,  /* build side of join `id` */
+    SINK_SORT,  /* sort or top-N into row store `id` */
+    SINK_NONE   /* rows only mark build rows */
+} SinkKind;
+
+typedef struct Sink {
+    SinkKind kind;
+    int32_t id;
+    int32_t n_keys;
+    Reg *keys;   /* SINK_AGG group keys, SINK_JOIN keys, SINK_SORT sort keys */
+    int32_t n_regs;
+    Reg *regs;   /* SINK_ROWS and SINK_SORT columns; SINK_JOIN payload; SINK_AGG inputs (one per aggregate, 0 for count(*)) */
+    Reg *regs2;  /* SINK_AGG second inputs (string_agg delimiter) or NULL */
+    int64_t limit; /* SINK_ROWS: stop the segment when that many rows are there (-1 none) */
+} Sink;
+
+typedef struct Program {
+    int32_t n_instrs;
+    Instr *instrs;
+    int32_t n_regs; /* regs[0] unused */
+    RegInfo *regs;
+    int32_t n_sites; /* CALL sites */
+    Source source;
+    Sink sink;
+} Program;
+
+/* ---- builder -------------------------------------------------------------------------- */
+typedef struct ProgramBuilder {
+    Arena *arena;
+    VEC(Instr) instrs;
+    VEC(RegInfo) regs;
+    int32_t n_sites;
+    bool failed; /* out of memory: program_finish reports it */
+} ProgramBuilder;
+void builder_init(ProgramBuilder *b, Arena *a);
+Reg builder_reg(ProgramBuilder *b, Phys phys, Type type, bool nullable);
+Reg builder_const(ProgramBuilder *b, Phys phys, const Value *v); /* v.u already a cell of phys */
+/* Appends; returns the instruction for further filling (valid until the next append), NULL on OOM. */
+Instr *builder_emit(ProgramBuilder *b, Opcode op, Phys phys, Reg dst, Reg a, Reg b2, Reg c);
+/* Liveness, carry lists, jumps; verifies; sets source and sink. NULL on error. */
+Program *program_finish(ProgramBuilder *b, const Source *src, const Sink *sink, Err *e);
+/* Every rule above: registers defined before use and alive across row changes, operand types by the catalogue, brackets, nullability. */
+Status program_verify(const Program *p, Err *e);
+/* One line per instruction, as in the example at the top. */
+char *program_text(const Program *p, Arena *a);
+
+#endif

@@ -1,0 +1,907 @@
+/* ast.h - the abstract syntax tree of a SQL statement.
+ *
+ * This is Stele's own tree. pg_convert.c builds it from PostgreSQL's grammar
+ * (libpg_query); nothing else of Stele knows that library, so that the grammar can be
+ * replaced without touching the binder.
+ *
+ * Shape. Every node is a struct that begins with `AstKind kind; int64_t location;`.
+ * AstExpr, AstFrom and AstStmt are the common beginnings of the three families; look at
+ * `kind`, then cast with AST_AS(AstColumn, e). `location` is the 1-based byte offset
+ * in the text given to sql_parse() (the whole text, also when it holds several statements);
+ * 0 = none.
+ *
+ * Lists are (pointer, count) pairs; an empty list may have a NULL pointer. Names are
+ * NUL-terminated, already folded to lower case unless quoted, and at most 63 bytes
+ * (longer ones are truncated as in PostgreSQL). An optional name or node is NULL when absent.
+ *
+ * Ownership: everything lives in the arena given to sql_parse(). The tree is never
+ * changed after it was made, so several threads may read it.
+ *
+ * Depth: nested nodes are at most AST_MAX_DEPTH levels deep (54001 otherwise), so a consumer that
+ * recurses once per level with frames below about 1 kB is safe on a usual thread stack.
+ */
+#ifndef STELE_SQL_PARSE_AST_H
+#define STELE_SQL_PARSE_AST_H
+
+#include "base/base.h"
+
+enum { AST_MAX_DEPTH = 5000 };
+
+typedef enum AstKind {
+    AST_NONE = 0,
+
+    /* ---- expressions (AstExpr) ---- */
+    AST_NULL_LIT,      /* AstExpr alone */
+    AST_BOOL_LIT,      /* AstLiteral.b */
+    AST_INT_LIT,       /* AstLiteral.i: fits int4 or int8; wider integers are AST_NUMBER_LIT */
+    AST_NUMBER_LIT,    /* AstLiteral.text: 1.5, 1e10, 99999999999999999999 (no sign) */
+    AST_STRING_LIT,    /* AstLiteral.text, quotes and escapes resolved; type unknown */
+    AST_BITS_LIT,      /* AstLiteral.text: b'101' -> "b101", x'1F' -> "x1F" */
+    AST_CAST,          /* AstCast: also typed literals: date '1994-01-01' */
+    AST_PARAM,         /* AstParam: $n */
+    AST_COLUMN,        /* AstColumn: a, t.a, s.t.a */
+    AST_STAR,          /* AstColumn: *, t.*, s.t.*; target lists, RETURNING and row constructors only */
+    AST_FIELD,         /* AstField: (expr).name */
+    AST_SUBSCRIPT,     /* AstSubscript: expr[i], expr[i:j] */
+    AST_COLLATE,       /* AstCollate */
+    AST_OP,            /* AstOp: binary and unary operators, IS [NOT] DISTINCT FROM excluded */
+    AST_AND,           /* AstBool: n-ary, flattened */
+    AST_OR,            /* AstBool: n-ary, flattened */
+    AST_NOT,           /* AstBool: one item */
+    AST_IS,            /* AstIs: IS [NOT] NULL/TRUE/FALSE/UNKNOWN */
+    AST_DISTINCT_FROM, /* AstDistinctFrom */
+    AST_BETWEEN,       /* AstBetween */
+    AST_IN_LIST,       /* AstInList: x [NOT] IN (a, b, ...) */
+    AST_QUANTIFIED,    /* AstQuantified: op ANY|ALL over an array expression */
+    AST_SUBLINK,       /* AstSubLink: EXISTS, scalar, IN, op ANY|ALL (subquery), ARRAY(subquery) */
+    AST_CASE,          /* AstCase */
+    AST_COALESCE,      /* AstList */
+    AST_GREATEST,      /* AstList */
+    AST_LEAST,         /* AstList */
+    AST_NULLIF,        /* AstList of two */
+    AST_ARRAY,         /* AstList: ARRAY[...] */
+    AST_ROW,           /* AstList: (a, b), ROW(...) */
+    AST_GROUPING,      /* AstList: GROUPING(a, b) */
+    AST_LIKE,          /* AstLike */
+    AST_FUNC,          /* AstFunc */
+    AST_SQL_VALUE,     /* AstSqlValue: CURRENT_DATE ... */
+    AST_DEFAULT,       /* AstExpr alone: DEFAULT in VALUES, SET */
+
+    /* ---- FROM items (AstFrom) ---- */
+    AST_FROM_TABLE,
+    AST_FROM_SUBQUERY,
+    AST_FROM_FUNC,
+    AST_FROM_JOIN,
+
+    /* ---- statements (AstStmt) ---- */
+    AST_SELECT, /* AstSelect: SELECT, VALUES, set operations, TABLE t */
+    AST_INSERT,
+    AST_UPDATE,
+    AST_DELETE,
+    AST_TRUNCATE,
+    AST_CREATE_TABLE,
+    AST_CREATE_TABLE_AS,
+    AST_CREATE_VIEW,
+    AST_CREATE_INDEX,
+    AST_CREATE_SCHEMA,
+    AST_DROP,
+    AST_ALTER_TABLE,
+    AST_RENAME,
+    AST_COMMENT,
+    AST_COPY,
+    AST_TRANSACTION,
+    AST_PREPARE,
+    AST_EXECUTE,
+    AST_DEALLOCATE,
+    AST_SET,  /* AstSet: SET, RESET, RESET ALL */
+    AST_SHOW, /* AstShow */
+    AST_EXPLAIN,
+    AST_VACUUM,      /* AstVacuum: VACUUM and ANALYZE */
+    AST_CHECKPOINT,  /* AstStmt alone */
+    AST_DISCARD,     /* AstStmt alone: DISCARD ALL */
+    AST_UNSUPPORTED, /* AstUnsupported: parsed, but Stele has no such statement */
+    AST_KIND_COUNT_
+} AstKind;
+
+#define AST_HEAD  \
+    AstKind kind; \
+    int64_t location
+
+typedef struct AstExpr {
+    AST_HEAD;
+} AstExpr;
+typedef struct AstFrom {
+    AST_HEAD;
+} AstFrom;
+/* `source` is the statement's own text, without leading blanks and comments and without the
+ * semicolon; `source_offset` is its 0-based byte offset in the whole text. Nested statements
+ * (of EXPLAIN, PREPARE, COPY, ctes ...) have `source` {NULL, 0}, except where a field says otherwise. */
+#define AST_STMT_HEAD \
+    AST_HEAD;         \
+    Slice source;     \
+    int64_t source_offset
+typedef struct AstStmt {
+    AST_STMT_HEAD;
+} AstStmt;
+
+#define AST_AS(T, node) ((T *)(void *)(node))
+#define AST_AS_CONST(T, node) ((const T *)(const void *)(node))
+
+typedef struct AstSelect AstSelect;
+typedef struct AstWindow AstWindow;
+typedef struct AstOrderItem AstOrderItem;
+
+/* A possibly qualified name of a table, view, index, schema, function or type. */
+typedef struct AstName {
+    const char *catalog; /* NULL unless a.b.c */
+    const char *schema;  /* NULL unless qualified */
+    const char *name;
+    int64_t location;
+} AstName;
+
+/* numeric(15,2), timestamp(3) with time zone, integer[]. `name` is as the grammar canonicalises it:
+ * int4, int8, float8, numeric, bpchar, varchar, timestamptz, interval, bool; schema pg_catalog dropped. */
+typedef struct AstTypeName {
+    const char *schema; /* NULL unless qualified with something other than pg_catalog */
+    const char *name;
+    int64_t *mods; /* (15,2) -> 15, 2; char without length has one modifier 1; interval: see below */
+    int32_t n_mods;
+    int32_t interval_fields; /* AstIntervalFields for INTERVAL DAY TO SECOND etc., 0 = none; precision, if any, in mods[0] */
+    int32_t array_dims;      /* 0 = no array */
+    bool setof;
+    bool percent_type; /* t.c%TYPE */
+    int64_t location;
+} AstTypeName;
+typedef enum AstIntervalFields { /* bits */
+    AST_IV_YEAR = 1,
+    AST_IV_MONTH = 2,
+    AST_IV_DAY = 4,
+    AST_IV_HOUR = 8,
+    AST_IV_MINUTE = 16,
+    AST_IV_SECOND = 32
+} AstIntervalFields;
+
+/* ---- expressions -------------------------------------------------------------- */
+
+/* AST_BOOL_LIT, AST_INT_LIT, AST_NUMBER_LIT, AST_STRING_LIT, AST_BITS_LIT. text is NUL-terminated too.
+ * Unary minus on a number literal is folded: i < 0, or text begins with '-'. */
+typedef struct AstLiteral {
+    AST_HEAD;
+    bool b;
+    int64_t i;
+    Slice text;
+} AstLiteral;
+
+/* arg::type, CAST(arg AS type), type 'literal'. A typed literal has a literal `arg`:
+ * interval '3' day is a cast of '3' to interval with interval_fields = AST_IV_DAY. */
+typedef struct AstCast {
+    AST_HEAD;
+    AstExpr *arg;
+    AstTypeName *type;
+} AstCast;
+
+typedef struct AstParam {
+    AST_HEAD;
+    int32_t number; /* 1-based */
+} AstParam;
+
+/* AST_COLUMN and AST_STAR. A single `name` may also turn out to be a whole-row reference. */
+typedef struct AstColumn {
+    AST_HEAD;
+    const char *schema; /* NULL if absent */
+    const char *table;  /* NULL if absent */
+    const char *name;   /* NULL for AST_STAR */
+} AstColumn;
+
+typedef struct AstField {
+    AST_HEAD;
+    AstExpr *arg;
+    const char *name; /* NULL = .* */
+} AstField;
+
+typedef struct AstSubscript {
+    AST_HEAD;
+    AstExpr *arg;
+    AstExpr *lower; /* slice only; may be NULL */
+    AstExpr *upper; /* the index, or the slice's end (may then be NULL) */
+    bool is_slice;
+} AstSubscript;
+
+typedef struct AstCollate {
+    AST_HEAD;
+    AstExpr *arg;
+    AstName collation;
+} AstCollate;
+
+/* Operators as spelled by the grammar: + - * / % ^ || = <> < <= > >= ~ ~* !~ !~* & | # << >> @ ...
+ * ("!=" arrives as "<>"). left is NULL for prefix operators. LIKE and friends are AST_LIKE. */
+typedef struct AstOp {
+    AST_HEAD;
+    const char *op;
+    const char *op_schema; /* OPERATOR(s.+); normally NULL */
+    AstExpr *left;
+    AstExpr *right;
+} AstOp;
+
+typedef struct AstBool {
+    AST_HEAD;
+    AstExpr **items;
+    int64_t n_items;
+} AstBool;
+
+typedef enum AstIsTest { AST_IS_NULL, AST_IS_TRUE, AST_IS_FALSE, AST_IS_UNKNOWN } AstIsTest;
+typedef struct AstIs {
+    AST_HEAD;
+    AstIsTest test;
+    bool negated;
+    AstExpr *arg;
+} AstIs;
+
+typedef struct AstDistinctFrom {
+    AST_HEAD;
+    bool negated; /* IS NOT DISTINCT FROM */
+    AstExpr *left;
+    AstExpr *right;
+} AstDistinctFrom;
+
+typedef struct AstBetween {
+    AST_HEAD;
+    bool negated;
+    bool symmetric;
+    AstExpr *arg;
+    AstExpr *low;
+    AstExpr *high;
+} AstBetween;
+
+typedef struct AstInList {
+    AST_HEAD;
+    bool negated;
+    AstExpr *arg; /* may be AST_ROW: (a, b) IN ((1, 2), ...) */
+    AstExpr **items;
+    int64_t n_items;
+} AstInList;
+
+/* left op ANY (array) / ALL (array): `array` is AST_ARRAY, a parameter, a cast or another array expression. */
+typedef struct AstQuantified {
+    AST_HEAD;
+    const char *op;
+    bool all;
+    AstExpr *left;
+    AstExpr *array;
+} AstQuantified;
+
+typedef enum AstSubLinkKind {
+    AST_SUB_EXISTS,
+    AST_SUB_SCALAR, /* (select ...) */
+    AST_SUB_ANY,    /* test op ANY (select ...); IN has op "=" and is_in; NOT IN is AST_NOT around it */
+    AST_SUB_ALL,
+    AST_SUB_ARRAY /* ARRAY(select ...) */
+} AstSubLinkKind;
+typedef struct AstSubLink {
+    AST_HEAD;
+    AstSubLinkKind sub_kind;
+    bool is_in;
+    const char *op; /* ANY, ALL */
+    AstExpr *test;  /* ANY, ALL; may be AST_ROW */
+    AstSelect *query;
+} AstSubLink;
+
+typedef struct AstWhen {
+    AstExpr *when; /* a condition, or a value if AstCase.arg */
+    AstExpr *then;
+    int64_t location;
+} AstWhen;
+typedef struct AstCase {
+    AST_HEAD;
+    AstExpr *arg; /* CASE arg WHEN value; NULL for the searched form */
+    AstWhen *whens;
+    int64_t n_whens;
+    AstExpr *otherwise; /* NULL = ELSE NULL */
+} AstCase;
+
+/* AST_COALESCE, AST_GREATEST, AST_LEAST, AST_NULLIF, AST_ARRAY, AST_ROW, AST_GROUPING. */
+typedef struct AstList {
+    AST_HEAD;
+    AstExpr **items;
+    int64_t n_items;
+} AstList;
+
+typedef enum AstLikeKind { AST_LIKE_LIKE, AST_LIKE_ILIKE, AST_LIKE_SIMILAR } AstLikeKind;
+typedef struct AstLike {
+    AST_HEAD;
+    AstLikeKind like_kind;
+    bool negated;
+    AstExpr *arg;
+    AstExpr *pattern;
+    AstExpr *escape; /* NULL = the default, a backslash */
+} AstLike;
+
+/* Function calls, aggregates and window functions. Special syntax arrives as PostgreSQL's functions:
+ * EXTRACT(f FROM x) -> extract('f', x); POSITION(a IN b) -> position(b, a); SUBSTRING(x FROM a FOR b) -> substring(x, a, b);
+ * OVERLAY -> overlay(...); TRIM(BOTH y FROM x) -> btrim(x, y), ltrim, rtrim; x AT TIME ZONE z -> timezone(z, x);
+ * x SIMILAR TO is AST_LIKE. `sql_syntax` tells that the special syntax was used. */
+typedef struct AstFunc {
+    AST_HEAD;
+    AstName name; /* schema pg_catalog is dropped */
+    AstExpr **args;
+    int64_t n_args;
+    const char **arg_names; /* named notation f(a => 1): n_args entries, NULL where positional; NULL if none */
+    AstOrderItem *order_by; /* inside the parentheses, or WITHIN GROUP */
+    int64_t n_order_by;
+    AstExpr *filter;
+    AstWindow *over; /* NULL unless a window call */
+    bool star;       /* count(*) */
+    bool distinct;
+    bool variadic;
+    bool within_group;
+    bool sql_syntax;
+} AstFunc;
+
+typedef enum AstSqlValueKind {
+    AST_CURRENT_DATE,
+    AST_CURRENT_TIME,
+    AST_CURRENT_TIMESTAMP,
+    AST_LOCALTIME,
+    AST_LOCALTIMESTAMP,
+    AST_CURRENT_USER, /* also CURRENT_ROLE, USER */
+    AST_SESSION_USER,
+    AST_CURRENT_CATALOG,
+    AST_CURRENT_SCHEMA
+} AstSqlValueKind;
+typedef struct AstSqlValue {
+    AST_HEAD;
+    AstSqlValueKind value;
+    int32_t precision; /* CURRENT_TIMESTAMP(3); -1 = none */
+} AstSqlValue;
+
+/* ---- clauses ------------------------------------------------------------------- */
+
+typedef enum AstNulls { AST_NULLS_DEFAULT, AST_NULLS_FIRST, AST_NULLS_LAST } AstNulls;
+struct AstOrderItem {
+    AstExpr *expr; /* an AST_INT_LIT is an ordinal in a query's ORDER BY */
+    bool desc;     /* also USING > ; USING < is ascending */
+    AstNulls nulls;
+    int64_t location;
+};
+
+typedef enum AstFrameMode { AST_FRAME_RANGE, AST_FRAME_ROWS, AST_FRAME_GROUPS } AstFrameMode;
+typedef enum AstFrameBound {
+    AST_BOUND_UNBOUNDED_PRECEDING,
+    AST_BOUND_PRECEDING, /* with an offset */
+    AST_BOUND_CURRENT_ROW,
+    AST_BOUND_FOLLOWING, /* with an offset */
+    AST_BOUND_UNBOUNDED_FOLLOWING
+} AstFrameBound;
+typedef enum AstFrameExclude { AST_EXCLUDE_NONE, AST_EXCLUDE_CURRENT_ROW, AST_EXCLUDE_GROUP, AST_EXCLUDE_TIES } AstFrameExclude;
+/* A window specification: OVER name, OVER (...), or a WINDOW clause's entry. */
+struct AstWindow {
+    const char *name; /* WINDOW name AS; or OVER name (then nothing else is set) */
+    const char *base; /* (base PARTITION BY ...) */
+    AstExpr **partition_by;
+    int64_t n_partition_by;
+    AstOrderItem *order_by;
+    int64_t n_order_by;
+    bool has_frame; /* false: the default frame, RANGE UNBOUNDED PRECEDING .. CURRENT ROW, as set below */
+    AstFrameMode mode;
+    AstFrameBound start;
+    AstFrameBound end;
+    AstExpr *start_offset;
+    AstExpr *end_offset;
+    AstFrameExclude exclude;
+    int64_t location;
+};
+
+/* One entry of a SELECT or RETURNING list. */
+typedef struct AstTarget {
+    AstExpr *expr;     /* AST_STAR for * and t.* */
+    const char *alias; /* NULL = none given */
+    int64_t location;
+} AstTarget;
+
+typedef struct AstAlias {
+    const char *name; /* NULL = no alias */
+    const char **columns;
+    int64_t n_columns;
+} AstAlias;
+
+typedef struct AstFromTable {
+    AST_HEAD;
+    AstName name;
+    AstAlias alias;
+    bool only; /* FROM ONLY t */
+} AstFromTable;
+
+typedef struct AstFromSubquery {
+    AST_HEAD;
+    AstSelect *query;
+    AstAlias alias;
+    bool lateral;
+} AstFromSubquery;
+
+typedef struct AstColumnDef AstColumnDef;
+/* generate_series(1, 10) AS g(i) */
+typedef struct AstFromFunc {
+    AST_HEAD;
+    AstExpr *call; /* AST_FUNC, or AST_SQL_VALUE and the like */
+    AstAlias alias;
+    AstColumnDef **column_defs; /* AS f(a int, b text): name and type only */
+    int64_t n_column_defs;
+    bool lateral;
+    bool ordinality;
+} AstFromFunc;
+
+typedef enum AstJoinType { AST_JOIN_INNER, AST_JOIN_LEFT, AST_JOIN_RIGHT, AST_JOIN_FULL, AST_JOIN_CROSS } AstJoinType;
+typedef struct AstFromJoin {
+    AST_HEAD;
+    AstJoinType type; /* AST_JOIN_CROSS: CROSS JOIN, no condition */
+    bool natural;
+    AstFrom *left;
+    AstFrom *right;
+    const char **using_columns;
+    int64_t n_using;
+    const char *using_alias; /* USING (a) AS x */
+    AstExpr *on;             /* NULL if NATURAL, USING or CROSS */
+    AstAlias alias;          /* (a JOIN b) AS x(...) */
+} AstFromJoin;
+
+typedef enum AstMaterialized { AST_MAT_DEFAULT, AST_MAT_ALWAYS, AST_MAT_NEVER } AstMaterialized;
+typedef struct AstCte {
+    const char *name;
+    const char **columns;
+    int64_t n_columns;
+    AstMaterialized materialized;
+    AstStmt *query; /* AST_SELECT, or AST_INSERT, AST_UPDATE, AST_DELETE */
+    int64_t location;
+} AstCte;
+typedef struct AstWith {
+    bool recursive;
+    AstCte *ctes;
+    int64_t n_ctes;
+    int64_t location;
+} AstWith;
+
+typedef enum AstGroupKind {
+    AST_GROUP_EXPR,  /* an expression; an AST_INT_LIT is an ordinal; AST_ROW (a, b) groups by a and b */
+    AST_GROUP_EMPTY, /* () */
+    AST_GROUP_ROLLUP,
+    AST_GROUP_CUBE,
+    AST_GROUP_SETS /* GROUPING SETS (...) */
+} AstGroupKind;
+typedef struct AstGroupItem AstGroupItem;
+struct AstGroupItem {
+    AstGroupKind kind;
+    AstExpr *expr;       /* AST_GROUP_EXPR */
+    AstGroupItem *items; /* ROLLUP, CUBE, GROUPING SETS */
+    int64_t n_items;
+    int64_t location;
+};
+
+typedef enum AstSetOp { AST_SETOP_NONE, AST_SETOP_UNION, AST_SETOP_INTERSECT, AST_SETOP_EXCEPT } AstSetOp;
+
+/* One VALUES row; items may be AST_DEFAULT in INSERT. */
+typedef struct AstValuesRow {
+    AstExpr **items;
+    int64_t n_items;
+} AstValuesRow;
+
+/* Three forms: a set operation (set_op != NONE: left, right), VALUES (values != NULL),
+ * or a plain SELECT. with, order_by, limit, offset apply to each of them. */
+struct AstSelect {
+    AST_STMT_HEAD;
+    AstWith *with; /* NULL = none */
+
+    AstSetOp set_op;
+    bool set_all;
+    AstSelect *left;
+    AstSelect *right;
+
+    AstValuesRow *values;
+    int64_t n_values;
+
+    bool distinct;         /* SELECT DISTINCT or DISTINCT ON */
+    AstExpr **distinct_on; /* n_distinct_on > 0: DISTINCT ON (...) */
+    int64_t n_distinct_on;
+    AstTarget *targets;
+    int64_t n_targets;
+    AstFrom **from; /* comma list */
+    int64_t n_from;
+    AstExpr *where;
+    AstGroupItem *group_by;
+    int64_t n_group_by;
+    bool group_distinct; /* GROUP BY DISTINCT */
+    AstExpr *having;
+    AstWindow *windows; /* WINDOW clause */
+    int64_t n_windows;
+
+    AstOrderItem *order_by;
+    int64_t n_order_by;
+    AstExpr *limit; /* NULL = none or LIMIT ALL / NULL */
+    AstExpr *offset;
+    bool limit_with_ties; /* FETCH FIRST ... WITH TIES */
+    bool for_update;      /* FOR UPDATE / SHARE: accepted, has no effect on a single writer */
+};
+
+/* ---- data changes ---------------------------------------------------------------- */
+
+/* One assignment of UPDATE or ON CONFLICT DO UPDATE. SET (a, b) = (1, 2) arrives as two
+ * assignments; SET (a, b) = (SELECT ...) or = row as one with n_columns = 2. */
+typedef struct AstAssign {
+    const char **columns;
+    int64_t n_columns;
+    AstExpr *value; /* AST_DEFAULT possible; for n_columns > 1 an AST_SUBLINK (scalar kind) or another row expression */
+    int64_t location;
+} AstAssign;
+
+typedef struct AstOnConflict {
+    bool do_update; /* else DO NOTHING */
+    AstExpr **target; /* (a, b): conflict columns or expressions; none = any */
+    int64_t n_target;
+    AstExpr *target_where;
+    const char *constraint; /* ON CONSTRAINT name */
+    AstAssign *set;
+    int64_t n_set;
+    AstExpr *where;
+    int64_t location;
+} AstOnConflict;
+
+typedef struct AstInsert {
+    AST_STMT_HEAD;
+    AstWith *with;
+    AstName table;
+    const char *alias;
+    const char **columns;
+    int64_t *column_locations; /* n_columns entries */
+    int64_t n_columns;
+    AstSelect *query;       /* VALUES or SELECT; NULL = DEFAULT VALUES */
+    bool overriding_system; /* OVERRIDING SYSTEM VALUE */
+    bool overriding_user;
+    AstOnConflict *on_conflict;
+    AstTarget *returning;
+    int64_t n_returning;
+} AstInsert;
+
+typedef struct AstUpdate {
+    AST_STMT_HEAD;
+    AstWith *with;
+    AstFromTable *table;
+    AstAssign *set;
+    int64_t n_set;
+    AstFrom **from;
+    int64_t n_from;
+    AstExpr *where;
+    AstTarget *returning;
+    int64_t n_returning;
+} AstUpdate;
+
+typedef struct AstDelete {
+    AST_STMT_HEAD;
+    AstWith *with;
+    AstFromTable *table;
+    AstFrom **using_items;
+    int64_t n_using;
+    AstExpr *where;
+    AstTarget *returning;
+    int64_t n_returning;
+} AstDelete;
+
+typedef struct AstTruncate {
+    AST_STMT_HEAD;
+    AstName *tables;
+    int64_t n_tables;
+    bool cascade;
+    bool restart_identity;
+} AstTruncate;
+
+/* ---- definitions ------------------------------------------------------------------- */
+
+/* name = value of WITH (...), COPY options, EXPLAIN options. Values: number and words arrive as text. */
+typedef struct AstOption {
+    const char *name;   /* lower case */
+    const char *value;  /* NULL = name alone */
+    const char **list;  /* force_quote (a, b): n_list entries, value NULL */
+    int64_t n_list;
+    bool star;          /* force_quote * */
+    bool quoted;        /* value was a string literal */
+    int64_t location;
+} AstOption;
+
+typedef enum AstConstraintKind {
+    AST_CON_NOT_NULL,
+    AST_CON_NULL, /* explicit NULL */
+    AST_CON_DEFAULT,
+    AST_CON_CHECK,
+    AST_CON_PRIMARY_KEY,
+    AST_CON_UNIQUE,
+    AST_CON_FOREIGN_KEY,
+    AST_CON_GENERATED, /* GENERATED ALWAYS AS (expr) STORED */
+    AST_CON_IDENTITY   /* GENERATED ... AS IDENTITY */
+} AstConstraintKind;
+typedef struct AstConstraint {
+    AstConstraintKind kind;
+    const char *name;     /* CONSTRAINT name; NULL = none */
+    const char **columns; /* table-level PRIMARY KEY, UNIQUE, FOREIGN KEY; at column level empty */
+    int64_t n_columns;
+    AstExpr *expr;        /* DEFAULT, CHECK, GENERATED */
+    Slice expr_source;    /* the expression's text (without the parentheses of CHECK), for the catalog */
+    AstName ref_table;    /* FOREIGN KEY */
+    const char **ref_columns;
+    int64_t n_ref_columns;
+    char on_delete; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default; 0 if no foreign key */
+    char on_update;
+    bool nulls_not_distinct;
+    bool identity_always;
+    int64_t location;
+} AstConstraint;
+
+struct AstColumnDef {
+    const char *name;
+    AstTypeName *type; /* NULL only in CREATE TABLE AS column lists */
+    AstConstraint *constraints;
+    int64_t n_constraints;
+    AstName collation; /* name NULL = none */
+    int64_t location;
+};
+
+typedef struct AstCreateTable {
+    AST_STMT_HEAD;
+    AstName name;
+    bool if_not_exists;
+    bool temporary;
+    bool unlogged;
+    AstColumnDef **columns;
+    int64_t n_columns;
+    AstConstraint *constraints; /* table level */
+    int64_t n_constraints;
+    AstOption *options;
+    int64_t n_options;
+    char on_commit; /* 0 none, 'p' preserve rows, 'd' delete rows, 'x' drop */
+} AstCreateTable;
+
+typedef struct AstCreateTableAs {
+    AST_STMT_HEAD;
+    AstName name;
+    bool if_not_exists;
+    bool temporary;
+    bool unlogged;
+    bool materialized_view; /* CREATE MATERIALIZED VIEW */
+    const char **columns;
+    int64_t n_columns;
+    AstOption *options;
+    int64_t n_options;
+    AstStmt *query; /* AST_SELECT or AST_EXECUTE */
+    bool with_no_data;
+    char on_commit;
+} AstCreateTableAs;
+
+typedef struct AstCreateView {
+    AST_STMT_HEAD;
+    AstName name;
+    bool or_replace;
+    bool temporary;
+    bool recursive; /* CREATE RECURSIVE VIEW: query is already the WITH RECURSIVE form; query_source is the text as written */
+    const char **columns;
+    int64_t n_columns;
+    AstOption *options;
+    int64_t n_options;
+    AstSelect *query;
+    Slice query_source; /* the text of the query, for the catalog */
+} AstCreateView;
+
+typedef struct AstIndexElem {
+    const char *column; /* or */
+    AstExpr *expr;
+    bool desc;
+    AstNulls nulls;
+    int64_t location;
+} AstIndexElem;
+typedef struct AstCreateIndex {
+    AST_STMT_HEAD;
+    const char *name; /* NULL = choose one */
+    AstName table;
+    const char *method; /* "btree" by default */
+    bool unique;
+    bool if_not_exists;
+    bool concurrently;
+    bool nulls_not_distinct;
+    AstIndexElem *elems;
+    int64_t n_elems;
+    const char **include;
+    int64_t n_include;
+    AstOption *options;
+    int64_t n_options;
+    AstExpr *where;
+} AstCreateIndex;
+
+typedef struct AstCreateSchema {
+    AST_STMT_HEAD;
+    const char *name; /* NULL = AUTHORIZATION's */
+    bool if_not_exists;
+} AstCreateSchema;
+
+typedef enum AstObject {
+    AST_OBJ_TABLE,
+    AST_OBJ_VIEW,
+    AST_OBJ_MATVIEW,
+    AST_OBJ_INDEX,
+    AST_OBJ_SCHEMA,
+    AST_OBJ_COLUMN,
+    AST_OBJ_CONSTRAINT,
+    AST_OBJ_OTHER /* sequence, function, type ...: see AstDrop.object_name */
+} AstObject;
+typedef struct AstDrop {
+    AST_STMT_HEAD;
+    AstObject object;
+    const char *object_name; /* "TABLE", "VIEW", "SEQUENCE" ... */
+    AstName *names;
+    int64_t n_names;
+    bool if_exists;
+    bool cascade;
+    bool concurrently;
+} AstDrop;
+
+typedef enum AstAlterKind {
+    AST_ALTER_ADD_COLUMN,
+    AST_ALTER_DROP_COLUMN,
+    AST_ALTER_SET_NOT_NULL,
+    AST_ALTER_DROP_NOT_NULL,
+    AST_ALTER_SET_DEFAULT,
+    AST_ALTER_DROP_DEFAULT,
+    AST_ALTER_SET_TYPE,
+    AST_ALTER_ADD_CONSTRAINT,
+    AST_ALTER_DROP_CONSTRAINT,
+    AST_ALTER_SET_OPTIONS,
+    AST_ALTER_OTHER /* 0A000 with `what` */
+} AstAlterKind;
+typedef struct AstAlterCmd {
+    AstAlterKind kind;
+    const char *name; /* column or constraint */
+    bool if_exists;   /* or IF NOT EXISTS for ADD COLUMN */
+    bool cascade;
+    AstColumnDef *column; /* ADD COLUMN; SET TYPE: type only */
+    AstExpr *expr;        /* SET DEFAULT; SET TYPE ... USING */
+    Slice expr_source;    /* SET DEFAULT */
+    AstConstraint *constraint;
+    AstOption *options;
+    int64_t n_options;
+    const char *what; /* ALTER_OTHER: a name for the message */
+    int64_t location;
+} AstAlterCmd;
+typedef struct AstAlterTable {
+    AST_STMT_HEAD;
+    AstObject object; /* TABLE, VIEW, INDEX, OTHER */
+    AstName table;
+    bool if_exists;
+    AstAlterCmd *cmds;
+    int64_t n_cmds;
+} AstAlterTable;
+
+/* ALTER TABLE / VIEW / INDEX ... RENAME, and RENAME COLUMN, RENAME CONSTRAINT. */
+typedef struct AstRename {
+    AST_STMT_HEAD;
+    AstObject object;   /* what is renamed: TABLE, VIEW, INDEX, SCHEMA, COLUMN, CONSTRAINT */
+    AstObject relation; /* COLUMN: what kind of relation it is in */
+    AstName name;       /* the relation (or schema) */
+    const char *old_name; /* COLUMN, CONSTRAINT */
+    const char *new_name;
+    bool if_exists;
+} AstRename;
+
+typedef struct AstComment {
+    AST_STMT_HEAD;
+    AstObject object;
+    AstName name;        /* COLUMN: the table's name */
+    const char *column;  /* COLUMN only */
+    const char *comment; /* NULL = remove */
+} AstComment;
+
+/* ---- utilities ------------------------------------------------------------------------ */
+
+typedef struct AstCopy {
+    AST_STMT_HEAD;
+    bool from;            /* FROM (load), else TO */
+    AstName table;        /* table.name NULL: COPY (query) TO */
+    AstStmt *query;       /* AST_SELECT, or a data change with RETURNING */
+    const char **columns;
+    int64_t n_columns;
+    const char *path;     /* NULL = STDIN / STDOUT, or a program's command if `program` */
+    bool program;
+    AstOption *options;   /* format, delimiter, header, null, quote, escape, encoding ... */
+    int64_t n_options;
+    AstExpr *where;
+} AstCopy;
+
+typedef enum AstTransactionKind {
+    AST_TX_BEGIN, /* BEGIN, START TRANSACTION */
+    AST_TX_COMMIT, /* COMMIT, END */
+    AST_TX_ROLLBACK, /* ROLLBACK, ABORT */
+    AST_TX_SAVEPOINT,
+    AST_TX_RELEASE,
+    AST_TX_ROLLBACK_TO,
+    AST_TX_PREPARE, /* two-phase */
+    AST_TX_COMMIT_PREPARED,
+    AST_TX_ROLLBACK_PREPARED
+} AstTransactionKind;
+typedef struct AstTransaction {
+    AST_STMT_HEAD;
+    AstTransactionKind tx_kind;
+    const char *name; /* savepoint or prepared transaction */
+    AstOption *options; /* transaction_isolation, transaction_read_only ("on"/"off"), transaction_deferrable */
+    int64_t n_options;
+    bool chain; /* AND CHAIN */
+} AstTransaction;
+
+typedef struct AstPrepare {
+    AST_STMT_HEAD;
+    const char *name;
+    AstTypeName **types;
+    int64_t n_types;
+    AstStmt *query;
+    Slice query_source;
+} AstPrepare;
+
+typedef struct AstExecute {
+    AST_STMT_HEAD;
+    const char *name;
+    AstExpr **args;
+    int64_t n_args;
+} AstExecute;
+
+typedef struct AstDeallocate {
+    AST_STMT_HEAD;
+    const char *name; /* NULL = ALL */
+} AstDeallocate;
+
+typedef enum AstSetKind {
+    AST_SET_VALUE,   /* SET name = value, ... */
+    AST_SET_DEFAULT, /* SET name TO DEFAULT, RESET name */
+    AST_SET_CURRENT, /* SET name FROM CURRENT */
+    AST_RESET_ALL,
+    AST_SET_TRANSACTION, /* SET TRANSACTION ...: options */
+    AST_SET_SESSION_CHARACTERISTICS
+} AstSetKind;
+/* SET TIME ZONE x is name "timezone"; SET TIME ZONE LOCAL / DEFAULT is AST_SET_DEFAULT. */
+typedef struct AstSet {
+    AST_STMT_HEAD;
+    AstSetKind set_kind;
+    const char *name; /* lower case, a.b for custom settings */
+    bool is_local;
+    bool is_reset;    /* spelled RESET: for the command tag */
+    AstExpr **values; /* literals; AST_CAST to interval for SET TIME ZONE INTERVAL '1' HOUR */
+    int64_t n_values;
+    AstOption *options; /* SET TRANSACTION */
+    int64_t n_options;
+} AstSet;
+
+typedef struct AstShow {
+    AST_STMT_HEAD;
+    const char *name; /* "all" for SHOW ALL */
+} AstShow;
+
+typedef struct AstExplain {
+    AST_STMT_HEAD;
+    AstStmt *query;
+    AstOption *options; /* analyze, verbose, format ... */
+    int64_t n_options;
+} AstExplain;
+
+typedef struct AstVacuum {
+    AST_STMT_HEAD;
+    bool is_vacuum; /* else ANALYZE */
+    AstOption *options; /* full, verbose, analyze, freeze ... */
+    int64_t n_options;
+    AstName *tables; /* none = all */
+    int64_t n_tables;
+} AstVacuum;
+
+typedef struct AstUnsupported {
+    AST_STMT_HEAD;
+    const char *what; /* the statement's SQL name: "CREATE FUNCTION" */
+} AstUnsupported;
+
+/* "SELECT", "AST_FUNC" ...: the kind's name for dumps and internal errors. */
+const char *ast_kind_name(AstKind k);
+
+/* The command tag's words: "SELECT", "CREATE TABLE", "BEGIN" ... */
+const char *ast_stmt_tag(const AstStmt *s);
+
+#endif

@@ -1,0 +1,33 @@
+/* parse.h - SQL text to AST.
+ *
+ * Thread rules: any number of threads may parse at once, each into its own arena.
+ */
+#ifndef STELE_SQL_PARSE_PARSE_H
+#define STELE_SQL_PARSE_PARSE_H
+
+#include "base/mem.h"
+#include "sql/parse/ast.h"
+
+/* Longest statement text accepted, in bytes. */
+#define SQL_TEXT_MAX (INT64_C(256) << 20)
+
+/* Parses zero or more statements separated by semicolons. *stmts_out is an array of *n_out
+ * statements in the arena (n 0: blank text). Source slices point into `text`, which
+ * must outlive the tree. Positions count from the beginning of `text`.
+ *
+ * Errors: 42601 syntax error, with position; 22021 NUL byte or invalid UTF-8; 54001 nested too deeply or
+ * text too long; 0A000 a construct Stele has no tree for; 53200/53400 memory. On error the
+ * arena keeps whatever was allocated; nothing else changes. */
+Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e);
+
+/* As sql_parse for one scalar expression (a column default kept in the catalog as text). */
+Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
+
+/* Refuses text that would exhaust the grammar's or a later tree walk's stack: counts nested
+ * parentheses, brackets, CASE and long runs of prefix operators outside strings, quoted names and comments. */
+Status sql_depth_check(Slice text, Err *e);
+
+/* The tree as text (for tests, fuzzing, debugging); NULL when memory runs out. */
+char *ast_dump(Arena *a, const AstStmt *s);
+
+#endif

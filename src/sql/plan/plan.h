@@ -1,0 +1,249 @@
+/* plan.h - bound expressions and the logical plan.
+ *
+ * The binder builds this, the optimiser rewrites it, the lowering turns it into segments.
+ *
+ * Columns have query-wide ids (ColId): every operator that makes a new value gives it a new
+ * id, and expressions name ids, so that rewrites never renumber anything. An operator's output is a
+ * set of ids (plan_outputs). The root has an explicit result list.
+ *
+ * Everything lives in one arena and is a tree (no sharing) until lowered, except
+ * ColInfo and tables, which are borrowed under the statement's lock.
+ *
+ * Depth: the binder refuses expressions and plans nested deeper than PLAN_MAX_DEPTH (54001), so recursive
+ * walks here are safe.
+ */
+#ifndef STELE_SQL_PLAN_PLAN_H
+#define STELE_SQL_PLAN_PLAN_H
+
+#include "catalog/catalog.h"
+#include "types/func.h"
+
+enum { PLAN_MAX_DEPTH = 2000 };
+
+typedef int32_t ColId; /* index into PlanCtx.cols; 0 is never used */
+
+typedef struct ColInfo {
+    const char *name; /* for EXPLAIN and result headers */
+    Type type;
+    bool nullable;    /* may be NULL where it is produced (outer joins add NULLs above: see optimiser) */
+    Table *table;     /* base column: table and its column number, else NULL, -1 */
+    int col;
+} ColInfo;
+
+typedef struct PlanCtx {
+    Arena *arena;
+    Err *err;
+    VEC(ColInfo) cols;   /* [0] unused */
+    const Catalog *catalog;
+    const SessionInfo *session;
+    uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
+    int64_t n_ctes;
+} PlanCtx;
+ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0 on OOM */
+
+/* ---- expressions ------------------------------------------------------------------ */
+typedef enum ExprKind {
+    EX_CONST,    /* value */
+    EX_PARAM,    /* $n: number; replaced by EX_CONST before optimisation when values are bound */
+    EX_COL,      /* col */
+    EX_FUNC,     /* func(args): operators and functions; args already cast */
+    EX_CAST,     /* args[0] to type; cast_ctx */
+    EX_AND,      /* args, n-ary, three-valued */
+    EX_OR,
+    EX_NOT,
+    EX_IS_NULL,  /* args[0] IS NULL */
+    EX_IS_NOT_NULL,
+    EX_IS_TRUE, EX_IS_NOT_TRUE, EX_IS_FALSE, EX_IS_NOT_FALSE, /* IS UNKNOWN = IS_NULL on boolean */
+    EX_DISTINCT, /* args[0] IS DISTINCT FROM args[1] (same type) */
+    EX_NOT_DISTINCT,
+    EX_CASE,     /* args = when1, then1, when2, then2, ..., [else]; simple CASE was rewritten to searched with = */
+    EX_COALESCE, /* args of one type */
+    EX_NULLIF,   /* args[0], args[1]: NULL if args[2] (the bound equality) is true; result args[0] */
+    EX_IN,       /* args[0] IN (args[1..]) constants or expressions of one type; `negated` never: NOT around it */
+    EX_AGG,      /* only while binding: replaced by columns of LP_AGG */
+    EX_SUBQUERY  /* only until decorrelated: see SubqueryKind */
+} ExprKind;
+
+typedef enum SubqueryKind {
+    SQ_SCALAR, /* one column; no row = NULL; more than one = 21000 */
+    SQ_EXISTS,
+    SQ_IN      /* args[0] = ANY (subquery): args = left sides, compared by func[] with sub_cols; three-valued. op ANY/ALL use `quant_op` */
+} SubqueryKind;
+
+typedef struct Plan Plan;
+typedef struct Expr Expr;
+struct Expr {
+    uint8_t kind; /* ExprKind */
+    uint8_t cast_ctx; /* EX_CAST: CastCtx */
+    uint8_t subquery; /* EX_SUBQUERY: SubqueryKind */
+    bool all;         /* SQ_IN: op ALL (true) or op ANY (false) */
+    Type type;
+    int64_t location; /* in the statement, 1-based, 0 none */
+    int32_t n_args;
+    Expr **args;
+    union {
+        Value value;       /* EX_CONST */
+        int32_t param;     /* EX_PARAM, 1-based */
+        ColId col;         /* EX_COL */
+        const FuncDef *func; /* EX_FUNC */
+        struct {
+            Plan *plan;
+            ColId *cols;   /* result columns of plan to compare (SQ_IN: one per arg) or the scalar column */
+            int32_t n_cols;
+            Expr **compare; /* SQ_IN: per pair, a bound boolean expression over args' values and EX_COL cols (usually =) */
+        } sub;
+        struct {
+            const FuncDef *func;
+            bool distinct;
+            Expr *filter;
+        } agg;
+    } u;
+};
+
+/* ---- logical operators -------------------------------------------------------------- */
+typedef enum PlanKind {
+    LP_SCAN,     /* table: out_cols[i] is table column scan_cols[i] (-1: the rowid, bigint); conds = pushed filters */
+    LP_VALUES,   /* rows x n_out constant (or parameter) expressions; n_rows may be 0; zero columns and 1 row = "SELECT 1"'s FROM */
+    LP_SERIES,   /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp) */
+    LP_FILTER,   /* child[0], conds (conjuncts) */
+    LP_PROJECT,  /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id passes through */
+    LP_JOIN,     /* child[0] left, child[1] right; join; conds. `dependent`: right may use left's columns (lateral / correlated subquery) */
+    LP_AGG,      /* child[0]; group keys out_cols[i] := exprs[i] for i < n_keys; then aggs. n_keys = 0: one row always */
+    LP_SORT,     /* child[0]; keys; with limit/offset (constants, -1 none) it is a top-N */
+    LP_LIMIT,    /* child[0]; limit, offset (constants; -1 none) */
+    LP_SETOP,    /* children n; out_cols[i] from set_cols[child][i]; setop kind. UNION ALL n-ary; others binary */
+    LP_CTE,      /* child[0] = definition of cte_id (materialised once), child[1] = body */
+    LP_CTE_SCAN, /* out_cols[i] is column cte_cols[i] of the definition of cte_id */
+    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL) */
+} PlanKind;
+
+typedef enum JoinKind {
+    JN_INNER,  /* without conds: cross */
+    JN_LEFT,
+    JN_RIGHT,  /* the optimiser may turn LEFT into RIGHT and back by swapping children */
+    JN_FULL,
+    JN_SEMI,   /* left rows that have a match */
+    JN_ANTI,   /* left rows without a match (conds not true): NOT EXISTS */
+    JN_MARK,   /* left rows all kept; out mark_col := three-valued "conds is true for some right row" (IN) */
+    JN_SINGLE  /* LEFT, but more than one match is 21000 (scalar subquery) */
+} JoinKind;
+
+typedef enum SetOpKind { SO_UNION_ALL, SO_UNION, SO_INTERSECT, SO_INTERSECT_ALL, SO_EXCEPT, SO_EXCEPT_ALL } SetOpKind;
+
+typedef struct SortKey {
+    Expr *expr; /* after binding: always EX_COL */
+    bool desc;
+    bool nulls_first;
+} SortKey;
+
+typedef struct AggCall {
+    const FuncDef *func; /* kind in func->agg */
+    uint8_t kind;        /* AggKind; AVG is split by the lowering */
+    bool distinct;
+    Expr *arg;           /* NULL for count(*) */
+    Expr *arg2;          /* string_agg delimiter */
+    Expr *filter;        /* or NULL */
+    ColId out;
+} AggCall;
+
+struct Plan {
+    uint8_t kind; /* PlanKind */
+    uint8_t join; /* JoinKind */
+    uint8_t setop;
+    bool dependent;
+    int32_t n_children;
+    Plan **children;
+    int32_t n_out;
+    ColId *out_cols;    /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL */
+    int32_t n_exprs;
+    Expr **exprs;       /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
+    int32_t n_conds;
+    Expr **conds;       /* conjuncts */
+    Table *table;       /* LP_SCAN */
+    int32_t *scan_cols;
+    const char *alias;
+    int64_t n_rows;     /* LP_VALUES */
+    Expr ***rows;
+    int32_t n_keys;     /* LP_AGG */
+    int32_t n_aggs;
+    AggCall *aggs;
+    int32_t n_sort;
+    SortKey *sort;
+    int64_t limit, offset;
+    Expr *limit_expr, *offset_expr; /* as bound; folded to limit/offset before lowering */
+    ColId mark_col;     /* JN_MARK */
+    ColId count_col;    /* LP_REPEAT */
+    int64_t cte_id;
+    ColId *cte_cols;
+    ColId **set_cols;   /* LP_SETOP: [child][i] */
+    /* filled by the optimiser */
+    double est_rows, est_cost;
+    bool build_left;    /* LP_JOIN: hash table on the left child instead of the right */
+    /* Join ids for runtime filters: a join whose build side is ready before may filter scans below its probe side. */
+    int32_t n_runtime;
+    struct RuntimeFilter { Plan *join; ColId build_col; ColId local_col; } *runtime; /* LP_SCAN: semi-join with join's build keys on local_col */
+};
+
+/* ---- statements ----------------------------------------------------------------------- */
+typedef enum StmtKind {
+    STMT_SELECT,
+    STMT_INSERT, /* plan yields one column per column of table, in table order */
+    STMT_UPDATE, /* plan yields rowid, then set_cols' new values, then (returning) */
+    STMT_DELETE, /* plan yields rowid */
+    STMT_UTILITY /* run by the session from the AST */
+} StmtKind;
+
+typedef struct BoundStmt {
+    StmtKind kind;
+    Plan *plan;
+    int32_t n_result;   /* visible result columns */
+    ColId *result;      /* their ids, in order */
+    const char **names; /* result headers */
+    Table *table;       /* DML target */
+    int32_t n_set;
+    int32_t *set_cols;
+    /* DML: ids in plan's output. INSERT: values[i] for table column i. UPDATE: values[i] for set_cols[i]. */
+    ColId rowid;
+    ColId *values;
+    /* CHECK constraints as boolean columns of the plan: a FALSE row is 23514 */
+    int32_t n_checks;
+    ColId *checks;
+    const char **check_names;
+    /* RETURNING is result/n_result over plan outputs computed with the new values */
+    bool on_conflict_nothing;
+    int32_t n_params;
+    Type *param_types;
+} BoundStmt;
+
+/* ---- helpers (plan.c) ------------------------------------------------------------------ */
+Expr *expr_new(PlanCtx *c, ExprKind kind, Type type, int32_t n_args);
+Expr *expr_col(PlanCtx *c, ColId id);
+Expr *expr_const(PlanCtx *c, const Value *v);
+Expr *expr_bool(PlanCtx *c, bool value);
+Expr *expr_copy(PlanCtx *c, const Expr *e);
+bool expr_equal(const Expr *a, const Expr *b);
+/* Calls fn for every node, children first when post; stops when it returns false. Does not enter subplans. */
+bool expr_walk(Expr *e, bool (*fn)(void *ctx, Expr *e), void *ctx);
+/* Replaces column references by map (ids not in the map stay). */
+typedef struct ColMap { ColId from, to; } ColMap;
+void expr_remap(Expr *e, int64_t n, const ColMap *map);
+bool expr_is_volatile(const Expr *e);
+bool expr_can_fail(const Expr *e); /* may raise a data error */
+Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children);
+/* A set of column ids as a bitmap. */
+typedef struct ColSet { uint64_t *bits; int64_t n_words; } ColSet;
+ColSet colset_new(PlanCtx *c); /* room for all current ids; grows on add */
+void colset_add(PlanCtx *c, ColSet *s, ColId id);
+bool colset_has(const ColSet *s, ColId id);
+void colset_add_all(PlanCtx *c, ColSet *s, const ColSet *other);
+bool colset_subset(const ColSet *a, const ColSet *of);
+bool colset_intersects(const ColSet *a, const ColSet *b);
+void expr_cols(PlanCtx *c, const Expr *e, ColSet *out); /* includes free columns of subplans */
+void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out);
+/* Columns used inside p but not produced inside p (correlation). */
+void plan_free_cols(PlanCtx *c, const Plan *p, ColSet *out);
+/* Text for EXPLAIN: SQL-like, into the arena. */
+const char *expr_text(PlanCtx *c, const Expr *e);
+Status plan_verify(PlanCtx *c, const Plan *p, Err *e); /* every used column is produced below, types agree */
+
+#endif

@@ -1,0 +1,207 @@
+/* table.h - a table's data: main tablets, delta, delete bitmaps, dictionaries, statistics.
+ *
+ * A table is a sequence of tablets (storage/tablet.h describes the bytes). Main tablets
+ * are immutable and encoded; the last tablets may be delta tablets: uncompressed, changed in
+ * place and appended to. Scans treat both alike through TabletColumn.
+ *
+ * Row identity: rowid = tablet index << 32 | offset in tablet.
+ *
+ * Dictionaries belong to a column of the table and are shared by its tablets: entries
+ * [0, n_sorted) are in binary order, so codes below n_sorted compare like their strings; the
+ * entries after that were added by the delta and are unordered. A column either is
+ * dictionary-coded in every tablet or in none (`Column.dict`), main and delta alike.
+ *
+ * Encodings of integer-like columns (bool, int2/4/8, numeric <= 18 digits, dates and times) and of
+ * dictionary codes in main: frame of reference: value = base + code, codes packed at a
+ * width of 0, 1, 2, 4, 8, 16, 24, 32 or 64 bits: never across a byte boundary in an awkward way, so
+ * that any position is one load away.
+ *
+ * Thread rules: reads need the database's shared lock, changes its exclusive lock
+ * (session layer). Nothing here locks.
+ */
+#ifndef STELE_STORAGE_TABLE_H
+#define STELE_STORAGE_TABLE_H
+
+#include "base/pool.h"
+#include "base/vfs.h"
+#include "types/func.h"
+#include "types/type.h"
+
+enum { TABLET_ROWS = 131072 }; /* rows of a full tablet; also the morsel's upper bound */
+
+typedef enum ColEncoding {
+    ENC_FOR,   /* base + packed code, `width` bits (0: constant) */
+    ENC_PLAIN, /* cells of the column's phys, except PH_STR */
+    ENC_STR    /* row i: bytes [offsets[i], offsets[i+1]) of the tablet's variable-size area (main), or Str cells (delta) */
+} ColEncoding;
+
+/* A column of one tablet as a scan sees it: borrowed pointers, valid under the lock. */
+typedef struct TabletColumn {
+    uint8_t encoding; /* ColEncoding */
+    uint8_t width;    /* ENC_FOR: bits of a code */
+    uint8_t phys;     /* logical phys of the column; PH_I32 codes when dictionary-coded */
+    bool is_delta;
+    int64_t base;            /* ENC_FOR */
+    const void *data;        /* packed codes / cells / Str cells (delta) */
+    const uint32_t *offsets; /* ENC_STR in main: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
+    const char *var_base;    /* ENC_STR in main */
+    const uint64_t *validity; /* bit i set = not NULL; NULL pointer = no NULLs */
+    bool has_minmax;         /* min and max (as int64, or codes) of the non-NULL values */
+    int64_t min, max;
+    int64_t null_count;
+} TabletColumn;
+
+typedef struct Tablet {
+    int64_t rows;            /* including deleted ones */
+    const uint64_t *deleted; /* bit set = row deleted; NULL = none */
+    int64_t n_deleted;
+    bool is_delta;
+    TabletColumn *cols;
+    struct TabletBlock *block; /* owner of the bytes (storage internal) */
+} Tablet;
+
+typedef struct Dict {
+    Str *entries;      /* n of them, bytes owned by the dictionary */
+    int32_t n, n_sorted;
+    struct DictImpl *impl; /* hash for lookups */
+} Dict;
+/* Code of a string, or -1. */
+int32_t dict_find(const Dict *d, Str s);
+/* First code in [0, n_sorted] whose entry is >= s (or > s when `after`). */
+int32_t dict_lower_bound(const Dict *d, Str s, bool after);
+
+typedef struct ColumnStats {
+    bool has_range; /* min,max below hold for every row now in the table (conservative) */
+    int64_t min, max; /* as cell_as_i64; for dictionary columns of codes: 0..n-1 */
+    int64_t null_count;
+    double distinct; /* estimate, >= 1 when rows > 0 */
+    bool unique;     /* exact: no two rows have the same non-NULL value (data property or constraint) */
+    double avg_width; /* bytes */
+    bool sorted;     /* non-decreasing in row order over the whole table */
+    struct { Value value; double fraction; } mcv[8];
+    int n_mcv;
+} ColumnStats;
+
+typedef struct Column {
+    char *name;
+    Type type;
+    bool not_null;
+    char *default_sql; /* NULL = none */
+    Dict *dict;        /* NULL: not dictionary-coded */
+    ColumnStats stats;
+} Column;
+
+typedef struct KeyConstraint {
+    char *name;
+    bool primary;
+    int n_cols;
+    int *cols;
+    struct HashIndex *index; /* storage/keyindex.h */
+} KeyConstraint;
+
+typedef struct CheckConstraint {
+    char *name;
+    char *sql; /* expression text, bound per statement */
+} CheckConstraint;
+
+typedef struct Table {
+    char *name;
+    int64_t id;
+    int64_t version; /* grows with every change of data or shape: plans are valid for one version */
+    int n_cols;
+    Column *cols;
+    int n_keys;
+    KeyConstraint *keys;
+    int n_checks;
+    CheckConstraint *checks;
+    int64_t n_tablets;
+    Tablet **tablets;
+    int64_t live_rows;
+    MemAccount account;
+    struct TableImpl *impl;
+} Table;
+
+typedef struct ColumnDef {
+    const char *name;
+    Type type;
+    bool not_null;
+    const char *default_sql;
+} ColumnDef;
+typedef struct KeyDef {
+    const char *name;
+    bool primary;
+    int n_cols;
+    const int *cols;
+} KeyDef;
+typedef struct CheckDef {
+    const char *name;
+    const char *sql;
+} CheckDef;
+
+/* Everything is copied. The table is freed by table_free. */
+Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys, const KeyDef *keys,
+                 int n_checks, const CheckDef *checks, Table **out, Err *e);
+void table_free(Table *t);
+int table_find_column(const Table *t, Slice name); /* -1 */
+
+/* ---- reading ------------------------------------------------------------- */
+/* Decodes `n` rows at positions pos[i] (NULL: first, first+1, ...) of a tablet's column into cells of `phys`
+ * (integer columns: PH_I16, PH_I32, PH_I64, PH_I128 or PH_BOOL as the caller wishes, values known to fit; dictionary columns:
+ * PH_I32 = codes, PH_STR = strings). valid[] is filled and *has_nulls set; valid untouched
+ * when there are no NULLs in the column. The fastest loops of the system: specialised per
+ * (width, phys), compiled for several instruction sets. */
+void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, uint8_t phys,
+                   void *out, uint8_t *valid, bool *has_nulls);
+/* Positions (relative to the tablet) among rows [first, first+n) or pos[0..n) whose value is within [lo, hi]
+ * (negate: outside; NULL never passes). Integer-like and dictionary columns (bounds are codes). Returns their number; out has room for n.
+ * Runs on packed codes without decoding. out may equal pos. */
+int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
+                            bool negate, int32_t *out);
+/* The same with a byte mask over dictionary codes: passes where mask[code] != 0. mask[n_codes] answers NULL rows. */
+int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, const uint8_t *mask,
+                            int64_t n_codes, int32_t *out);
+/* Drops deleted rows from [first, first+n): returns count, fills out; no-op (returns n, *identity = true) when none is deleted. */
+int64_t tablet_live_rows(const Tablet *tab, int64_t first, int64_t n, int32_t *out, bool *identity);
+
+/* ---- changing (exclusive lock) ---------------------------------------------- */
+/* Undo log of a transaction: what to reverse. */
+typedef struct UndoLog UndoLog;
+UndoLog *undo_new(MemAccount *acct, Err *e);
+void undo_free(UndoLog *u);
+int64_t undo_mark(const UndoLog *u);
+/* Reverses everything after the mark, newest first. Cannot fail. */
+void undo_rollback(UndoLog *u, int64_t mark);
+void undo_forget(UndoLog *u); /* commit */
+
+/* Appends n rows; cols[i] are vectors of type_phys cells (PH_STR bytes are copied). Checks NOT NULL (23502), char
+ * lengths are the caller's cast; keys (23505 with PostgreSQL's detail "Key (a)=(1) already exists."). On error nothing of the call remains. rowids may be NULL. */
+Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e);
+/* Deletes rows by rowid; a row already deleted is skipped (counted in *n_done once). */
+Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e);
+/* Updates columns set_cols[] of rows; vals[i] holds the new values. A row of main moves to the delta; a row of the delta
+ * changes in place. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e);
+Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */
+/* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open undo. */
+Status table_merge(Table *t, Pool *pool, Err *e);
+/* Recomputes statistics (ANALYZE). */
+Status table_analyze(Table *t, Pool *pool, Err *e);
+/* Rows changed since the last merge; the session merges when it is large against the table. */
+int64_t table_delta_rows(const Table *t);
+
+/* Bulk build: workers fill tablets in parallel; becomes visible as a whole (bulk_finish), or not at all. Key constraints are checked at
+ * the end. bulk_add takes up to any n rows in any chunking; `order` fixes the rows' final order (chunks of lower order come first). */
+typedef struct BulkLoad BulkLoad;
+Status bulk_begin(Table *t, int workers, BulkLoad **out, Err *e);
+Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
+/* Encodes, builds dictionaries and statistics, appends the tablets to the table. With an undo log the load can be rolled back. */
+Status bulk_finish(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e);
+void bulk_cancel(BulkLoad *b); /* frees; also after finish */
+
+/* Point lookup by a key constraint: rowid or -1. `key` cells in constraint order. */
+int64_t table_lookup(const Table *t, int key, const Value *vals);
+
+/* Debug: checks every invariant of the table, tablets and indexes. */
+Status table_verify(const Table *t, Err *e);
+
+#endif

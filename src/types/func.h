@@ -1,0 +1,135 @@
+/* func.h - functions, operators, casts and aggregates: names to kernels.
+ *
+ * Operators are functions named by their symbol ("+", "<=", "||", "~~" for LIKE).
+ * The binder resolves a name and argument types to a FuncDef by PostgreSQL's rules
+ * (exact match, then implicit casts, preferred types, unknown literals); the
+ * lowering emits the FuncDef's opcode when it has one and CALL otherwise.
+ *
+ * Kernels are vectorised: `n` dense rows, arguments as Vec. A strict function never
+ * looks at NULLs for its result's validity (the virtual machine computes the AND of
+ * its arguments' validity beforehand into out->valid), but it must not raise errors for
+ * rows that are not valid. Non-strict kernels fill out->valid themselves.
+ * Kernels are pure, thread-safe, and keep per-call-site state in ctx->state.
+ */
+#ifndef STELE_TYPES_FUNC_H
+#define STELE_TYPES_FUNC_H
+
+#include "program/opcode.h"
+#include "types/type.h"
+
+/* A vector of n cells. `valid` is NULL when no row is NULL, else one byte (0/1) per row.
+ * When is_const, data and valid hold one cell that stands for all rows. Data of NULL rows is
+ * defined (zero or any legal cell) so that arithmetic on it is harmless. */
+typedef struct Vec {
+    void *data;
+    uint8_t *valid;
+    uint8_t phys; /* Phys */
+    bool is_const;
+    Type type;
+} Vec;
+
+typedef struct SessionInfo {
+    int64_t now_micros; /* transaction_timestamp(), timestamptz */
+    int tz_offset;      /* seconds east of UTC */
+    const char *user;
+    const char *database;
+    uint64_t random_seed;
+} SessionInfo;
+
+typedef struct FuncCtx {
+    Arena *arena; /* results' strings: live until the batch of rows has left the pipeline */
+    Err *err;
+    const SessionInfo *session;
+    void *state;        /* kernel-owned cache (compiled pattern), NULL at first; lives in state_arena */
+    Arena *state_arena; /* as long as the query's worker */
+    Type ret;           /* resolved result type */
+    int64_t error_row;  /* set with err: the failing row, for messages */
+} FuncCtx;
+
+/* out->data has room for n cells of out->phys; out->type is ctx->ret. For strict functions out->valid is set
+ * (NULL = no NULLs) and the kernel only reads it. For others out->valid has room for n bytes and the kernel
+ * writes every one. Numeric arguments and results may be PH_I64 or PH_I128, as their Vec says. */
+typedef Status (*FuncKernel)(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+enum {
+    FN_STRICT = 1,
+    FN_VOLATILE = 2,  /* random(), clock_timestamp(): never folded or merged */
+    FN_STABLE = 4,    /* now(): constant within a statement */
+    FN_VARIADIC = 8,  /* last argument type repeats (0 or more times) */
+    FN_CAN_FAIL = 16, /* may raise a data error (order of evaluation matters) */
+    FN_OPERATOR = 32,
+    FN_AGGREGATE = 64,
+    FN_ANY_NUMERIC_SCALE = 128, /* numeric arguments keep their own scales; otherwise all get a common one */
+    FN_COMMON_TYPE = 256,       /* all arguments and the result have their common type (greatest, least) */
+};
+
+typedef enum AggKind {
+    AGG_NONE = 0,
+    AGG_COUNT_STAR,
+    AGG_COUNT,
+    AGG_SUM,
+    AGG_AVG,  /* the planner splits it into SUM and COUNT */
+    AGG_MIN,
+    AGG_MAX,
+    AGG_BOOL_AND,
+    AGG_BOOL_OR,
+    AGG_BIT_AND,
+    AGG_BIT_OR,
+    AGG_ANY,        /* any_value; also for functionally dependent columns */
+    AGG_VAR_POP, AGG_VAR_SAMP, AGG_STDDEV_POP, AGG_STDDEV_SAMP, /* over double */
+    AGG_STRING_AGG, /* (text, delimiter) */
+    AGG_SINGLE,     /* scalar subquery: the value, 21000 on a second row */
+    AGG_COUNT_
+} AggKind;
+
+typedef struct FuncDef FuncDef;
+/* Result type from actual argument types (numeric scales, char lengths); NULL in FuncDef = type_make(ret). */
+typedef Type (*FuncTypeFn)(const FuncDef *f, int nargs, const Type *args);
+
+struct FuncDef {
+    const char *name;
+    uint16_t flags;
+    uint8_t ret;       /* TypeId */
+    int8_t nargs;      /* declared; with FN_VARIADIC the minimum */
+    uint8_t args[8];   /* TypeIds; T_VOID = any type. With FN_VARIADIC args[nargs-1] repeats */
+    uint16_t opcode;   /* Opcode that computes it in a program, OP_NONE when only the kernel does.
+                          The opcode's operand types are those of the (coerced) arguments. */
+    uint8_t agg;       /* AggKind */
+    FuncKernel kernel; /* present for every scalar function, also those with opcodes (constant folding) */
+    FuncTypeFn type_fn;
+    const char *doc;   /* one line for \df and the manual */
+};
+
+/* Best candidate for a call. arg types may be T_UNKNOWN (literals, parameters). On success *out and
+ * coerced[] (the types to cast each argument to, numerics with final precision and scale) and
+ * *ret are set. 42883 with a hint when none or 42725 when several match; the message shows the call as
+ * PostgreSQL does: function foo(integer, text) does not exist / operator does not exist: date + date. */
+Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position,
+                    const FuncDef **out, Type *coerced, Type *ret, Err *e);
+bool func_is_aggregate(Slice name);
+const FuncDef *func_table(int64_t *count); /* whole table, for \df, docs and tests */
+
+/* Casts. Contexts as in PostgreSQL. */
+typedef enum CastCtx { CAST_IMPLICIT, CAST_ASSIGNMENT, CAST_EXPLICIT } CastCtx;
+/* True when a cast exists in that context. T_UNKNOWN casts to everything implicitly. */
+bool cast_exists(Type from, Type to, CastCtx ctx);
+/* True when cells of `from` are cells of `to` as they are (varchar -> text, numeric(9,2) -> numeric(12,2)):
+ * the binder relabels and nothing is computed. */
+bool cast_is_noop(Type from, Type to);
+/* The kernel of a cast: one argument, strict; ctx->ret is the target type. Numerics are rescaled, rounding half
+ * away from zero (22003 when they do not fit). Strings longer than varchar(n) or char(n) are cut when ctx_kind is
+ * CAST_EXPLICIT and otherwise raise 22001, unless only blanks would be lost. NULL when no such cast exists. */
+FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind);
+/* Both sides' common type for comparison, CASE, UNION, IN (PostgreSQL's select_common_type); false when none. */
+bool type_common(Type a, Type b, Type *out);
+/* An integer type as the numeric that holds it; numeric stays, everything else is unconstrained. */
+Type type_as_numeric(Type t);
+/* A better result type when some arguments are constants (NULL pointers = not constant): round(x, 2) and
+ * trunc(x, 2) on numerics get scale 2. Returns `ret` when nothing is gained. Kernels follow ctx->ret. */
+Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret);
+
+/* Evaluate one function over single values (constant folding, defaults). For casts f is NULL and kernel is
+ * cast_kernel's; kernel NULL means f->kernel. Strings of the result are in `a`. args have the coerced types. */
+Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs, const Value *args, Value *out, Err *e);
+
+#endif

@@ -1,0 +1,161 @@
+/* func_int.h - what the files of the function table share. Only src/types/func*.c may include it.
+ *
+ * Each func_<area>.c has one table (func_defs_<area>) and its kernels. Kernels are built from the
+ * macros below: K1/K2 for total functions of one or two arguments, K1F/K2F for those that may fail
+ * or allocate and therefore skip NULL rows.
+ */
+#ifndef STELE_TYPES_FUNC_INT_H
+#define STELE_TYPES_FUNC_INT_H
+
+#include "types/func.h"
+
+/* "any type" in FuncDef.args. */
+#define T_ANY T_VOID
+
+typedef struct FuncDefs {
+    const FuncDef *defs;
+    int64_t count;
+} FuncDefs;
+extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
+    func_defs_misc;
+
+/* Longest string a function may build. */
+#define STR_MAX_BYTES INT64_C(1073741823)
+
+/* ---- categories (func.c) ------------------------------------------------- */
+char type_category(uint8_t id);
+bool type_preferred(uint8_t id);
+
+/* ---- rows ---------------------------------------------------------------- */
+#define KERNEL(fn) static Status fn(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out)
+#define KERNEL_UNUSED() ((void)ctx, (void)n, (void)args, (void)nargs, (void)out)
+#define AT(T, k, i) (((const T *)args[k].data)[args[k].is_const ? 0 : (i)])
+#define FAIL(i, ...)                               \
+    do {                                           \
+        ctx->error_row = (i);                      \
+        return err_set(ctx->err, __VA_ARGS__);     \
+    } while (0)
+#define FAIL_IF(cond, i, ...)                      \
+    do {                                           \
+        if (UNLIKELY(cond)) FAIL(i, __VA_ARGS__);  \
+    } while (0)
+/* A callee has set ctx->err. */
+#define FAILED(i) (ctx->error_row = (i), ST_ERROR)
+
+static inline bool row_valid(const Vec *out, int64_t i) { return !out->valid || out->valid[i]; }
+static inline bool arg_null(const Vec *v, int64_t i) { return v->valid && !v->valid[v->is_const ? 0 : i]; }
+static inline const void *arg_cell(const Vec *v, int64_t i) {
+    return (const char *)v->data + (v->is_const ? 0 : i * phys_size((Phys)v->phys));
+}
+static inline int ctx_tz(const FuncCtx *ctx) { return ctx->session ? ctx->session->tz_offset : 0; }
+static inline int64_t ctx_now(const FuncCtx *ctx) { return ctx->session ? ctx->session->now_micros : 0; }
+
+/* Memory for a result string; sets ctx->err when there is none. */
+static inline char *ctx_alloc(FuncCtx *ctx, int64_t bytes) {
+    if (UNLIKELY(bytes > STR_MAX_BYTES)) {
+        err_set(ctx->err, ERR_PROGRAM_LIMIT, "requested length too large");
+        return NULL;
+    }
+    char *p = arena_alloc(ctx->arena, bytes > 0 ? bytes : 1);
+    if (UNLIKELY(!p) && !err_is_set(ctx->err)) err_oom(ctx->err);
+    return p;
+}
+static inline bool ctx_str(FuncCtx *ctx, const char *p, int64_t len, Str *out) {
+    char *m = ctx_alloc(ctx, len);
+    if (!m) return false;
+    if (len) memcpy(m, p, (size_t)len);
+    *out = str_make(m, len);
+    return true;
+}
+static inline Slice slice_of_str(Str s) { return (Slice){s.ptr, s.len}; }
+/* Any cell by its type's output function (bool "t"/"f", char(n) padded); borrowed or in ctx->arena. */
+Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
+
+#define K1(fn, TA, TR, ...)                                     \
+    KERNEL(fn) {                                                \
+        KERNEL_UNUSED();                                        \
+        const TA *pa = args[0].data;                            \
+        const int64_t sa = args[0].is_const ? 0 : 1;            \
+        TR *r = out->data;                                      \
+        for (int64_t i = 0; i < n; i++) {                       \
+            const TA x = pa[i * sa];                            \
+            r[i] = (TR)(__VA_ARGS__);                           \
+        }                                                       \
+        return ST_OK;                                           \
+    }
+#define K2(fn, TA, TB, TR, ...)                                 \
+    KERNEL(fn) {                                                \
+        KERNEL_UNUSED();                                        \
+        const TA *pa = args[0].data;                            \
+        const TB *pb = args[1].data;                            \
+        const int64_t sa = args[0].is_const ? 0 : 1, sb = args[1].is_const ? 0 : 1; \
+        TR *r = out->data;                                      \
+        for (int64_t i = 0; i < n; i++) {                       \
+            const TA x = pa[i * sa];                            \
+            const TB y = pb[i * sb];                            \
+            r[i] = (TR)(__VA_ARGS__);                           \
+        }                                                       \
+        return ST_OK;                                           \
+    }
+/* The body assigns z; NULL rows get `zero`. */
+#define KNF(fn, TR, zero, ...)                                  \
+    KERNEL(fn) {                                                \
+        KERNEL_UNUSED();                                        \
+        TR *r = out->data;                                      \
+        for (int64_t i = 0; i < n; i++) {                       \
+            TR z = zero;                                        \
+            if (LIKELY(row_valid(out, i))) { __VA_ARGS__ }      \
+            r[i] = z;                                           \
+        }                                                       \
+        return ST_OK;                                           \
+    }
+#define K1F(fn, TA, TR, zero, ...) KNF(fn, TR, zero, const TA x = AT(TA, 0, i); __VA_ARGS__)
+#define K2F(fn, TA, TB, TR, zero, ...) \
+    KNF(fn, TR, zero, const TA x = AT(TA, 0, i); const TB y = AT(TB, 1, i); __VA_ARGS__)
+#define STR0 str_make("", 0)
+
+/* ---- numerics ------------------------------------------------------------ */
+static inline int128_t num_at(const Vec *v, int64_t i) {
+    int64_t k = v->is_const ? 0 : i;
+    return v->phys == PH_I64 ? ((const int64_t *)v->data)[k] : ((const int128_t *)v->data)[k];
+}
+/* Stores a numeric of scale `scale` at the result's scale; false on overflow of its precision. */
+bool num_put(const FuncCtx *ctx, Vec *out, int64_t i, int128_t v, int scale);
+Status num_overflow(FuncCtx *ctx, int64_t i); /* 22003 with the field's limits */
+static inline void num_zero(Vec *out, int64_t i) {
+    if (out->phys == PH_I64) ((int64_t *)out->data)[i] = 0;
+    else ((int128_t *)out->data)[i] = 0;
+}
+
+/* ---- dates (func_datetime.c) -------------------------------------------- */
+static inline int64_t floor_div(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+#define TS_MIN_VALID INT64_C(-211813488000000000) /* 4714-11-24 BC */
+#define TS_MAX_END INT64_C(9223371331200000000)   /* 294277-01-01 */
+static inline bool ts_in_range(int64_t t) { return t >= TS_MIN_VALID && t < TS_MAX_END; }
+static inline bool ts_finite(int64_t t) { return t != TS_NEG_INF && t != TS_POS_INF; }
+/* date -> timestamp; true when out of range. */
+bool date_to_timestamp(int32_t d, int64_t *out);
+typedef struct TsParts {
+    int64_t year; /* 0 = 1 BC */
+    int month, day, hour, minute, second, usec, dow, doy;
+} TsParts;
+void ts_to_parts(int64_t ts, TsParts *p);
+int iso_week_of(int64_t y, int m, int d, int64_t *iso_year);
+int32_t iso_week_start(int64_t iso_year, int week);
+
+/* ---- regular expressions (func_regex.c) ---------------------------------- */
+/* substring(text from pattern): non-strict kernel, NULL when nothing matches. */
+Status func_substring_regex(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+/* ---- table rows ---------------------------------------------------------- */
+#define ARGS(...) {__VA_ARGS__}
+#define DEF(nm, fl, rt, na, as, op, kn, tf, dc) \
+    {.name = nm, .flags = (fl), .ret = rt, .nargs = na, .args = as, .opcode = op, .kernel = kn, .type_fn = tf, .doc = dc}
+#define SF (FN_STRICT | FN_CAN_FAIL)
+#define S_ FN_STRICT
+
+#endif

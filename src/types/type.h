@@ -1,0 +1,247 @@
+/* type.h - SQL types, physical types, and values.
+ *
+ * A Type is what SQL sees (numeric(15,2)); a Phys is how a register or a column
+ * holds it (a scaled 64-bit integer). Fixed decisions, made once for all executors:
+ *
+ *   boolean      PH_BOOL  one byte, 0 or 1
+ *   smallint     PH_I16   integer PH_I32   bigint PH_I64
+ *   numeric(p,s) PH_I64 if p <= 18, else PH_I128; the value is integer * 10^-s. A numeric
+ *                has a static scale. "numeric" without (p,s) is numeric(38,16) with
+ *                TF_UNCONSTRAINED, and prints without trailing zeros.
+ *   real         PH_F32   double precision PH_F64; NaN equals NaN and is greater than all; -0 = 0
+ *   char(n)      PH_STR, stored without trailing blanks, compared so, padded when shown
+ *   varchar, text, bytea   PH_STR
+ *   date         PH_I32   days since 2000-01-01; INT32_MIN / INT32_MAX are -/+infinity
+ *   time         PH_I64   microseconds since midnight, 0 .. 86,400,000,000
+ *   timestamp    PH_I64   microseconds since 2000-01-01 00:00; INT64_MIN / MAX are -/+infinity
+ *   timestamptz  PH_I64   the same in UTC
+ *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
+ *   uuid         PH_UUID  16 bytes, memcmp order
+ *
+ * Text order is binary (PostgreSQL's "C" collation).
+ */
+#ifndef STELE_TYPES_TYPE_H
+#define STELE_TYPES_TYPE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef enum TypeId {
+    T_UNKNOWN = 0, /* an untyped literal or NULL before the binder decides; PH_STR */
+    T_BOOL,
+    T_INT2,
+    T_INT4,
+    T_INT8,
+    T_NUMERIC,
+    T_FLOAT4,
+    T_FLOAT8,
+    T_CHAR,
+    T_VARCHAR,
+    T_TEXT,
+    T_BYTEA,
+    T_DATE,
+    T_TIME,
+    T_TIMESTAMP,
+    T_TIMESTAMPTZ,
+    T_INTERVAL,
+    T_UUID,
+    T_VOID,
+    T_COUNT_
+} TypeId;
+
+typedef enum Phys {
+    PH_BOOL = 0,
+    PH_I16,
+    PH_I32,
+    PH_I64,
+    PH_I128,
+    PH_F32,
+    PH_F64,
+    PH_STR,
+    PH_INTERVAL,
+    PH_UUID,
+    PH_COUNT_
+} Phys;
+
+enum { TF_UNCONSTRAINED = 1 /* numeric without (p,s) */ };
+enum { NUMERIC_MAX_PRECISION = 38, NUMERIC_DEFAULT_SCALE = 16 };
+
+typedef struct Type {
+    uint8_t id;        /* TypeId */
+    uint8_t flags;     /* TF_* */
+    uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default) */
+    uint8_t scale;     /* numeric: 0..38 */
+    int32_t length;    /* char, varchar: characters, 0 = unlimited */
+} Type;
+static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
+
+static inline Type type_make(TypeId id) {
+    return (Type){.id = (uint8_t)id,
+                  .flags = id == T_NUMERIC ? TF_UNCONSTRAINED : 0,
+                  .precision = id == T_NUMERIC ? NUMERIC_MAX_PRECISION : (id == T_TIME || id == T_TIMESTAMP || id == T_TIMESTAMPTZ) ? 6 : 0,
+                  .scale = id == T_NUMERIC ? NUMERIC_DEFAULT_SCALE : 0,
+                  .length = id == T_CHAR ? 1 : 0};
+}
+static inline Type type_numeric(int precision, int scale) {
+    return (Type){.id = T_NUMERIC, .precision = (uint8_t)precision, .scale = (uint8_t)scale};
+}
+static inline bool type_eq(Type a, Type b) {
+    return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length && a.flags == b.flags;
+}
+static inline bool type_is_text(Type t) { return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN; }
+static inline bool type_is_integer(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
+static inline bool type_is_number(Type t) { return t.id >= T_INT2 && t.id <= T_FLOAT8; }
+
+/* A string in a register or a row: a view of bytes that live in a tablet, a
+ * dictionary or an arena. `prefix` holds the first four bytes, zero-padded, in
+ * memory order; equality first compares len and prefix as one 64-bit word. */
+typedef struct Str {
+    const char *ptr;
+    uint32_t len;
+    uint32_t prefix;
+} Str;
+static_assert(sizeof(Str) == 16, "Str is a register cell");
+
+static inline Str str_make(const char *p, int64_t len) {
+    Str s = {p, (uint32_t)len, 0};
+    if (len >= 4) memcpy(&s.prefix, p, 4);
+    else if (len > 0) memcpy(&s.prefix, p, (size_t)len);
+    return s;
+}
+static inline bool str_eq(Str a, Str b) {
+    return a.len == b.len && a.prefix == b.prefix && (a.len <= 4 || memcmp(a.ptr + 4, b.ptr + 4, a.len - 4) == 0);
+}
+static inline int str_cmp(Str a, Str b) {
+    if (a.prefix != b.prefix) {
+        uint32_t x = __builtin_bswap32(a.prefix), y = __builtin_bswap32(b.prefix);
+        return x < y ? -1 : 1;
+    }
+    size_t n = a.len < b.len ? a.len : b.len;
+    int c = n > 4 ? memcmp(a.ptr + 4, b.ptr + 4, n - 4) : 0;
+    return c ? (c < 0 ? -1 : 1) : a.len < b.len ? -1 : a.len > b.len;
+}
+
+typedef struct Interval {
+    int64_t micros;
+    int32_t days;
+    int32_t months;
+} Interval;
+static_assert(sizeof(Interval) == 16, "Interval is a register cell");
+
+typedef struct Uuid {
+    uint8_t bytes[16];
+} Uuid;
+
+/* One value outside vectors: literals, parameters, statistics, results. PH_STR
+ * bytes are borrowed unless the holder says otherwise. */
+typedef struct Value {
+    Type type;
+    bool is_null;
+    union {
+        bool b;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        int128_t i128;
+        float f32;
+        double f64;
+        Str str;
+        Interval interval;
+        Uuid uuid;
+    } u;
+} Value;
+
+Phys type_phys(Type t);
+int64_t phys_size(Phys p);
+const char *phys_name(Phys p);
+/* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". buf >= 64 bytes; returns buf. */
+const char *type_name(Type t, char *buf, int64_t size);
+/* "numeric", "date": without modifiers; static storage. */
+const char *type_base_name(TypeId id);
+/* A type from its SQL name (PostgreSQL's names and aliases, lower case, e.g. "int4",
+ * "integer", "bpchar", "timestamptz") and modifiers. 42704 unknown, 22023 bad modifiers. */
+Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e);
+
+/* ---- 128-bit integers and numeric --------------------------------------- */
+extern const int128_t pow10_i128[39]; /* 10^0 .. 10^38 */
+int i128_digits(int128_t v);          /* decimal digits of |v|, at least 1 */
+/* All report overflow by returning true; `out` is then undefined. */
+bool i128_mul_overflow(int128_t a, int128_t b, int128_t *out);
+/* v * 10^(to-from), rounding half away from zero when to < from; true on overflow beyond 38 digits. */
+bool numeric_rescale(int128_t v, int from_scale, int to_scale, int128_t *out);
+/* (a / 10^sa) / (b / 10^sb) at result scale sr, rounded half away from zero, computed with
+ * 256-bit intermediates. b must not be 0. True on overflow beyond 38 digits. */
+bool numeric_div(int128_t a, int sa, int128_t b, int sb, int sr, int128_t *out);
+/* True when v has more than `precision` digits. */
+static inline bool numeric_exceeds(int128_t v, int precision) {
+    return v >= pow10_i128[precision] || v <= -pow10_i128[precision];
+}
+double numeric_to_f64(int128_t v, int scale);
+/* From a double, rounded; true on overflow, NaN or infinity. */
+bool numeric_from_f64(double d, int scale, int128_t *out);
+/* Parses [+-]digits[.digits][e[+-]n]. For a literal (scale < 0) sets *out_scale to the digits after the
+ * point. Blank-trimmed. 22P02 malformed, 22003 out of range. */
+Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *e);
+
+/* ---- text input and output ---------------------------------------------- */
+enum { VALUE_TEXT_MAX = 64 }; /* longest text of a fixed-size value */
+/* PostgreSQL's text form of a fixed-size value; writes at most VALUE_TEXT_MAX bytes, returns the length.
+ * `cell` points to a cell of type_phys(t). Not for text types and bytea. Time zone: seconds east of UTC. */
+int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out);
+/* Any value to text in an arena (text types: a copy; char(n): padded). NULL on OOM. is_null gives "". */
+char *value_to_text(Arena *a, const Value *v, int64_t *len_out);
+/* Text to a cell, PostgreSQL's input syntax, blanks trimmed where it trims; PH_STR results
+ * borrow or are allocated in `a` (bytea). varchar(n)/char(n) too long: 22001. Malformed: 22P02
+ * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. */
+Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, Err *e);
+Status value_from_text(Type t, Slice text, int tz_offset, Arena *a, Value *out, Err *e);
+
+/* ---- cells --------------------------------------------------------------- */
+void *value_cell(Value *v);
+const void *value_cell_const(const Value *v);
+/* Order of two non-NULL cells: <0, 0, >0, total (NaN last). */
+int cell_cmp(Phys p, const void *a, const void *b);
+uint64_t cell_hash(Phys p, const void *cell);
+int value_cmp(const Value *a, const Value *b); /* same phys; NULLs last and equal */
+Status value_copy(Arena *a, const Value *src, Value *dst); /* strings copied too */
+/* An integer view of exact fixed-size values for statistics, ranges and key packing:
+ * false for floats, strings, intervals, uuid, and I128 beyond 64 bits. */
+bool cell_as_i64(Phys p, const void *cell, int64_t *out);
+
+/* ---- dates --------------------------------------------------------------- */
+enum { USECS_PER_DAY_S = 86400 };
+#define USECS_PER_SEC INT64_C(1000000)
+#define USECS_PER_DAY INT64_C(86400000000)
+#define DATE_NEG_INF INT32_MIN
+#define DATE_POS_INF INT32_MAX
+#define TS_NEG_INF INT64_MIN
+#define TS_POS_INF INT64_MAX
+/* Proleptic Gregorian, days since 2000-01-01; year 0 = 1 BC. */
+int32_t date_from_ymd(int64_t y, int m, int d);
+void date_to_ymd(int32_t days, int64_t *y, int *m, int *d);
+bool date_valid_ymd(int64_t y, int m, int d); /* a real day within PostgreSQL's range */
+/* timestamp + interval, PostgreSQL's rule (months first, clamped to month end, then days, then time).
+ * True when out of range. Infinities stay. */
+bool timestamp_add_interval(int64_t ts, const Interval *iv, int sign, int64_t *out);
+int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30 days */
+/* Field names of EXTRACT / date_part / date_trunc. */
+typedef enum DateField { DF_YEAR, DF_MONTH, DF_DAY, DF_HOUR, DF_MINUTE, DF_SECOND, DF_MILLISECONDS, DF_MICROSECONDS, DF_QUARTER, DF_WEEK, DF_DOW, DF_ISODOW, DF_DOY, DF_ISOYEAR, DF_DECADE, DF_CENTURY, DF_MILLENNIUM, DF_EPOCH, DF_JULIAN, DF_TIMEZONE, DF_TIMEZONE_HOUR, DF_TIMEZONE_MINUTE, DF_INVALID } DateField;
+DateField date_field_from_name(Slice name);
+
+/* ---- text ----------------------------------------------------------------- */
+/* Byte offset of the first invalid byte, or -1 when `s` is valid UTF-8 without NUL. SIMD where it helps. */
+int64_t utf8_check(const char *s, int64_t len);
+int64_t utf8_length(const char *s, int64_t len); /* characters */
+/* Bytes taken by the first n characters (all bytes if fewer). */
+int64_t utf8_prefix_bytes(const char *s, int64_t len, int64_t n_chars);
+
+/* LIKE compiled once per pattern: split on %, runs found with memmem; '_' by character. */
+typedef struct LikePattern LikePattern;
+/* escape: 0 = none, '\\' default. case_insensitive: ILIKE (simple Unicode folding). 22025 bad escape. */
+LikePattern *like_compile(Arena *a, Slice pattern, char escape, bool case_insensitive, Err *e);
+bool like_match(const LikePattern *p, const char *s, int64_t len);
+/* True when the pattern is `literal%`: its literal bytes, for range scans. */
+bool like_prefix(const LikePattern *p, Slice *out);
+
+#endif
