@@ -144,7 +144,7 @@ bool type_common(Type a, Type b, Type *out) {
 
 /* ---- resolution ------------------------------------------------------------ */
 
-static uint8_t slot_type(const FuncDef *f, int k) { return f->args[k < f->nargs ? k : f->nargs - 1]; }
+static uint8_t slot_type(const FuncDef *f, int k) { return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0]; }
 
 static bool takes(const FuncDef *f, int nargs) {
     return f->nargs == nargs || ((f->flags & FN_VARIADIC) && nargs > f->nargs);

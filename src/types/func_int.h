@@ -71,7 +71,7 @@ static inline Slice slice_of_str(Str s) { return (Slice){s.ptr, s.len}; }
 /* Any cell by its type's output function (bool "t"/"f", char(n) padded); borrowed or in ctx->arena. */
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
 
-#define K1(fn, TA, TR, ...)                                     \
+#define K1_(fn, CAST, TA, TR, ...)                                     \
     KERNEL(fn) {                                                \
         KERNEL_UNUSED();                                        \
         const TA *pa = args[0].data;                            \
@@ -79,11 +79,11 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
         TR *r = out->data;                                      \
         for (int64_t i = 0; i < n; i++) {                       \
             const TA x = pa[i * sa];                            \
-            r[i] = (TR)(__VA_ARGS__);                           \
+            r[i] = CAST(__VA_ARGS__);                           \
         }                                                       \
         return ST_OK;                                           \
     }
-#define K2(fn, TA, TB, TR, ...)                                 \
+#define K2_(fn, CAST, TA, TB, TR, ...)                                 \
     KERNEL(fn) {                                                \
         KERNEL_UNUSED();                                        \
         const TA *pa = args[0].data;                            \
@@ -93,10 +93,15 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
         for (int64_t i = 0; i < n; i++) {                       \
             const TA x = pa[i * sa];                            \
             const TB y = pb[i * sb];                            \
-            r[i] = (TR)(__VA_ARGS__);                           \
+            r[i] = CAST(__VA_ARGS__);                           \
         }                                                       \
         return ST_OK;                                           \
     }
+#define K1(fn, TA, TR, ...) K1_(fn, (TR), TA, TR, __VA_ARGS__)
+#define K2(fn, TA, TB, TR, ...) K2_(fn, (TR), TA, TB, TR, __VA_ARGS__)
+/* For results that are structs. */
+#define K1S(fn, TA, TR, ...) K1_(fn, , TA, TR, __VA_ARGS__)
+#define K2S(fn, TA, TB, TR, ...) K2_(fn, , TA, TB, TR, __VA_ARGS__)
 /* The body assigns z; NULL rows get `zero`. */
 #define KNF(fn, TR, zero, ...)                                  \
     KERNEL(fn) {                                                \

@@ -72,7 +72,7 @@ typedef struct Type {
     uint8_t flags;     /* TF_* */
     uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default) */
     uint8_t scale;     /* numeric: 0..38 */
-    int32_t length;    /* char, varchar: characters, 0 = unlimited */
+    int32_t length;    /* char, varchar: characters, 0 = unlimited; interval: PostgreSQL's field mask, 0 = all */
 } Type;
 static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
 
@@ -185,7 +185,7 @@ bool numeric_from_f64(double d, int scale, int128_t *out);
 Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *e);
 
 /* ---- text input and output ---------------------------------------------- */
-enum { VALUE_TEXT_MAX = 64 }; /* longest text of a fixed-size value */
+enum { VALUE_TEXT_MAX = 80 }; /* no text of a fixed-size value is longer (an interval takes up to 67) */
 /* PostgreSQL's text form of a fixed-size value; writes at most VALUE_TEXT_MAX bytes, returns the length.
  * `cell` points to a cell of type_phys(t). Not for text types and bytea. Time zone: seconds east of UTC. */
 int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out);
@@ -228,6 +228,8 @@ int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30
 /* Field names of EXTRACT / date_part / date_trunc. */
 typedef enum DateField { DF_YEAR, DF_MONTH, DF_DAY, DF_HOUR, DF_MINUTE, DF_SECOND, DF_MILLISECONDS, DF_MICROSECONDS, DF_QUARTER, DF_WEEK, DF_DOW, DF_ISODOW, DF_DOY, DF_ISOYEAR, DF_DECADE, DF_CENTURY, DF_MILLENNIUM, DF_EPOCH, DF_JULIAN, DF_TIMEZONE, DF_TIMEZONE_HOUR, DF_TIMEZONE_MINUTE, DF_INVALID } DateField;
 DateField date_field_from_name(Slice name);
+/* SET TimeZone: '+05:30', 'UTC', 'Etc/GMT-3', 'EST' to seconds east of UTC; false when unknown. */
+bool timezone_parse(Slice text, int *offset);
 
 /* ---- text ----------------------------------------------------------------- */
 /* Byte offset of the first invalid byte, or -1 when `s` is valid UTF-8 without NUL. SIMD where it helps. */

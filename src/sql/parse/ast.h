@@ -17,15 +17,16 @@
  * Ownership: everything lives in the arena given to sql_parse(). The tree is never
  * changed after it was made, so several threads may read it.
  *
- * Depth: nested nodes are at most AST_MAX_DEPTH levels deep (54001 otherwise), so a consumer that
- * recurses once per level with frames below about 1 kB is safe on a usual thread stack.
+ * Depth: real nesting (parentheses, subqueries, CASE, right operands) is at most AST_MAX_NESTING levels;
+ * chains through a left or only operand (1+1+1+..., NOT NOT ..., x::a::b, a UNION b UNION c ...) make the tree at most
+ * AST_MAX_DEPTH levels deep; more is 54001. Walkers should loop over chains or count their own depth.
  */
 #ifndef STELE_SQL_PARSE_AST_H
 #define STELE_SQL_PARSE_AST_H
 
 #include "base/base.h"
 
-enum { AST_MAX_DEPTH = 5000 };
+enum { AST_MAX_NESTING = 1000, AST_MAX_DEPTH = 5000 };
 
 typedef enum AstKind {
     AST_NONE = 0,
@@ -601,7 +602,6 @@ typedef struct AstOption {
     const char **list;  /* force_quote (a, b): n_list entries, value NULL */
     int64_t n_list;
     bool star;          /* force_quote * */
-    bool quoted;        /* value was a string literal */
     int64_t location;
 } AstOption;
 

@@ -20,7 +20,8 @@
  * arena keeps whatever was allocated; nothing else changes. */
 Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e);
 
-/* As sql_parse for one scalar expression (a column default kept in the catalog as text). */
+/* As sql_parse for one scalar expression (a column default kept in the catalog as text). Locations in the
+ * tree are 7 too high (the text is parsed behind "SELECT "); error positions are right. */
 Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
 
 /* Refuses text that would exhaust the grammar's or a later tree walk's stack: counts nested

@@ -1,0 +1,169 @@
+/* stele.h - the C interface of Stele, an in-memory SQL database.
+ *
+ * This header is the specification. Usage in short:
+ *
+ *     stele_db *db;  stele_conn *conn;  stele_stmt *stmt;
+ *     stele_open(":memory:", NULL, &db, NULL);
+ *     stele_connect(db, &conn);
+ *     stele_exec(conn, "create table t(a int); insert into t values (1), (2)", NULL, NULL);
+ *     stele_prepare(conn, "select a from t where a > $1", -1, &stmt, NULL);
+ *     stele_bind_int64(stmt, 1, 1);
+ *     while (stele_step(stmt) == STELE_ROW) printf("%lld\n", (long long)stele_column_int64(stmt, 0));
+ *     stele_finalize(stmt);  stele_disconnect(conn);  stele_close(db);
+ *
+ * Conventions
+ *   - Functions that can fail return a stele_status. After STELE_ERROR, stele_error(conn) (or the
+ *     `error` out-parameter of stele_open) describes the failure.
+ *   - Sizes, counts and positions are 64 bits. Text is UTF-8. A text argument with length -1 is NUL-terminated.
+ *   - Every handle has one destructor, named in its comment; destructors accept NULL.
+ *   - The library never prints, exits, changes signal handlers or the locale.
+ *
+ * Thread rules: a stele_db may be shared by threads. A stele_conn and its statements belong to one thread at a time, except
+ * stele_interrupt(), which may be called from any thread while the connection exists.
+ */
+#ifndef STELE_STELE_H
+#define STELE_STELE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define STELE_API __attribute__((visibility("default")))
+#else
+#define STELE_API
+#endif
+
+/* Version of the library, for example "0.1.0"; static storage. */
+STELE_API const char *stele_version(void);
+
+typedef enum stele_status {
+    STELE_OK = 0,
+    STELE_ERROR = 1,
+    STELE_ROW = 2, /* stele_step: a row is ready */
+    STELE_DONE = 3 /* stele_step: no more rows; the statement has taken effect */
+} stele_status;
+
+typedef struct stele_db stele_db;     /* stele_close() */
+typedef struct stele_conn stele_conn; /* stele_disconnect() */
+typedef struct stele_stmt stele_stmt; /* stele_finalize() */
+
+/* What went wrong. Strings are never NULL ("" when absent). */
+typedef struct stele_error_info {
+    char sqlstate[6];    /* five characters, "00000" when there is no error */
+    const char *message; /* one line, PostgreSQL's wording */
+    const char *detail;
+    const char *hint;
+    const char *context;
+    int64_t position;    /* 1-based character position in the statement text, 0 = unknown */
+} stele_error_info;
+
+/* ---- process-wide settings, before the first stele_open ------------------------------------ */
+
+/* Replaces malloc and free. `bytes` given to free is the size asked for. Blocks of 1 MiB and more are mapped
+ * from the system and do not pass here. NULL functions restore the default. */
+STELE_API void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes), void (*free_fn)(void *ctx, void *p, size_t bytes), void *ctx);
+/* Receives diagnostics; level 0 debug .. 3 error. NULL silences (the default). May be called from any thread. */
+STELE_API void stele_set_logger(void (*log)(void *ctx, int level, const char *message), void *ctx);
+
+/* ---- databases and connections --------------------------------------------------------------- */
+
+typedef struct stele_options {
+    int32_t threads;      /* worker threads, 0 = all processors */
+    int64_t memory_limit; /* bytes, 0 = 80 % of physical memory */
+    const char *temp_directory; /* NULL = $TMPDIR or /tmp */
+} stele_options;
+
+/* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it
+ * does not exist. One process at a time may have a directory open (55006). options may be NULL. On failure *db is NULL
+ * and, when `error` is given, it is filled; its strings stay valid until the next call of stele_open on this thread.
+ * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory. */
+STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error);
+/* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone (STELE_ERROR,
+ * nothing done, otherwise). When saving fails the database stays open and *error says why. */
+STELE_API stele_status stele_close(stele_db *db, stele_error_info *error);
+
+STELE_API stele_status stele_connect(stele_db *db, stele_conn **conn);
+/* Rolls an open transaction back; finalizes remaining statements. */
+STELE_API void stele_disconnect(stele_conn *conn);
+
+/* The last failed call on this connection; valid until its next call. */
+STELE_API void stele_error(stele_conn *conn, stele_error_info *out);
+/* Cancels the statement now running on the connection (57014). From any thread; no effect when idle. Async-signal-safe. */
+STELE_API void stele_interrupt(stele_conn *conn);
+/* Called now and then on long statements, on the connection's thread: fraction 0..1. Return true to cancel. NULL removes it. */
+STELE_API void stele_set_progress(stele_conn *conn, bool (*progress)(void *ctx, double fraction), void *ctx);
+/* COPY ... FROM STDIN reads through `read` (returns bytes, 0 at the end, -1 error); COPY ... TO STDOUT writes through `write`
+ * (returns false on error). Without them such statements fail (0A000). */
+STELE_API void stele_set_copy_streams(stele_conn *conn, int64_t (*read)(void *ctx, char *buf, int64_t size), bool (*write)(void *ctx, const char *data, int64_t size), void *ctx);
+/* 'I' idle, 'T' in a transaction, 'E' in a failed transaction. */
+STELE_API char stele_transaction_state(const stele_conn *conn);
+
+/* ---- statements ------------------------------------------------------------------------------- */
+
+/* Prepares the first statement of `sql`. *tail (may be NULL) points behind it. *stmt is NULL (and STELE_OK) when there is only
+ * white space or comments. Parameters are written $1, $2 ... Errors carry SQLSTATE and position; syntax, names and types are checked here. */
+STELE_API stele_status stele_prepare(stele_conn *conn, const char *sql, int64_t len, stele_stmt **stmt, const char **tail);
+STELE_API void stele_finalize(stele_stmt *stmt);
+/* Makes the statement ready to run again; bindings stay. */
+STELE_API void stele_reset(stele_stmt *stmt);
+
+/* Parameters are numbered from 1. Bound values are copied. STELE_ERROR when there is no such parameter (42P02). Unbound parameters are NULL. */
+STELE_API int64_t stele_param_count(const stele_stmt *stmt);
+STELE_API stele_status stele_bind_null(stele_stmt *stmt, int64_t index);
+STELE_API stele_status stele_bind_bool(stele_stmt *stmt, int64_t index, bool value);
+STELE_API stele_status stele_bind_int64(stele_stmt *stmt, int64_t index, int64_t value);
+STELE_API stele_status stele_bind_double(stele_stmt *stmt, int64_t index, double value);
+/* Any type in its text form; converted to the parameter's type when the statement runs. len -1: NUL-terminated. */
+STELE_API stele_status stele_bind_text(stele_stmt *stmt, int64_t index, const char *value, int64_t len);
+
+/* Runs on the first call, then moves from row to row: STELE_ROW, STELE_DONE or STELE_ERROR (the statement had no effect). */
+STELE_API stele_status stele_step(stele_stmt *stmt);
+/* Runs to completion without fetching: STELE_DONE or STELE_ERROR; rows can still be stepped through. */
+STELE_API stele_status stele_run(stele_stmt *stmt);
+
+/* Result shape; known after stele_prepare, except for EXPLAIN, SHOW and the like: after the first step. */
+STELE_API int64_t stele_column_count(const stele_stmt *stmt);
+STELE_API const char *stele_column_name(const stele_stmt *stmt, int64_t column);
+/* SQL type, for example "numeric(15,2)". */
+STELE_API const char *stele_column_type(const stele_stmt *stmt, int64_t column);
+/* True for number types (shells align them to the right). */
+STELE_API bool stele_column_is_number(const stele_stmt *stmt, int64_t column);
+/* The command's tag in PostgreSQL's form: "SELECT 5", "INSERT 0 3", "CREATE TABLE"; after it ran. */
+STELE_API const char *stele_command_tag(const stele_stmt *stmt);
+/* Rows returned or changed. */
+STELE_API int64_t stele_row_count(const stele_stmt *stmt);
+
+/* Values of the current row; pointers stay valid until the next step, reset or finalize. Conversions follow CAST; where none
+ * is possible the result is 0. */
+STELE_API bool stele_column_is_null(stele_stmt *stmt, int64_t column);
+STELE_API bool stele_column_bool(stele_stmt *stmt, int64_t column);
+STELE_API int64_t stele_column_int64(stele_stmt *stmt, int64_t column);
+STELE_API double stele_column_double(stele_stmt *stmt, int64_t column);
+/* Text form of any type, NUL-terminated, NULL for NULL; *len may be NULL. */
+STELE_API const char *stele_column_text(stele_stmt *stmt, int64_t column, int64_t *len);
+
+/* Runs all statements of `sql`; `row` (may be NULL) gets every row as text (NULL pointers for NULL) and stops the run by returning
+ * true. Stops at the first error. */
+STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx);
+
+/* ---- catalog, for shells and tools -------------------------------------------------------------- */
+/* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
+STELE_API stele_status stele_list_tables(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx);
+/* Columns of a table or view. default_sql is "" when absent; key: "", "primary key" or "unique". 42P01 when unknown. */
+STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx);
+/* Functions and operators: name, argument types, result type, one line of documentation. */
+STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx);
+
+/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the database's shared
+ * lock while they run; a transaction that has written holds it alone until it ends: other connections' statements wait
+ * (SET lock_timeout). */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

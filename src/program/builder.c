@@ -1,0 +1,216 @@
+/* builder.c - putting programs together: appending, then liveness, carry lists and jumps.
+ *
+ * program_finish() computes, in this order:
+ *   1. jumps       the partner of every bracket (IF -> ELSE -> ENDIF, PROBE_BEGIN -> PROBE_END)
+ *   2. liveness    defining instruction and last use of every register; the sink uses at n_instrs
+ *   3. carry       for instructions that change the rows: what is defined before and used after. For openers of
+ *                  bodies (IF, ELSE, PROBE_BEGIN): what the body uses from outside
+ *   4. keep_pos    whether an instruction that reads the source follows (for bodies: is inside)
+ * Constants never appear in carry lists: they have no rows.
+ */
+#include "program/operands.h"
+
+void builder_init(ProgramBuilder *b, Arena *a) {
+    *b = (ProgramBuilder){.arena = a};
+    RegInfo none = {0};
+    if (!vec_push(a, &b->regs, none)) b->failed = true; /* register 0 means "none" */
+}
+
+Reg builder_reg(ProgramBuilder *b, Phys phys, Type type, bool nullable) {
+    RegInfo r = {.phys = (uint8_t)phys, .nullable = nullable, .type = type, .first = -1, .last = -1};
+    if (b->failed || !vec_push(b->arena, &b->regs, r)) {
+        b->failed = true;
+        return 0;
+    }
+    return (Reg)(b->regs.len - 1);
+}
+
+Reg builder_const(ProgramBuilder *b, Phys phys, const Value *v) {
+    Reg r = builder_reg(b, phys, v->type, v->is_null);
+    if (!r) return 0;
+    RegInfo *ri = &b->regs.items[r];
+    ri->is_const = true;
+    ri->stable_str = true;
+    ri->value = *v;
+    if (v->is_null) return r;
+    ri->has_range = cell_as_i64(phys, &v->u, &ri->min);
+    ri->max = ri->min;
+    return r;
+}
+
+Instr *builder_emit(ProgramBuilder *b, Opcode op, Phys phys, Reg dst, Reg a, Reg b2, Reg c) {
+    Instr in = {.op = (uint16_t)op, .phys = (uint8_t)phys, .dst = dst, .a = a, .b = b2, .c = c};
+    if (b->failed || !vec_push(b->arena, &b->instrs, in)) {
+        b->failed = true;
+        return NULL;
+    }
+    return &b->instrs.items[b->instrs.len - 1];
+}
+
+/* 1. Pairs brackets with a stack threaded through `jump` of the open ones. */
+static Status pair_brackets(Program *p, Err *e) {
+    int32_t open = -1;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        Instr *in = &p->instrs[i];
+        in->jump = -1;
+        Instr *top = open >= 0 ? &p->instrs[open] : NULL;
+        int32_t outer = -1;
+        switch (in->op) {
+        case OP_IF:
+        case OP_PROBE_BEGIN:
+            in->jump = open;
+            open = i;
+            break;
+        case OP_ELSE:
+            if (!top || top->op != OP_IF) return err_internal(e, "program: else without if at %d", (int)i);
+            in->jump = top->jump;
+            top->jump = i;
+            open = i;
+            break;
+        case OP_ENDIF:
+        case OP_PROBE_END:
+            if (!top || top->op != (in->op == OP_ENDIF ? OP_ELSE : OP_PROBE_BEGIN))
+                return err_internal(e, "program: bracket closed that is not open at %d", (int)i);
+            outer = top->jump;
+            top->jump = i;
+            open = outer;
+            break;
+        default: break;
+        }
+    }
+    if (open >= 0) return err_internal(e, "program: bracket not closed at %d", (int)open);
+    return ST_OK;
+}
+
+/* 2. */
+static Status find_lifetimes(Program *p, Err *e) {
+    for (int32_t r = 0; r < p->n_regs; r++) p->regs[r].first = p->regs[r].last = -1;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->dst < 0 || in->dst >= p->n_regs) return err_internal(e, "program: no register %d", (int)in->dst);
+        if (in->dst) {
+            RegInfo *r = &p->regs[in->dst];
+            if (r->first >= 0 || r->is_const) return err_internal(e, "program: r%d is written twice (at %d)", (int)in->dst, (int)i);
+            r->first = r->last = i;
+        }
+        Reg u;
+        for (int32_t k = 0; (u = instr_use(in, k)) != -1; k++) {
+            if (u < 0 || u >= p->n_regs) return err_internal(e, "program: no register %d", (int)u);
+            if (u) p->regs[u].last = i;
+        }
+    }
+    Reg u;
+    for (int32_t k = 0; (u = sink_use(&p->sink, k)) != -1; k++) {
+        if (u < 0 || u >= p->n_regs) return err_internal(e, "program: no register %d", (int)u);
+        if (u) p->regs[u].last = p->n_instrs;
+    }
+    return ST_OK;
+}
+
+/* 3. Registers born before `born_before` and needed after `after`. */
+static Status set_carry(Program *p, Instr *in, int32_t born_before, int32_t after, Arena *a) {
+    int32_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        n = 0;
+        for (Reg r = 1; r < p->n_regs; r++) {
+            const RegInfo *ri = &p->regs[r];
+            if (ri->is_const || ri->first < 0 || ri->first >= born_before || ri->last <= after || r == in->dst) continue;
+            if (pass) in->carry[n] = r;
+            n++;
+        }
+        if (!pass && !(in->carry = arena_array(a, Reg, n + 1))) return ST_ERROR;
+    }
+    in->n_carry = n;
+    return ST_OK;
+}
+
+/* 3. Registers born before `open` and used in (open, close], the closing bracket's own operand included. */
+static Status set_captures(Program *p, Instr *in, int32_t born_before, int32_t open, int32_t close, Arena *a, uint8_t *seen) {
+    memset(seen, 0, (size_t)p->n_regs);
+    int32_t n = 0;
+    for (int32_t i = open + 1; i <= close; i++) {
+        Reg u;
+        for (int32_t k = 0; (u = instr_use(&p->instrs[i], k)) != -1; k++) {
+            const RegInfo *ri = &p->regs[u];
+            if (u == 0 || ri->is_const || ri->first < 0 || ri->first >= born_before || seen[u]) continue;
+            seen[u] = 1;
+            n++;
+        }
+    }
+    if (!(in->carry = arena_array(a, Reg, n + 1))) return ST_ERROR;
+    in->n_carry = 0;
+    for (Reg r = 1; r < p->n_regs; r++)
+        if (seen[r]) in->carry[in->n_carry++] = r;
+    return ST_OK;
+}
+
+/* 4. */
+static bool loads_between(const Program *p, int32_t from, int32_t to) {
+    for (int32_t i = from; i < to; i++)
+        if (op_info[p->instrs[i].op].flags & F_SOURCE) return true;
+    return false;
+}
+
+static Status set_carries(Program *p, Arena *a) {
+    uint8_t *seen = arena_calloc(a, p->n_regs + 1);
+    int32_t *stack = arena_array(a, int32_t, p->n_instrs + 1);
+    if (!seen || !stack) return ST_ERROR;
+    int32_t depth = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        Instr *in = &p->instrs[i];
+        switch (in->op) {
+        case OP_IF:
+            stack[depth++] = i;
+            TRY(set_captures(p, in, i, i, in->jump, a, seen));
+            in->keep_pos = loads_between(p, i + 1, in->jump);
+            break;
+        case OP_ELSE: /* what the first body defined is gone: only registers from before the IF */
+            TRY(set_captures(p, in, stack[depth - 1], i, in->jump, a, seen));
+            in->keep_pos = loads_between(p, i + 1, in->jump);
+            break;
+        case OP_ENDIF: depth--; break;
+        case OP_PROBE_BEGIN:
+            stack[depth++] = i;
+            TRY(set_captures(p, in, i, i, in->jump, a, seen));
+            in->keep_pos = loads_between(p, i + 1, in->jump);
+            break;
+        case OP_PROBE_END:
+            depth--;
+            TRY(set_carry(p, in, stack[depth], i, a));
+            in->keep_pos = loads_between(p, i + 1, p->n_instrs);
+            break;
+        default:
+            if (!(op_info[in->op].flags & F_ROWS)) break;
+            TRY(set_carry(p, in, i, i, a));
+            in->keep_pos = loads_between(p, i + 1, p->n_instrs);
+        }
+    }
+    return ST_OK;
+}
+
+Program *program_finish(ProgramBuilder *b, const Source *src, const Sink *sink, Err *e) {
+    Program *p = b->failed ? NULL : arena_new_of(b->arena, Program);
+    if (!p) {
+        if (!err_is_set(e)) err_oom(e);
+        return NULL;
+    }
+    *p = (Program){.n_instrs = (int32_t)b->instrs.len,
+                   .instrs = b->instrs.items,
+                   .n_regs = (int32_t)b->regs.len,
+                   .regs = b->regs.items,
+                   .n_sites = b->n_sites,
+                   .source = *src,
+                   .sink = *sink};
+    /* Instructions may come out of builder_emit only, but an opcode outside the table would index past it. */
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_NONE || p->instrs[i].op >= OP_COUNT_) {
+            err_internal(e, "program: unknown opcode %d", (int)p->instrs[i].op);
+            return NULL;
+        }
+    if (pair_brackets(p, e) != ST_OK || find_lifetimes(p, e) != ST_OK) return NULL;
+    if (set_carries(p, b->arena) != ST_OK) {
+        if (!err_is_set(e)) err_oom(e);
+        return NULL;
+    }
+    return program_verify(p, e) == ST_OK ? p : NULL;
+}

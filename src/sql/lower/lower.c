@@ -1,0 +1,1152 @@
+/* lower.c - plans to segments: sources, joins, sinks.
+ *
+ * lower_plan() returns a Pipe whose current rows are the plan's output. A blocking operator seals its child's
+ * pipe with a sink (one segment) and starts a new pipe on the operator's state. Segments are appended in the order
+ * in which they must run: build sides before probe sides.
+ *
+ * `needed` is the set of columns used above; it decides what build rows, groups and sorts carry.
+ */
+#include <stdio.h>
+
+#include "sql/lower/lower_int.h"
+
+static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed);
+
+/* ---- pipes ------------------------------------------------------------------------------ */
+
+static Pipe *pipe_new(Lower *l, SourceKind kind, const char *label) {
+    Pipe *p = arena_new_of(l->arena, Pipe);
+    if (!p) return NULL;
+    builder_init(&p->b, l->arena);
+    p->source.kind = kind;
+    p->source.id = -1;
+    p->n_cols = l->c->cols.len;
+    p->cols = arena_array(l->arena, ColEntry, p->n_cols + 1);
+    p->label = label;
+    return p->cols ? p : NULL;
+}
+
+static Status seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
+    TRY(lower_scan_ranges_flush(l, p));
+    p->source.n_zone = (int32_t)p->zones.len;
+    p->source.zone = p->zones.items;
+    Program *prog = program_finish(&p->b, &p->source, sink, l->err);
+    if (!prog) return ST_ERROR;
+    SegmentPlan s = {prog, arena_printf(l->arena, "%s -> %s", p->label, what)};
+    return vec_push(l->arena, &l->segments, s) ? ST_OK : ST_ERROR;
+}
+
+static CellSpec cell_spec(Pipe *p, Reg r) {
+    const RegInfo *i = lower_info(p, r);
+    return (CellSpec){.phys = i->phys, .type = i->type, .nullable = i->nullable, .stable_str = i->stable_str, .dict = i->dict};
+}
+
+static ColEntry source_entry(int64_t imm, const CellSpec *c, Type type, Range range) {
+    return (ColEntry){.where = CW_SOURCE, .phys = c->phys, .nullable = c->nullable, .stable_str = c->stable_str, .type = type, .imm = imm, .dict = c->dict, .range = range};
+}
+
+static Type col_type(Lower *l, ColId id) { return l->c->cols.items[id].type; }
+
+/* Ids of `set` that plan p produces, in id order. */
+static ColId *needed_of(Lower *l, Plan *p, const ColSet *needed, int32_t *n) {
+    ColSet out = colset_new(l->c);
+    plan_outputs(l->c, p, &out);
+    ColId *ids = arena_array(l->arena, ColId, l->c->cols.len + 1);
+    *n = 0;
+    if (!ids) return NULL;
+    for (ColId id = 1; id < l->c->cols.len; id++)
+        if (colset_has(&out, id) && colset_has(needed, id)) ids[(*n)++] = id;
+    return ids;
+}
+
+static ColSet needed_with(Lower *l, const ColSet *needed, Expr *const *exprs, int32_t n) {
+    ColSet s = colset_new(l->c);
+    if (needed) colset_add_all(l->c, &s, needed);
+    for (int32_t i = 0; i < n; i++) expr_cols(l->c, exprs[i], &s);
+    return s;
+}
+
+/* ---- row stores -------------------------------------------------------------------------- */
+
+static int32_t rows_spec_new(Lower *l, int32_t n, CellSpec *cells, int64_t limit, int64_t offset, bool ordered, int32_t sort) {
+    RowsSpec r = {.n_cols = n, .cols = cells, .ordered = ordered, .limit = limit, .offset = offset, .sort = sort};
+    return vec_push(l->arena, &l->rows, r) ? (int32_t)l->rows.len - 1 : -1;
+}
+
+/* Seals p into row store `store`; regs already made. */
+static Status sink_rows(Lower *l, Pipe *p, int32_t store, int32_t n, Reg *regs, int64_t stop_after) {
+    Sink s = {.kind = SINK_ROWS, .id = store, .n_regs = n, .regs = regs, .limit = stop_after};
+    return seal(l, p, &s, arena_printf(l->arena, "rows #%d", (int)store));
+}
+
+/* A new pipe reading row store `store`, whose column i is ids[i]. */
+static Pipe *rows_pipe(Lower *l, int32_t store, int32_t n, const ColId *ids, const ColEntry *entries) {
+    Pipe *p = pipe_new(l, SRC_ROWS, arena_printf(l->arena, "rows #%d", (int)store));
+    if (!p) return NULL;
+    p->source.id = store;
+    for (int32_t i = 0; i < n; i++) p->cols[ids[i]] = entries[i];
+    return p;
+}
+
+/* Materialises columns ids of p and goes on from there. */
+static Pipe *materialise(Lower *l, Pipe *p, int32_t n, const ColId *ids, int64_t limit, int64_t offset, bool ordered) {
+    Reg *regs = arena_array(l->arena, Reg, n + 1);
+    CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
+    ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
+    if (!regs || !cells || !entries) return NULL;
+    for (int32_t i = 0; i < n; i++) {
+        regs[i] = lower_col(l, p, ids[i]);
+        if (!regs[i]) return NULL;
+        cells[i] = cell_spec(p, regs[i]);
+        entries[i] = source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(p, regs[i]));
+    }
+    int32_t store = rows_spec_new(l, n, cells, limit, offset, ordered, -1);
+    if (store < 0) return NULL;
+    int64_t stop = limit < 0 ? -1 : offset > 0 ? (limit > INT64_MAX - offset ? -1 : limit + offset) : limit;
+    if (sink_rows(l, p, store, n, regs, stop) != ST_OK) return NULL;
+    return rows_pipe(l, store, n, ids, entries);
+}
+
+/* ---- scans --------------------------------------------------------------------------------- */
+
+static const JoinInfo *find_join(Lower *l, const Plan *plan) {
+    for (int64_t i = 0; i < l->join_infos.len; i++)
+        if (l->join_infos.items[i].plan == plan) return &l->join_infos.items[i];
+    return NULL;
+}
+
+static Status runtime_filters(Lower *l, Pipe *p, Plan *s) {
+    for (int32_t i = 0; i < s->n_runtime; i++) {
+        const JoinInfo *j = find_join(l, s->runtime[i].join);
+        if (!j || !j->build_key || j->build_key->kind != EX_COL || j->build_key->u.col != s->runtime[i].build_col) continue;
+        Reg k = lower_col(l, p, s->runtime[i].local_col);
+        if (!k) return ST_ERROR;
+        if (j->key_dict) {
+            if (lower_info(p, k)->dict != j->key_dict) continue;
+        } else {
+            if (lower_info(p, k)->dict && j->key_phys != PH_STR) continue;
+            Range r = lower_range(p, k);
+            if (j->key_phys == PH_I32 && (!r.known || r.lo < INT32_MIN || r.hi > INT32_MAX)) continue;
+            k = lower_as(l, p, k, (Phys)j->key_phys);
+        }
+        ProbeSite *site = arena_new_of(l->arena, ProbeSite);
+        Reg *keys = arena_array(l->arena, Reg, 1);
+        if (!k || !site || !keys) return ST_ERROR;
+        keys[0] = k;
+        *site = (ProbeSite){.join = j->id, .kind = PK_SEMI, .n_keys = 1, .keys = keys};
+        Instr *in = builder_emit(&p->b, OP_PROBE, PH_BOOL, 0, 0, 0, 0);
+        if (!in) return err_oom(l->err);
+        in->aux = site;
+    }
+    return ST_OK;
+}
+
+static Pipe *lower_scan(Lower *l, Plan *s) {
+    Pipe *p = pipe_new(l, SRC_TABLE, arena_printf(l->arena, "scan %s", s->table->name));
+    if (!p) return NULL;
+    p->source.table = s->table;
+    p->source.est_rows = (double)s->table->live_rows;
+    for (int32_t i = 0; i < s->n_out; i++) {
+        ColEntry *e = &p->cols[s->out_cols[i]];
+        int32_t c = s->scan_cols[i];
+        if (c < 0) {
+            *e = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = type_make(T_INT8), .imm = -1, .range = {true, 0, INT64_MAX}};
+            continue;
+        }
+        const Column *col = &s->table->cols[c];
+        Phys ph = type_phys(col->type);
+        *e = (ColEntry){.where = CW_SOURCE, .phys = (uint8_t)ph, .type = col->type, .imm = c, .stable_str = true,
+                        .nullable = !col->not_null && !(s->table->live_rows > 0 && col->stats.has_range && col->stats.null_count == 0), .range = range_of_type(col->type)};
+        if (col->dict) {
+            e->dict = col->dict;
+            e->phys = PH_I32;
+            e->range = (Range){true, 0, MAX_OF(col->dict->n - 1, 0)};
+            e->table_int = true;
+        } else if (ph >= PH_I16 && ph <= PH_I128) {
+            if (col->stats.has_range && rule_on(l->c, RULE_RANGES)) e->range = (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
+            if (col->stats.has_range && rule_on(l->c, RULE_RANGES) && !e->nullable) e->range = (Range){true, col->stats.min, MAX_OF(col->stats.max, col->stats.min)};
+            e->table_int = ph != PH_I128;
+            e->phys = e->range.lo >= INT32_MIN && e->range.hi <= INT32_MAX ? PH_I32 : e->range.lo >= INT64_MIN && e->range.hi <= INT64_MAX ? PH_I64 : PH_I128;
+        }
+    }
+    /* Tests on encoded data first; then semi-joins against small builds; then the rest in the given order. */
+    bool *done = arena_array(l->arena, bool, s->n_conds + 1);
+    if (!done) return NULL;
+    for (int32_t i = 0; i < s->n_conds; i++)
+        if (lower_scan_filter(l, p, s->conds[i], &done[i]) != ST_OK) return NULL;
+    if (lower_scan_ranges_flush(l, p) != ST_OK || runtime_filters(l, p, s) != ST_OK) return NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < s->n_conds; i++) {
+            if (done[i] || (pass == 0 && expr_can_fail(s->conds[i]))) continue;
+            if (lower_filter(l, p, s->conds[i]) != ST_OK) return NULL;
+            done[i] = true;
+        }
+    return lower_scan_ranges_flush(l, p) == ST_OK ? p : NULL;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static bool all_const(const Plan *v) {
+    for (int64_t r = 0; r < v->n_rows; r++)
+        for (int32_t i = 0; i < v->n_out; i++)
+            if (v->rows[r][i]->kind != EX_CONST) return false;
+    return true;
+}
+
+/* One column of n values as a map from row number to cell. */
+static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, const void *cells, const uint8_t *valid, Range range) {
+    Type t = col_type(l, id);
+    CodeMap *m = arena_new_of(l->arena, CodeMap);
+    if (!m) return NULL;
+    *m = (CodeMap){cells, valid, n};
+    Reg d = lower_reg(l, p, type_phys(t), t, valid != NULL, range);
+    Instr *in = d ? builder_emit(&p->b, OP_CODE_MAP, PH_I32, d, index, 0, 0) : NULL;
+    if (!in) return NULL;
+    in->aux = m;
+    lower_info(p, d)->stable_str = true;
+    p->cols[id] = (ColEntry){.where = CW_REG, .reg = d, .type = t, .nullable = valid != NULL, .range = range};
+    return &p->cols[id];
+}
+
+static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
+    if (v->n_rows == 1) {
+        Pipe *p = pipe_new(l, SRC_ONE, "one row");
+        if (!p) return NULL;
+        for (int32_t i = 0; i < v->n_out; i++) {
+            Type t = col_type(l, v->out_cols[i]);
+            p->cols[v->out_cols[i]] = (ColEntry){.where = CW_EXPR, .expr = v->rows[0][i], .type = t};
+            if (expr_is_volatile(v->rows[0][i]) && !lower_col(l, p, v->out_cols[i])) return NULL;
+        }
+        return p;
+    }
+    if (!all_const(v)) { /* rows with expressions: each is a segment of its own into one store */
+        int32_t n = v->n_out;
+        CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
+        ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
+        if (!cells || !entries) return NULL;
+        for (int32_t i = 0; i < n; i++) {
+            Type t = col_type(l, v->out_cols[i]);
+            cells[i] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
+            entries[i] = source_entry(i, &cells[i], t, range_of_type(t));
+        }
+        int32_t store = rows_spec_new(l, n, cells, -1, 0, true, -1);
+        for (int64_t r = 0; r < v->n_rows; r++) {
+            Pipe *p = pipe_new(l, SRC_ONE, "one row");
+            Reg *regs = arena_array(l->arena, Reg, n + 1);
+            if (!p || !regs || store < 0) return NULL;
+            for (int32_t i = 0; i < n; i++) {
+                regs[i] = lower_canonical(l, p, lower_expr(l, p, v->rows[r][i]), col_type(l, v->out_cols[i]));
+                if (!regs[i]) return NULL;
+            }
+            if (sink_rows(l, p, store, n, regs, -1) != ST_OK) return NULL;
+        }
+        return rows_pipe(l, store, n, v->out_cols, entries);
+    }
+    Pipe *p = pipe_new(l, SRC_SERIES, "values");
+    if (!p) return NULL;
+    p->source.start = 0;
+    p->source.stop = v->n_rows - 1;
+    p->source.step = 1;
+    p->source.est_rows = (double)v->n_rows;
+    if (v->n_rows > INT32_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "VALUES has too many rows"), NULL;
+    Reg index = lower_reg(l, p, PH_I32, type_make(T_INT4), false, (Range){true, 0, MAX_OF(v->n_rows - 1, 0)});
+    if (!index || !builder_emit(&p->b, OP_LOAD, PH_I32, index, 0, 0, 0)) return NULL;
+    for (int32_t i = 0; i < v->n_out; i++) {
+        if (!colset_has(needed, v->out_cols[i])) continue;
+        Type t = col_type(l, v->out_cols[i]);
+        int64_t size = phys_size(type_phys(t));
+        char *cells = arena_calloc(l->arena, size * (v->n_rows + 1));
+        uint8_t *valid = arena_calloc(l->arena, v->n_rows + 1);
+        if (!cells || !valid) return NULL;
+        bool nulls = false;
+        for (int64_t r = 0; r < v->n_rows; r++) {
+            const Value *val = &v->rows[r][i]->u.value;
+            valid[r] = !val->is_null;
+            nulls |= val->is_null;
+            if (!val->is_null) memcpy(cells + r * size, value_cell_const(val), (size_t)size);
+        }
+        if (!map_column(l, p, index, v->out_cols[i], v->n_rows, cells, nulls ? valid : NULL, range_of_type(t))) return NULL;
+    }
+    return p;
+}
+
+enum { SERIES_MAX = 50000000 };
+
+static Pipe *lower_series(Lower *l, Plan *s) {
+    Value a[3];
+    for (int32_t i = 0; i < s->n_exprs && i < 3; i++) {
+        Expr *e = s->exprs[i];
+        if (e->kind != EX_CONST && !lower_eval(l, e, 0, NULL, &a[i]))
+            return err_at(l->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "arguments of generate_series must be constant"), NULL;
+        if (e->kind == EX_CONST) a[i] = e->u.value;
+    }
+    ColId id = s->out_cols[0];
+    Type t = col_type(l, id);
+    Phys ph = type_phys(t);
+    Pipe *p = pipe_new(l, SRC_SERIES, "generate_series");
+    if (!p) return NULL;
+    bool null_arg = a[0].is_null || a[1].is_null || (s->n_exprs > 2 && a[2].is_null);
+    p->source.step = 1;
+    if (null_arg) {
+        p->source.start = 1;
+        p->source.stop = 0;
+        a[0].u.i64 = 0;
+    }
+    if (t.id == T_INT4 || t.id == T_INT8 || t.id == T_INT2) {
+        int64_t lo = 1, hi = 0, step = 1;
+        if (!null_arg) {
+            (void)cell_as_i64(ph, value_cell(&a[0]), &lo);
+            (void)cell_as_i64(ph, value_cell(&a[1]), &hi);
+            if (s->n_exprs > 2) (void)cell_as_i64(ph, value_cell(&a[2]), &step);
+        }
+        if (step == 0) return err_set(l->err, ERR_INVALID_PARAMETER, "step size cannot equal zero"), NULL;
+        p->source.start = lo;
+        p->source.stop = hi;
+        p->source.step = step;
+        p->source.est_rows = (double)(hi - lo) / (double)step + 1;
+        Range r = {true, MIN_OF(lo, hi), MAX_OF(lo, hi)};
+        p->cols[id] = (ColEntry){.where = CW_SOURCE, .phys = r.lo >= INT32_MIN && r.hi <= INT32_MAX ? PH_I32 : PH_I64, .type = t, .imm = 0, .range = r};
+        return p;
+    }
+    /* Other types: the values are made here. */
+    int64_t cap = 64, n = 0, size = phys_size(ph);
+    char *cells = arena_alloc(l->arena, cap * size);
+    bool up = true;
+    if (!null_arg && t.id == T_NUMERIC) {
+        int128_t step = s->n_exprs > 2 ? (ph == PH_I64 ? a[2].u.i64 : a[2].u.i128) : pow10_i128[t.scale];
+        if (step == 0) return err_set(l->err, ERR_INVALID_PARAMETER, "step size cannot equal zero"), NULL;
+        up = step > 0;
+        int128_t x = ph == PH_I64 ? a[0].u.i64 : a[0].u.i128, end = ph == PH_I64 ? a[1].u.i64 : a[1].u.i128;
+        for (; cells && (up ? x <= end : x >= end); x += step) {
+            if (n == SERIES_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX), NULL;
+            if (n == cap && !vec_grow_(l->arena, (void **)&cells, n, &cap, size)) return NULL;
+            int64_t x64 = (int64_t)x;
+            memcpy(cells + n++ * size, ph == PH_I64 ? (void *)&x64 : (void *)&x, (size_t)size);
+        }
+    } else if (!null_arg) {
+        if (s->n_exprs < 3 || a[2].type.id != T_INTERVAL) return err_set(l->err, ERR_UNDEFINED_FUNCTION, "generate_series over timestamps needs an interval step"), NULL;
+        int128_t k = interval_cmp_value(&a[2].u.interval);
+        if (k == 0) return err_set(l->err, ERR_INVALID_PARAMETER, "step size cannot equal zero"), NULL;
+        up = k > 0;
+        for (int64_t x = a[0].u.i64; cells && (up ? x <= a[1].u.i64 : x >= a[1].u.i64);) {
+            if (n == SERIES_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX), NULL;
+            if (n == cap && !vec_grow_(l->arena, (void **)&cells, n, &cap, size)) return NULL;
+            memcpy(cells + n++ * size, &x, (size_t)size);
+            if (timestamp_add_interval(x, &a[2].u.interval, 1, &x)) return err_set(l->err, ERR_DATETIME_OVERFLOW, "timestamp out of range"), NULL;
+        }
+    }
+    if (!cells) return NULL;
+    p->source.start = 0;
+    p->source.stop = n - 1;
+    Reg index = lower_reg(l, p, PH_I32, type_make(T_INT4), false, (Range){true, 0, MAX_OF(n - 1, 0)});
+    if (!index || !builder_emit(&p->b, OP_LOAD, PH_I32, index, 0, 0, 0)) return NULL;
+    return map_column(l, p, index, id, n, cells, NULL, range_of_type(t)) ? p : NULL;
+}
+
+/* ---- joins ------------------------------------------------------------------------------------- */
+
+typedef struct KeyPair {
+    Expr *build, *probe;
+    bool null_equal;
+} KeyPair;
+
+/* The dictionary of a column's codes, wherever it came from, NULL for others. Lowered columns of that origin are always codes. */
+static const Dict *static_dict(Lower *l, const Expr *e) {
+    if (e->kind != EX_COL) return NULL;
+    ColId id = e->u.col;
+    for (int hops = 0; hops < 1000; hops++) {
+        const ColInfo *c = &l->c->cols.items[id];
+        if (c->table && c->col >= 0) return c->table->cols[c->col].dict;
+        ColId next = 0;
+        for (int64_t i = 0; i < l->aliases.len; i++)
+            if (l->aliases.items[i].from == id) next = l->aliases.items[i].to;
+        if (!next) return NULL;
+        id = next;
+    }
+    return NULL;
+}
+
+static Status collect_aliases(Lower *l, Plan *p) {
+    if (p->kind == LP_PROJECT || p->kind == LP_AGG) {
+        int32_t n = p->kind == LP_AGG ? p->n_keys : p->n_out;
+        for (int32_t i = 0; i < n && i < p->n_exprs; i++)
+            if (p->exprs[i]->kind == EX_COL && p->exprs[i]->u.col != p->out_cols[i] &&
+                !vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->exprs[i]->u.col})))
+                return ST_ERROR;
+    }
+    if (p->kind == LP_CTE_SCAN) {
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (!vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->cte_cols[i]}))) return ST_ERROR;
+        while (l->cte_needed.len <= p->cte_id)
+            if (!vec_push(l->arena, &l->cte_needed, colset_new(l->c))) return ST_ERROR;
+        for (int32_t i = 0; i < p->n_out; i++) colset_add(l->c, &l->cte_needed.items[p->cte_id], p->cte_cols[i]);
+    }
+    if (p->kind == LP_AGG)
+        for (int32_t i = 0; i < p->n_aggs; i++)
+            if (p->aggs[i].kind == AGG_ANY && p->aggs[i].arg->kind == EX_COL && !vec_push(l->arena, &l->aliases, ((ColMap){p->aggs[i].out, p->aggs[i].arg->u.col})))
+                return ST_ERROR;
+    for (int32_t i = 0; i < p->n_children; i++) TRY(collect_aliases(l, p->children[i]));
+    return ST_OK;
+}
+
+static bool is_int_phys(int p) { return p >= PH_I16 && p <= PH_I128; }
+static int bits_of(uint64_t v) { return v ? 64 - __builtin_clzll(v) : 0; }
+
+/* How the keys of a join are compared; decided from the build side. */
+typedef struct KeyPlan {
+    int32_t n;        /* pairs */
+    KeyPair *pairs;
+    const Dict **dict; /* codes on both sides */
+    uint8_t *phys;     /* of each key when not packed */
+    bool packed;
+    KeyPack pack;      /* base, shift, bits, nullable; args per side */
+} KeyPlan;
+
+static Range probe_range(Lower *l, const Expr *e) {
+    if (e->kind == EX_COL) {
+        ColId id = e->u.col;
+        for (int hops = 0; hops < 100; hops++) {
+            const ColInfo *c = &l->c->cols.items[id];
+            if (c->table && c->col >= 0) {
+                const Column *col = &c->table->cols[c->col];
+                if (col->stats.has_range && rule_on(l->c, RULE_RANGES)) return (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
+                break;
+            }
+            ColId next = 0;
+            for (int64_t i = 0; i < l->aliases.len; i++)
+                if (l->aliases.items[i].from == id) next = l->aliases.items[i].to;
+            if (!next) break;
+            id = next;
+        }
+    }
+    return range_of_type(e->type);
+}
+
+/* Build-side key registers; fills the plan. */
+static Reg *build_keys(Lower *l, Pipe *bp, KeyPlan *k, KeySpec **specs_out, int32_t *n_out) {
+    Reg *regs = arena_array(l->arena, Reg, k->n + 1);
+    KeySpec *specs = arena_array(l->arena, KeySpec, k->n + 1);
+    k->dict = arena_array(l->arena, const Dict *, k->n + 1);
+    k->phys = arena_array(l->arena, uint8_t, k->n + 1);
+    if (!regs || !specs || !k->dict || !k->phys) return NULL;
+    bool packable = k->n > 1;
+    int total = 0;
+    for (int32_t i = 0; i < k->n; i++) {
+        KeyPair *kp = &k->pairs[i];
+        Reg r = lower_expr(l, bp, kp->build);
+        if (!r) return NULL;
+        const Dict *d = lower_info(bp, r)->dict;
+        if (d && d == static_dict(l, kp->probe)) {
+            k->dict[i] = d;
+            k->phys[i] = PH_I32;
+        } else {
+            if (d) r = lower_as(l, bp, r, PH_STR);
+            if (!r) return NULL;
+            Phys ph = (Phys)lower_info(bp, r)->phys;
+            if (is_int_phys(ph)) {
+                Range pr = probe_range(l, kp->probe);
+                bool small = ph <= PH_I32 && pr.known && pr.lo >= INT32_MIN && pr.hi <= INT32_MAX;
+                bool mid = ph <= PH_I64 && pr.known && pr.lo >= INT64_MIN && pr.hi <= INT64_MAX;
+                k->phys[i] = small ? PH_I32 : mid ? PH_I64 : PH_I128;
+            } else {
+                k->phys[i] = (uint8_t)ph;
+            }
+        }
+        Range range = lower_range(bp, r);
+        if (packable && is_int_phys(k->phys[i]) && k->phys[i] != PH_I128 && range.known && range.hi >= range.lo && range.hi - range.lo < ((int128_t)1 << 61))
+            total += bits_of((uint64_t)(range.hi - range.lo) + (kp->null_equal ? 1 : 0));
+        else
+            packable = false;
+        if (total > 62) packable = false;
+        regs[i] = r;
+    }
+    if (packable) {
+        k->packed = true;
+        k->pack.n = k->n;
+        k->pack.base = arena_array(l->arena, int64_t, k->n);
+        k->pack.shift = arena_array(l->arena, uint8_t, k->n);
+        k->pack.bits = arena_array(l->arena, uint8_t, k->n);
+        k->pack.nullable = arena_array(l->arena, bool, k->n);
+        if (!k->pack.base || !k->pack.shift || !k->pack.bits || !k->pack.nullable) return NULL;
+        int shift = 0;
+        for (int32_t i = 0; i < k->n; i++) {
+            Range range = lower_range(bp, regs[i]);
+            k->pack.base[i] = (int64_t)range.lo;
+            k->pack.nullable[i] = k->pairs[i].null_equal;
+            k->pack.bits[i] = (uint8_t)MAX_OF(1, bits_of((uint64_t)(range.hi - range.lo) + (k->pairs[i].null_equal ? 1 : 0)));
+            k->pack.shift[i] = (uint8_t)shift;
+            shift += k->pack.bits[i];
+        }
+        specs[0] = (KeySpec){.phys = PH_I64, .type = type_make(T_INT8), .nullable = true, .has_range = true, .min = 0, .max = (int64_t)(((uint64_t)1 << shift) - 1)};
+        *n_out = 1;
+    } else {
+        for (int32_t i = 0; i < k->n; i++) {
+            Range range = lower_range(bp, regs[i]);
+            specs[i] = (KeySpec){.phys = k->phys[i], .type = k->pairs[i].build->type, .nullable = true, .null_equal = k->pairs[i].null_equal, .dict = k->dict[i]};
+            if (is_int_phys(k->phys[i]) && range.known && range.lo >= INT64_MIN && range.hi <= INT64_MAX) {
+                specs[i].has_range = true;
+                specs[i].min = (int64_t)range.lo;
+                specs[i].max = (int64_t)range.hi;
+            }
+        }
+        *n_out = k->n;
+    }
+    *specs_out = specs;
+    return regs;
+}
+
+/* Turns one side's raw key registers into what the table compares. */
+static Reg *finish_keys(Lower *l, Pipe *p, const KeyPlan *k, Reg *raw) {
+    if (!k->packed) {
+        for (int32_t i = 0; i < k->n; i++) {
+            if (k->dict[i]) continue;
+            raw[i] = lower_as(l, p, raw[i], (Phys)k->phys[i]);
+            if (!raw[i]) return NULL;
+        }
+        return raw;
+    }
+    KeyPack *pk = arena_new_of(l->arena, KeyPack);
+    Reg *out = arena_array(l->arena, Reg, 1);
+    if (!pk || !out) return NULL;
+    *pk = k->pack;
+    pk->args = arena_array(l->arena, Reg, k->n);
+    if (!pk->args) return NULL;
+    for (int32_t i = 0; i < k->n; i++) {
+        pk->args[i] = lower_as(l, p, raw[i], PH_I64);
+        if (!pk->args[i]) return NULL;
+    }
+    Reg d = lower_reg(l, p, PH_I64, type_make(T_INT8), true, (Range){true, 0, INT64_MAX});
+    Instr *in = d ? builder_emit(&p->b, OP_KEY_PACK, PH_I64, d, 0, 0, 0) : NULL;
+    if (!in) return NULL;
+    in->aux = pk;
+    out[0] = d;
+    return out;
+}
+
+static bool covers(Lower *l, const ColSet *have, const Expr *e) {
+    ColSet s = colset_new(l->c);
+    expr_cols(l->c, e, &s);
+    return colset_subset(&s, have);
+}
+
+static bool same_key_type(const Expr *a, const Expr *b) {
+    if (type_phys(a->type) != type_phys(b->type)) {
+        bool ia = is_int_phys(type_phys(a->type)), ib = is_int_phys(type_phys(b->type));
+        if (!ia || !ib) return false;
+    }
+    int sa = a->type.id == T_NUMERIC ? a->type.scale : 0, sb = b->type.id == T_NUMERIC ? b->type.scale : 0;
+    return sa == sb;
+}
+
+static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
+    bool bl = p->build_left && p->join != JN_MARK && p->join != JN_SINGLE;
+    Plan *build = p->children[bl ? 0 : 1], *probe = p->children[bl ? 1 : 0];
+    ColSet build_out = colset_new(l->c), probe_out = colset_new(l->c);
+    plan_outputs(l->c, build, &build_out);
+    plan_outputs(l->c, probe, &probe_out);
+
+    /* 1. Which probe, and what happens with build rows afterwards. */
+    ProbeKind kind = PK_INNER;
+    bool unmatched = false, from_build = false;
+    switch ((JoinKind)p->join) {
+    case JN_INNER: break;
+    case JN_LEFT: kind = bl ? PK_INNER : PK_LEFT; unmatched = bl; break;
+    case JN_RIGHT: kind = bl ? PK_LEFT : PK_INNER; unmatched = !bl; break;
+    case JN_FULL: kind = PK_LEFT; unmatched = true; break;
+    case JN_SEMI: kind = bl ? PK_MARK_BUILD : PK_SEMI; from_build = bl; break;
+    case JN_ANTI: kind = bl ? PK_MARK_BUILD : PK_ANTI; from_build = bl; break;
+    case JN_MARK: kind = PK_MARK; break;
+    case JN_SINGLE: kind = PK_SINGLE; break;
+    }
+    bool track = unmatched || from_build;
+
+    /* 2. Conditions: hash keys and the rest. A mark join keeps three-valued logic: only its single condition can be a key. */
+    KeyPlan k = {.pairs = arena_array(l->arena, KeyPair, p->n_conds + 1)};
+    Expr **rest = arena_array(l->arena, Expr *, p->n_conds + 1);
+    int32_t n_rest = 0;
+    if (!k.pairs || !rest) return NULL;
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        Expr *c = p->conds[i];
+        bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
+        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) && (kind != PK_MARK || p->n_conds == 1) && !expr_is_volatile(c)) {
+            bool constant_side = c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST;
+            if (!constant_side && covers(l, &build_out, c->args[0]) && covers(l, &probe_out, c->args[1])) {
+                k.pairs[k.n++] = (KeyPair){c->args[0], c->args[1], nd};
+                continue;
+            }
+            if (!constant_side && covers(l, &build_out, c->args[1]) && covers(l, &probe_out, c->args[0])) {
+                k.pairs[k.n++] = (KeyPair){c->args[1], c->args[0], nd};
+                continue;
+            }
+        }
+        rest[n_rest++] = c;
+    }
+    bool residual_block = n_rest > 0 && (kind != PK_INNER || track);
+
+    /* 3. The build side. Key columns of an inner join are taken from the probe side above. */
+    ColSet above = needed_with(l, needed, rest, n_rest);
+    Expr **bk = arena_array(l->arena, Expr *, k.n + 1), **pk = arena_array(l->arena, Expr *, k.n + 1);
+    if (!bk || !pk) return NULL;
+    for (int32_t i = 0; i < k.n; i++) bk[i] = k.pairs[i].build, pk[i] = k.pairs[i].probe;
+    ColSet build_needed = needed_with(l, &above, bk, k.n), probe_needed = needed_with(l, &above, pk, k.n);
+    Pipe *bp = lower_plan(l, build, &build_needed);
+    if (!bp) return NULL;
+    int32_t n_keys = 0, n_pay = 0, n_ids = 0;
+    KeySpec *specs = NULL;
+    Reg *raw = build_keys(l, bp, &k, &specs, &n_keys);
+    if (!raw) return NULL;
+    ColId *ids = needed_of(l, build, &above, &n_ids);
+    Reg *pay = arena_array(l->arena, Reg, n_ids + 1);
+    CellSpec *cells = arena_array(l->arena, CellSpec, n_ids + 1);
+    ColEntry *entries = arena_array(l->arena, ColEntry, n_ids + 1);
+    int32_t *as_key = arena_array(l->arena, int32_t, n_ids + 1);
+    if (!ids || !pay || !cells || !entries || !as_key) return NULL;
+    bool rows_used = kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE || track || n_rest > 0;
+    for (int32_t i = 0; i < n_ids && rows_used; i++) {
+        as_key[i] = -1;
+        if (kind == PK_INNER && !track && !residual_block)
+            for (int32_t j = 0; j < k.n; j++)
+                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] && type_eq(bk[j]->type, pk[j]->type)) as_key[i] = j;
+        if (as_key[i] >= 0) continue;
+        Reg r = lower_col(l, bp, ids[i]);
+        if (!r) return NULL;
+        pay[n_pay] = r;
+        cells[n_pay] = cell_spec(bp, r);
+        entries[i] = source_entry(n_pay, &cells[n_pay], col_type(l, ids[i]), lower_range(bp, r));
+        n_pay++;
+    }
+    int32_t join = (int32_t)l->joins.len;
+    JoinSpec spec = {.n_keys = n_keys, .keys = specs, .n_payload = n_pay, .payload = cells, .exists_only = !rows_used, .track_matched = track,
+                     .has_null_mark = kind == PK_MARK, .est_rows = build->est_rows};
+    spec.text = n_keys && k.n ? arena_printf(l->arena, "%s = %s%s", expr_text(l->c, pk[0]), expr_text(l->c, bk[0]), k.n > 1 ? ", ..." : "") : "cross";
+    if (!vec_push(l->arena, &l->joins, spec)) return NULL;
+    Reg *bkeys = finish_keys(l, bp, &k, raw);
+    if (!bkeys) return NULL;
+    Sink sink = {.kind = SINK_JOIN, .id = join, .n_keys = n_keys, .keys = bkeys, .n_regs = n_pay, .regs = pay, .limit = -1};
+    if (seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)join)) != ST_OK) return NULL;
+    JoinInfo info = {.plan = p, .id = join};
+    if (!k.packed && k.n == 1 && !k.pairs[0].null_equal) {
+        info.build_key = bk[0];
+        info.key_phys = k.phys[0];
+        info.key_dict = k.dict[0];
+    }
+    if (!vec_push(l->arena, &l->join_infos, info)) return NULL;
+
+    /* 4. The probe. */
+    Pipe *pp = lower_plan(l, probe, &probe_needed);
+    if (!pp) return NULL;
+    Reg *praw = arena_array(l->arena, Reg, k.n + 1);
+    Reg *pcols = arena_array(l->arena, Reg, k.n + 1);
+    if (!praw || !pcols || lower_scan_ranges_flush(l, pp) != ST_OK) return NULL;
+    for (int32_t i = 0; i < k.n; i++) {
+        pcols[i] = praw[i] = lower_expr(l, pp, pk[i]);
+        if (!praw[i]) return NULL;
+    }
+    Reg *pkeys = finish_keys(l, pp, &k, praw);
+    ProbeSite *site = arena_new_of(l->arena, ProbeSite);
+    if (!pkeys || !site) return NULL;
+    *site = (ProbeSite){.join = join, .kind = (uint8_t)kind, .n_keys = n_keys, .keys = pkeys};
+    Reg row = 0;
+    if (kind == PK_MARK) row = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), true, (Range){true, 0, 1});
+    else if (rows_used && (kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE || residual_block))
+        row = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
+    if (err_is_set(l->err)) return NULL;
+    Reg cand = row;
+    if (kind == PK_MARK && residual_block) { /* candidates' rows need a register of their own */
+        cand = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
+        if (!cand) return NULL;
+    }
+    Instr *in = builder_emit(&pp->b, residual_block ? OP_PROBE_BEGIN : OP_PROBE, PH_I64, cand, 0, 0, 0);
+    if (!in) return err_oom(l->err), NULL;
+    in->aux = site;
+    bool outer = kind == PK_LEFT || kind == PK_SINGLE;
+    for (int32_t i = 0; i < n_ids && rows_used; i++) {
+        ColEntry *e = &pp->cols[ids[i]];
+        if (as_key[i] >= 0) {
+            *e = (ColEntry){.where = CW_REG, .reg = pcols[as_key[i]], .type = col_type(l, ids[i]), .nullable = false, .dict = lower_info(pp, pcols[as_key[i]])->dict,
+                            .range = lower_range(pp, pcols[as_key[i]])};
+            continue;
+        }
+        *e = entries[i];
+        e->where = CW_BUILD;
+        e->row = cand;
+        e->site = site;
+    }
+    if (residual_block) {
+        int64_t regs = pp->b.regs.len, computed = pp->computed.len;
+        pp->depth++;
+        Reg ok = 0;
+        for (int32_t i = 0; i < n_rest; i++) {
+            Reg r = lower_expr(l, pp, rest[i]);
+            if (!r) return NULL;
+            if (ok) {
+                bool nullable = lower_info(pp, ok)->nullable || lower_info(pp, r)->nullable;
+                Reg both = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), nullable, (Range){true, 0, 1});
+                if (!both || !builder_emit(&pp->b, OP_AND, PH_BOOL, both, ok, r, 0)) return NULL;
+                r = both;
+            }
+            ok = r;
+        }
+        pp->depth--;
+        lower_forget_since_reg(pp, regs, computed);
+        Instr *end = builder_emit(&pp->b, OP_PROBE_END, PH_BOOL, kind == PK_MARK ? row : 0, ok, 0, 0);
+        if (!end) return err_oom(l->err), NULL;
+        end->aux = site;
+    }
+    for (int32_t i = 0; i < n_ids && rows_used; i++) {
+        if (as_key[i] >= 0) continue;
+        ColEntry *e = &pp->cols[ids[i]];
+        e->nullable |= outer;
+        if (outer && e->range.known) e->range.lo = MIN_OF(e->range.lo, 0), e->range.hi = MAX_OF(e->range.hi, 0);
+        if (!outer && kind != PK_INNER) *e = (ColEntry){.where = CW_NONE};
+    }
+    if (outer) /* rows without a match carry zero cells in NULL places */
+        for (int32_t i = 0; i < n_ids && rows_used; i++) pp->cols[ids[i]].nullable = true;
+    if (kind == PK_MARK)
+        pp->cols[p->mark_col] = (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
+    if (kind == PK_INNER && !track)
+        for (int32_t i = 0; i < n_rest; i++)
+            if (lower_filter(l, pp, rest[i]) != ST_OK) return NULL;
+    if (!track) return pp;
+
+    /* 5. Build rows by their matched flag. */
+    if (from_build) {
+        Sink none = {.kind = SINK_NONE, .id = -1, .limit = -1};
+        if (seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
+    }
+    Pipe *up = pipe_new(l, SRC_JOIN, arena_printf(l->arena, "join #%d %s rows", (int)join, p->join == JN_SEMI ? "matched" : "unmatched"));
+    if (!up) return NULL;
+    up->source.id = join;
+    up->source.matched = p->join == JN_SEMI;
+    up->source.est_rows = build->est_rows;
+    for (int32_t i = 0; i < n_ids; i++) up->cols[ids[i]] = entries[i];
+    if (from_build) return up;
+    /* Matched pairs and unmatched build rows meet in one row store. */
+    int32_t n_all = 0;
+    ColId *all = needed_of(l, p, needed, &n_all);
+    Reg *r1 = arena_array(l->arena, Reg, n_all + 1), *r2 = arena_array(l->arena, Reg, n_all + 1);
+    CellSpec *spec2 = arena_array(l->arena, CellSpec, n_all + 1);
+    ColEntry *out = arena_array(l->arena, ColEntry, n_all + 1);
+    if (!all || !r1 || !r2 || !spec2 || !out) return NULL;
+    for (int32_t i = 0; i < n_all; i++) {
+        r1[i] = lower_col(l, pp, all[i]);
+        if (!r1[i]) return NULL;
+        spec2[i] = cell_spec(pp, r1[i]);
+        spec2[i].nullable = true;
+        Range range = lower_range(pp, r1[i]);
+        if (colset_has(&build_out, all[i])) {
+            r2[i] = lower_col(l, up, all[i]);
+            if (!r2[i]) return NULL;
+            if (!spec2[i].dict) r2[i] = lower_as(l, up, r2[i], (Phys)spec2[i].phys);
+        } else {
+            Value v = {.type = spec2[i].type, .is_null = true};
+            r2[i] = lower_as(l, up, lower_const(l, up, &v), (Phys)spec2[i].phys);
+        }
+        if (!r2[i]) return NULL;
+        if (range.known) range.lo = MIN_OF(range.lo, 0), range.hi = MAX_OF(range.hi, 0);
+        spec2[i].stable_str = spec2[i].stable_str && lower_info(up, r2[i])->stable_str;
+        out[i] = source_entry(i, &spec2[i], col_type(l, all[i]), range);
+    }
+    int32_t store = rows_spec_new(l, n_all, spec2, -1, 0, false, -1);
+    if (store < 0 || sink_rows(l, pp, store, n_all, r1, -1) != ST_OK || sink_rows(l, up, store, n_all, r2, -1) != ST_OK) return NULL;
+    return rows_pipe(l, store, n_all, all, out);
+}
+
+/* ---- aggregation ----------------------------------------------------------------------------------- */
+
+/* An upper bound for the rows a plan can produce, saturating; for sums that must not overflow. */
+static double max_rows(Lower *l, const Plan *p) {
+    switch (p->kind) {
+    case LP_SCAN: return (double)p->table->live_rows;
+    case LP_VALUES: return (double)p->n_rows;
+    case LP_JOIN: {
+        double a = max_rows(l, p->children[0]), b = max_rows(l, p->children[1]);
+        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return a;
+        if (p->join == JN_INNER)
+            for (int32_t i = 0; i < p->n_conds; i++) {
+                const Expr *c = p->conds[i];
+                if (c->kind != EX_FUNC || c->u.func->opcode != OP_EQ) continue;
+                for (int s = 0; s < 2; s++) {
+                    if (c->args[s]->kind != EX_COL) continue;
+                    const ColInfo *ci = &l->c->cols.items[c->args[s]->u.col];
+                    if (!ci->table || ci->col < 0 || !ci->table->cols[ci->col].stats.unique) continue;
+                    /* the column's table appears once below that side only if that side is its plain scan */
+                    for (int ch = 0; ch < 2; ch++)
+                        if (p->children[ch]->kind == LP_SCAN && p->children[ch]->table == ci->table) return ch == 0 ? b : a;
+                }
+            }
+        return a * b + a + b;
+    }
+    case LP_SERIES: return 1e12;
+    case LP_CTE: return max_rows(l, p->children[1]);
+    case LP_CTE_SCAN: return 1e12;
+    case LP_REPEAT: return 1e18;
+    default: {
+        double s = 1;
+        for (int32_t i = 0; i < p->n_children; i++) s += max_rows(l, p->children[i]);
+        return s;
+    }
+    }
+}
+
+static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
+    ColSet in = colset_new(l->c);
+    for (int32_t i = 0; i < p->n_keys; i++) expr_cols(l->c, p->exprs[i], &in);
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        if (!colset_has(needed, p->aggs[i].out)) continue;
+        if (p->aggs[i].arg) expr_cols(l->c, p->aggs[i].arg, &in);
+        if (p->aggs[i].arg2) expr_cols(l->c, p->aggs[i].arg2, &in);
+        if (p->aggs[i].filter) expr_cols(l->c, p->aggs[i].filter, &in);
+    }
+    Pipe *cp = lower_plan(l, p->children[0], &in);
+    if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+    double bound = max_rows(l, p->children[0]);
+    Reg *keys = arena_array(l->arena, Reg, p->n_keys + 1), *regs = arena_array(l->arena, Reg, p->n_aggs + 1), *regs2 = arena_array(l->arena, Reg, p->n_aggs + 1);
+    AggSpec spec = {.n_keys = p->n_keys, .keys = arena_array(l->arena, KeySpec, p->n_keys + 1), .aggs = arena_array(l->arena, AggCell, p->n_aggs + 1),
+                    .est_groups = p->est_rows, .one_group = p->n_keys == 0};
+    int32_t id = (int32_t)l->aggs.len;
+    Pipe *np = pipe_new(l, SRC_AGG, arena_printf(l->arena, "groups #%d", (int)id));
+    if (!keys || !regs || !regs2 || !spec.keys || !spec.aggs || !np) return NULL;
+    np->source.id = id;
+    np->source.est_rows = p->est_rows;
+    for (int32_t i = 0; i < p->n_keys; i++) {
+        Reg r = lower_expr(l, cp, p->exprs[i]);
+        if (!r) return NULL;
+        keys[i] = r;
+        const RegInfo *ri = lower_info(cp, r);
+        Range range = lower_range(cp, r);
+        spec.keys[i] = (KeySpec){.phys = ri->phys, .type = p->exprs[i]->type, .nullable = ri->nullable, .null_equal = true, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
+        CellSpec c = cell_spec(cp, r);
+        np->cols[p->out_cols[i]] = source_entry(i, &c, p->exprs[i]->type, range);
+    }
+    bool any2 = false;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        AggCall *a = &p->aggs[i];
+        if (!colset_has(needed, a->out)) continue;
+        if (a->distinct) return err_internal(l->err, "DISTINCT aggregate reached the lowering"), NULL;
+        Type t = col_type(l, a->out);
+        int32_t slot = spec.n_aggs++;
+        AggCell *cell = &spec.aggs[slot];
+        cell->type = t;
+        Reg r = 0;
+        Expr *arg = a->arg;
+        if (a->filter) {
+            Expr *c = expr_new(l->c, EX_CASE, arg ? arg->type : type_make(T_BOOL), 2);
+            if (!c) return NULL;
+            c->args[0] = a->filter;
+            c->args[1] = arg ? arg : expr_bool(l->c, true);
+            arg = c;
+        }
+        if (arg) {
+            r = lower_expr(l, cp, arg);
+            if (!r) return NULL;
+        }
+        RegInfo ri = r ? *lower_info(cp, r) : (RegInfo){0};
+        Range range = r ? lower_range(cp, r) : (Range){false, 0, 0}, out_range = range_of_type(t);
+        const Dict *dict = NULL;
+        cell->in_phys = ri.phys;
+        cell->in_nullable = ri.nullable;
+        bool nullable = true;
+        switch ((AggKind)a->kind) {
+        case AGG_COUNT_STAR: case AGG_COUNT:
+            cell->op = arg && ri.nullable ? AO_COUNT : AO_COUNT_STAR;
+            if (cell->op == AO_COUNT_STAR) r = 0;
+            cell->out_phys = PH_I64;
+            out_range = (Range){true, 0, bound < 9e18 ? (int128_t)bound : INT64_MAX};
+            nullable = false;
+            break;
+        case AGG_SUM:
+            if (ri.phys == PH_F32 || ri.phys == PH_F64) {
+                cell->op = AO_SUM_F64;
+                cell->out_phys = PH_F64;
+                break;
+            }
+            if (range.known && range_max_abs(range) < INT64_MAX && (double)range_max_abs(range) * MAX_OF(bound, 1.0) < 9e18) {
+                cell->op = AO_SUM_I64;
+                cell->out_phys = PH_I64;
+                int128_t m = (int128_t)((double)range_max_abs(range) * MAX_OF(bound, 1.0)) + 1;
+                out_range = (Range){true, range.lo < 0 ? -m : 0, m};
+            } else if (type_phys(t) == PH_I64) {
+                cell->op = AO_SUM_I64_CHECKED;
+                cell->out_phys = PH_I64;
+            } else {
+                cell->op = AO_SUM_I128;
+                cell->out_phys = PH_I128;
+            }
+            break;
+        case AGG_MIN: case AGG_MAX:
+            if (ri.dict && ri.dict->n != ri.dict->n_sorted) {
+                r = lower_as(l, cp, r, PH_STR);
+                if (!r) return NULL;
+                ri = *lower_info(cp, r);
+                cell->in_phys = ri.phys;
+            }
+            dict = ri.dict;
+            cell->op = a->kind == AGG_MIN ? AO_MIN : AO_MAX;
+            cell->out_phys = ri.phys;
+            out_range = range;
+            break;
+        case AGG_ANY: case AGG_SINGLE:
+            dict = ri.dict;
+            cell->op = a->kind == AGG_ANY ? AO_ANY : AO_SINGLE;
+            cell->out_phys = ri.phys;
+            out_range = range;
+            break;
+        case AGG_BOOL_AND: cell->op = AO_BOOL_AND; cell->out_phys = PH_BOOL; break;
+        case AGG_BOOL_OR: cell->op = AO_BOOL_OR; cell->out_phys = PH_BOOL; break;
+        case AGG_BIT_AND: case AGG_BIT_OR:
+            r = lower_canonical(l, cp, r, arg->type);
+            if (!r) return NULL;
+            cell->in_phys = cell->out_phys = lower_info(cp, r)->phys;
+            cell->op = a->kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
+            break;
+        case AGG_VAR_POP: case AGG_VAR_SAMP: case AGG_STDDEV_POP: case AGG_STDDEV_SAMP:
+            r = lower_as(l, cp, r, PH_F64);
+            if (!r) return NULL;
+            cell->in_phys = PH_F64;
+            cell->op = AO_VAR;
+            cell->arg = a->kind;
+            cell->out_phys = PH_F64;
+            break;
+        case AGG_STRING_AGG:
+            r = lower_as(l, cp, r, PH_STR);
+            regs2[slot] = lower_as(l, cp, lower_expr(l, cp, a->arg2), PH_STR);
+            if (!r || !regs2[slot]) return NULL;
+            any2 = true;
+            cell->in_phys = cell->out_phys = PH_STR;
+            cell->op = AO_STRING_AGG;
+            break;
+        default: return err_internal(l->err, "aggregate kind %d reached the lowering", (int)a->kind), NULL;
+        }
+        if (r) {
+            const RegInfo *fi = lower_info(cp, r);
+            cell->in_nullable = fi->nullable;
+            cell->stable_str = fi->stable_str;
+        }
+        if (nullable && p->n_keys > 0 && r && !lower_info(cp, r)->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP) nullable = false;
+        regs[slot] = r;
+        if (nullable && out_range.known) out_range.lo = MIN_OF(out_range.lo, 0), out_range.hi = MAX_OF(out_range.hi, 0);
+        CellSpec c = {.phys = cell->out_phys, .type = t, .nullable = nullable, .stable_str = cell->stable_str, .dict = dict};
+        np->cols[a->out] = source_entry(p->n_keys + slot, &c, t, out_range);
+    }
+    if (!vec_push(l->arena, &l->aggs, spec)) return NULL;
+    Sink sink = {.kind = SINK_AGG, .id = id, .n_keys = p->n_keys, .keys = keys, .n_regs = spec.n_aggs, .regs = regs, .regs2 = any2 ? regs2 : NULL, .limit = -1};
+    return seal(l, cp, &sink, arena_printf(l->arena, "aggregate #%d", (int)id)) == ST_OK ? np : NULL;
+}
+
+/* ---- sort, limit, set operations, CTEs ---------------------------------------------------------------- */
+
+/* Sorts p's child; columns ids in order. canonical: final types for the result. Returns the row store, -1 on error. */
+static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, bool canonical, ColEntry *entries) {
+    ColSet in = colset_new(l->c);
+    for (int32_t i = 0; i < n; i++) colset_add(l->c, &in, ids[i]);
+    for (int32_t i = 0; i < p->n_sort; i++) expr_cols(l->c, p->sort[i].expr, &in);
+    Pipe *cp = lower_plan(l, p->children[0], &in);
+    if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return -1;
+    SortSpec spec = {.n_keys = p->n_sort, .n_cols = n, .cols = arena_array(l->arena, CellSpec, n + 1), .limit = p->limit, .offset = MAX_OF(p->offset, 0)};
+    spec.keys = arena_calloc(l->arena, (int64_t)sizeof(spec.keys[0]) * (p->n_sort + 1));
+    Reg *keys = arena_array(l->arena, Reg, p->n_sort + 1), *regs = arena_array(l->arena, Reg, n + 1);
+    if (!spec.cols || !spec.keys || !keys || !regs) return -1;
+    for (int32_t i = 0; i < p->n_sort; i++) {
+        Reg r = lower_expr(l, cp, p->sort[i].expr);
+        if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted) r = lower_as(l, cp, r, PH_STR);
+        if (!r) return -1;
+        const RegInfo *ri = lower_info(cp, r);
+        keys[i] = r;
+        spec.keys[i].key = (KeySpec){.phys = ri->phys, .type = p->sort[i].expr->type, .nullable = ri->nullable, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
+        spec.keys[i].desc = p->sort[i].desc;
+        spec.keys[i].nulls_first = p->sort[i].nulls_first;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        regs[i] = lower_col(l, cp, ids[i]);
+        if (canonical && regs[i]) regs[i] = lower_canonical(l, cp, regs[i], col_type(l, ids[i]));
+        if (!regs[i]) return -1;
+        spec.cols[i] = cell_spec(cp, regs[i]);
+        if (entries) entries[i] = source_entry(i, &spec.cols[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
+    }
+    int32_t sort = (int32_t)l->sorts.len;
+    if (!vec_push(l->arena, &l->sorts, spec)) return -1;
+    int32_t store = rows_spec_new(l, n, spec.cols, -1, 0, true, sort);
+    Sink sink = {.kind = SINK_SORT, .id = sort, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
+    if (store < 0 || seal(l, cp, &sink, arena_printf(l->arena, p->limit >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK) return -1;
+    return store;
+}
+
+static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
+    int32_t n = 0;
+    int32_t *which = arena_array(l->arena, int32_t, p->n_out + 1);
+    ColId *ids = arena_array(l->arena, ColId, p->n_out + 1);
+    CellSpec *cells = arena_array(l->arena, CellSpec, p->n_out + 1);
+    ColEntry *entries = arena_array(l->arena, ColEntry, p->n_out + 1);
+    if (!which || !ids || !cells || !entries) return NULL;
+    for (int32_t i = 0; i < p->n_out; i++) {
+        if (!colset_has(needed, p->out_cols[i])) continue;
+        which[n] = i;
+        ids[n] = p->out_cols[i];
+        Type t = col_type(l, ids[n]);
+        cells[n] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
+        entries[n] = source_entry(n, &cells[n], t, range_of_type(t));
+        n++;
+    }
+    int32_t store = rows_spec_new(l, n, cells, -1, 0, true, -1);
+    if (store < 0) return NULL;
+    for (int32_t c = 0; c < p->n_children; c++) {
+        ColSet in = colset_new(l->c);
+        for (int32_t i = 0; i < n; i++) colset_add(l->c, &in, p->set_cols[c][which[i]]);
+        Pipe *cp = lower_plan(l, p->children[c], &in);
+        Reg *regs = arena_array(l->arena, Reg, n + 1);
+        if (!cp || !regs || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+        for (int32_t i = 0; i < n; i++) {
+            regs[i] = lower_canonical(l, cp, lower_col(l, cp, p->set_cols[c][which[i]]), cells[i].type);
+            if (!regs[i]) return NULL;
+        }
+        if (sink_rows(l, cp, store, n, regs, -1) != ST_OK) return NULL;
+    }
+    return rows_pipe(l, store, n, ids, entries);
+}
+
+static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
+    int32_t n = 0;
+    ColSet used = p->cte_id < l->cte_needed.len ? l->cte_needed.items[p->cte_id] : colset_new(l->c);
+    Pipe *cp = lower_plan(l, p->children[0], &used);
+    if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+    ColId *ids = needed_of(l, p->children[0], &used, &n);
+    Reg *regs = arena_array(l->arena, Reg, n + 1);
+    CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
+    CteInfo info = {.id = p->cte_id, .entries = arena_array(l->arena, ColEntry, n + 1), .cols = ids, .n_cols = n};
+    if (!ids || !regs || !cells || !info.entries) return NULL;
+    for (int32_t i = 0; i < n; i++) {
+        regs[i] = lower_col(l, cp, ids[i]);
+        if (!regs[i]) return NULL;
+        cells[i] = cell_spec(cp, regs[i]);
+        info.entries[i] = source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
+    }
+    info.rows = rows_spec_new(l, n, cells, -1, 0, true, -1);
+    if (info.rows < 0 || sink_rows(l, cp, info.rows, n, regs, -1) != ST_OK) return NULL;
+    if (!vec_push(l->arena, &l->ctes, info)) return NULL;
+    return lower_plan(l, p->children[1], needed);
+}
+
+static Pipe *lower_cte_scan(Lower *l, Plan *p) {
+    for (int64_t i = l->ctes.len - 1; i >= 0; i--) {
+        const CteInfo *c = &l->ctes.items[i];
+        if (c->id != p->cte_id) continue;
+        Pipe *np = pipe_new(l, SRC_ROWS, arena_printf(l->arena, "CTE rows #%d", (int)c->rows));
+        if (!np) return NULL;
+        np->source.id = c->rows;
+        np->source.est_rows = p->est_rows;
+        for (int32_t k = 0; k < p->n_out; k++)
+            for (int32_t j = 0; j < c->n_cols; j++)
+                if (c->cols[j] == p->cte_cols[k]) np->cols[p->out_cols[k]] = c->entries[j];
+        return np;
+    }
+    return err_internal(l->err, "CTE %lld is not materialised", (long long)p->cte_id), NULL;
+}
+
+static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: return lower_scan(l, p);
+    case LP_VALUES: return lower_values(l, p, needed);
+    case LP_SERIES: return lower_series(l, p);
+    case LP_FILTER: {
+        ColSet in = needed_with(l, needed, p->conds, p->n_conds);
+        Pipe *cp = lower_plan(l, p->children[0], &in);
+        for (int32_t i = 0; cp && i < p->n_conds; i++)
+            if (lower_filter(l, cp, p->conds[i]) != ST_OK) return NULL;
+        return cp && lower_scan_ranges_flush(l, cp) == ST_OK ? cp : NULL;
+    }
+    case LP_PROJECT: {
+        ColSet in = colset_new(l->c);
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(needed, p->out_cols[i]) || expr_is_volatile(p->exprs[i])) expr_cols(l->c, p->exprs[i], &in);
+        Pipe *cp = lower_plan(l, p->children[0], &in);
+        if (!cp) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            ColId id = p->out_cols[i];
+            Expr *e = p->exprs[i];
+            if (!colset_has(needed, id) || (e->kind == EX_COL && e->u.col == id)) continue;
+            if (e->kind == EX_COL) {
+                cp->cols[id] = cp->cols[e->u.col];
+                if (!cp->cols[id].reg) { /* load once, under the original's entry */
+                    cp->cols[id] = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type, .dict = cp->cols[e->u.col].dict};
+                }
+            } else {
+                cp->cols[id] = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type};
+            }
+            if (expr_is_volatile(e) && !lower_col(l, cp, id)) return NULL;
+        }
+        return cp;
+    }
+    case LP_JOIN: return lower_join(l, p, needed);
+    case LP_AGG: return lower_agg(l, p, needed);
+    case LP_SORT: {
+        int32_t n = 0;
+        ColId *ids = needed_of(l, p, needed, &n);
+        ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
+        if (!ids || !entries) return NULL;
+        int32_t store = lower_sort_store(l, p, n, ids, false, entries);
+        return store < 0 ? NULL : rows_pipe(l, store, n, ids, entries);
+    }
+    case LP_LIMIT: {
+        Pipe *cp = lower_plan(l, p->children[0], needed);
+        if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+        int32_t n = 0;
+        ColId *ids = needed_of(l, p, needed, &n);
+        return ids ? materialise(l, cp, n, ids, p->limit, MAX_OF(p->offset, 0), true) : NULL;
+    }
+    case LP_SETOP:
+        if (p->setop != SO_UNION_ALL) return err_internal(l->err, "set operation %d reached the lowering", (int)p->setop), NULL;
+        return lower_union(l, p, needed);
+    case LP_CTE: return lower_cte(l, p, needed);
+    case LP_CTE_SCAN: return lower_cte_scan(l, p);
+    case LP_REPEAT: {
+        ColSet in = colset_new(l->c);
+        colset_add_all(l->c, &in, needed);
+        colset_add(l->c, &in, p->count_col);
+        Pipe *cp = lower_plan(l, p->children[0], &in);
+        if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
+        Reg r = lower_as(l, cp, lower_col(l, cp, p->count_col), PH_I64);
+        if (!r || !builder_emit(&cp->b, OP_REPEAT, PH_I64, 0, r, 0, 0)) return NULL;
+        return cp;
+    }
+    }
+    return err_internal(l->err, "plan kind %d", (int)p->kind), NULL;
+}
+
+QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *result) {
+    Lower lower = {.c = c, .arena = c->arena, .err = c->err}, *l = &lower;
+    if (collect_aliases(l, plan) != ST_OK) return NULL;
+    ColSet needed = colset_new(c);
+    for (int32_t i = 0; i < n_result; i++) colset_add(c, &needed, result[i]);
+    int32_t store = -1;
+    if (plan->kind == LP_SORT && plan->limit < 0) { /* the sorted rows are the result */
+        store = lower_sort_store(l, plan, n_result, result, true, NULL);
+        if (store < 0) return NULL;
+    } else {
+        int64_t limit = -1, offset = 0;
+        Plan *top = plan;
+        if (plan->kind == LP_LIMIT) {
+            limit = plan->limit;
+            offset = MAX_OF(plan->offset, 0);
+            top = plan->children[0];
+        }
+        Pipe *p = lower_plan(l, top, &needed);
+        Reg *regs = arena_array(c->arena, Reg, n_result + 1);
+        CellSpec *cells = arena_array(c->arena, CellSpec, n_result + 1);
+        if (!p || !regs || !cells || lower_scan_ranges_flush(l, p) != ST_OK) return NULL;
+        for (int32_t i = 0; i < n_result; i++) {
+            regs[i] = lower_canonical(l, p, lower_col(l, p, result[i]), c->cols.items[result[i]].type);
+            if (!regs[i]) return NULL;
+            cells[i] = cell_spec(p, regs[i]);
+        }
+        store = rows_spec_new(l, n_result, cells, limit, offset, true, -1);
+        int64_t stop = limit < 0 || limit > INT64_MAX - offset ? -1 : limit + offset;
+        if (store < 0 || sink_rows(l, p, store, n_result, regs, stop) != ST_OK) return NULL;
+    }
+    QueryPlan *q = arena_new_of(c->arena, QueryPlan);
+    if (!q) return NULL;
+    *q = (QueryPlan){.n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
+                     .n_aggs = (int32_t)l->aggs.len, .aggs = l->aggs.items, .n_sorts = (int32_t)l->sorts.len, .sorts = l->sorts.items,
+                     .n_rows = (int32_t)l->rows.len, .rows = l->rows.items, .result = store};
+    return q;
+}

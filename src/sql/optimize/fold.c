@@ -1,0 +1,484 @@
+/* fold.c - simplification of expressions: constants, booleans, OR factoring, ranges.
+ *
+ * Everything here keeps three-valued logic exactly, except opt_fold_cond and opt_fold_conds, which are for
+ * places where NULL and FALSE mean the same. An error while folding leaves the expression as it is: it is
+ * raised at run time if the branch is ever evaluated. */
+#include "sql/optimize/optimize_int.h"
+
+static Expr *const_of(Opt *o, Type t, const Value *v) {
+    Value x = *v;
+    x.type = t;
+    return expr_const(o->c, &x);
+}
+static bool all_const(const Expr *e) {
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (e->args[i]->kind != EX_CONST) return false;
+    return true;
+}
+static const char *negated_op(const char *n) {
+    static const char *const t[][2] = {{"=", "<>"}, {"<>", "="}, {"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"},
+                                       {"~~", "!~~"}, {"!~~", "~~"}, {"~~*", "!~~*"}, {"!~~*", "~~*"}, {"~", "!~"}, {"!~", "~"}};
+    for (int64_t i = 0; i < ARRAY_LEN(t); i++)
+        if (strcmp(n, t[i][0]) == 0) return t[i][1];
+    return NULL;
+}
+static const char *swapped_op(const char *n) {
+    static const char *const t[][2] = {{"=", "="}, {"<>", "<>"}, {"<", ">"}, {">=", "<="}, {">", "<"}, {"<=", ">="}};
+    for (int64_t i = 0; i < ARRAY_LEN(t); i++)
+        if (strcmp(n, t[i][0]) == 0) return t[i][1];
+    return NULL;
+}
+/* The operator of another name with the same argument types, found without conversions; NULL when there is none. */
+static const FuncDef *op_like(const Expr *e, const char *name, bool swap) {
+    const FuncDef *f;
+    Type args[2] = {e->args[swap ? 1 : 0]->type, e->args[swap ? 0 : 1]->type}, co[2], ret;
+    Err ignore;
+    memset(&ignore, 0, sizeof ignore);
+    if (func_resolve(slice_of(name), true, 2, args, 0, &f, co, &ret, &ignore) != ST_OK) return NULL;
+    if (ret.id != e->type.id || co[0].id != args[0].id || co[1].id != args[1].id) return NULL;
+    return f;
+}
+
+static Expr *fold_func(Opt *o, Expr *e) {
+    const FuncDef *f = e->u.func;
+    if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
+    if (f->flags & FN_STRICT)
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (opt_const_null(e->args[i])) return opt_null(o, e->type);
+    if (all_const(e) && f->kernel) {
+        Value *args = arena_array(o->a, Value, e->n_args + 1), out;
+        if (!args) return NULL;
+        for (int32_t i = 0; i < e->n_args; i++) args[i] = e->args[i]->u.value;
+        for (int32_t i = 0; i < e->n_args; i++) args[i].type = e->args[i]->type;
+        Err err;
+        err_clear(&err);
+        memset(&out, 0, sizeof out);
+        if (func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err) == ST_OK) return const_of(o, e->type, &out);
+        if (strcmp(err.sqlstate, "53200") == 0 || strcmp(err.sqlstate, "53400") == 0) {
+            err_copy(o->err, &err);
+            return NULL;
+        }
+        return e;
+    }
+    /* constants to the right */
+    if (e->n_args == 2 && (f->flags & FN_OPERATOR) && opt_is_const(e->args[0]) && !opt_is_const(e->args[1])) {
+        const char *sw = swapped_op(f->name);
+        const FuncDef *g = sw ? op_like(e, sw, true) : NULL;
+        if (g) {
+            Expr *x = e->args[0];
+            e->args[0] = e->args[1];
+            e->args[1] = x;
+            e->u.func = g;
+        }
+    }
+    return e;
+}
+static Expr *fold_cast(Opt *o, Expr *e) {
+    Expr *x = e->args[0];
+    if (type_eq(x->type, e->type)) return x;
+    if (x->kind != EX_CONST) return e;
+    if (x->u.value.is_null) return opt_null(o, e->type);
+    if (cast_is_noop(x->type, e->type)) return const_of(o, e->type, &x->u.value);
+    FuncKernel k = cast_kernel(x->type, e->type, (CastCtx)e->cast_ctx);
+    if (!k) return e;
+    Value in = x->u.value, out;
+    in.type = x->type;
+    Err err;
+    err_clear(&err);
+    memset(&out, 0, sizeof out);
+    if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK) return const_of(o, e->type, &out);
+    return e;
+}
+
+static Expr *fold_not(Opt *o, Expr *x) {
+    if (opt_const_null(x)) return opt_null(o, type_make(T_BOOL));
+    switch ((ExprKind)x->kind) {
+    case EX_CONST: return expr_bool(o->c, !x->u.value.u.b);
+    case EX_NOT: return x->args[0];
+    case EX_AND: case EX_OR:
+        x->kind = x->kind == EX_AND ? EX_OR : EX_AND;
+        for (int32_t i = 0; i < x->n_args; i++)
+            if (!(x->args[i] = fold_not(o, x->args[i]))) return NULL;
+        return opt_fold(o, x);
+    case EX_IS_NULL: x->kind = EX_IS_NOT_NULL; return x;
+    case EX_IS_NOT_NULL: x->kind = EX_IS_NULL; return x;
+    case EX_IS_TRUE: x->kind = EX_IS_NOT_TRUE; return x;
+    case EX_IS_NOT_TRUE: x->kind = EX_IS_TRUE; return x;
+    case EX_IS_FALSE: x->kind = EX_IS_NOT_FALSE; return x;
+    case EX_IS_NOT_FALSE: x->kind = EX_IS_FALSE; return x;
+    case EX_DISTINCT: x->kind = EX_NOT_DISTINCT; return x;
+    case EX_NOT_DISTINCT: x->kind = EX_DISTINCT; return x;
+    case EX_FUNC:
+        if (x->n_args == 2 && (x->u.func->flags & FN_OPERATOR)) {
+            const char *n = negated_op(x->u.func->name);
+            const FuncDef *g = n ? op_like(x, n, false) : NULL;
+            if (g) {
+                x->u.func = g;
+                return x;
+            }
+        }
+        break;
+    default: break;
+    }
+    return opt_unary(o, EX_NOT, x);
+}
+
+/* (a and x) or (a and y) -> a and (x or y) */
+static Expr *factor_or(Opt *o, Expr *e) {
+    if (e->n_args < 2 || !rule_on(o->c, RULE_OR_FACTOR)) return e;
+    ExprVec first = {0}, common = {0};
+    if (opt_split(o, e->args[0], &first) != ST_OK) return NULL;
+    for (int64_t i = 0; i < first.len; i++) {
+        Expr *cand = first.items[i];
+        if (expr_is_volatile(cand) || opt_has_subquery(cand)) continue;
+        bool everywhere = true;
+        for (int32_t k = 1; k < e->n_args && everywhere; k++) {
+            ExprVec part = {0};
+            if (opt_split(o, e->args[k], &part) != ST_OK) return NULL;
+            bool found = false;
+            for (int64_t j = 0; j < part.len && !found; j++) found = expr_equal(cand, part.items[j]);
+            everywhere = found;
+        }
+        if (everywhere && opt_push(o, &common, cand) != ST_OK) return NULL;
+    }
+    if (common.len == 0) return e;
+    ExprVec rests = {0};
+    bool absorbed = false; /* a or (a and x) = a */
+    for (int32_t k = 0; k < e->n_args; k++) {
+        ExprVec part = {0}, rest = {0};
+        if (opt_split(o, e->args[k], &part) != ST_OK) return NULL;
+        for (int64_t j = 0; j < part.len; j++) {
+            bool is_common = false;
+            for (int64_t i = 0; i < common.len && !is_common; i++) is_common = expr_equal(common.items[i], part.items[j]);
+            if (!is_common && opt_push(o, &rest, part.items[j]) != ST_OK) return NULL;
+        }
+        if (rest.len == 0) absorbed = true;
+        else if (opt_push(o, &rests, opt_nary(o, EX_AND, rest.len, rest.items)) != ST_OK) return NULL;
+    }
+    if (!absorbed) {
+        Expr *r = opt_nary(o, EX_OR, rests.len, rests.items);
+        if (!r || !(r = opt_fold(o, r)) || opt_split(o, r, &common) != ST_OK) return NULL;
+    }
+    return opt_nary(o, EX_AND, common.len, common.items);
+}
+/* x = 1 or x = 2 or x in (3, 4) -> x in (1, 2, 3, 4) */
+static Expr *or_to_in(Opt *o, Expr *e) {
+    ExprVec out = {0};
+    bool changed = false;
+    for (int32_t i = 0; i < e->n_args; i++) {
+        Expr *d = e->args[i];
+        bool eq = opt_is_op(d, "=") && opt_is_const(d->args[1]) && d->args[0]->type.id == d->args[1]->type.id &&
+                  d->args[0]->type.scale == d->args[1]->type.scale && !expr_is_volatile(d);
+        bool in = d->kind == EX_IN && all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d);
+        Expr *into = NULL;
+        if (eq || in)
+            for (int64_t j = 0; j < out.len && !into; j++) {
+                Expr *p = out.items[j];
+                bool p_eq = opt_is_op(p, "=") && opt_is_const(p->args[1]) && p->args[0]->type.id == p->args[1]->type.id &&
+                            p->args[0]->type.scale == p->args[1]->type.scale;
+                bool p_in = p->kind == EX_IN && all_const(&(Expr){.n_args = p->n_args - 1, .args = p->args + 1});
+                if ((p_eq || p_in) && expr_equal(p->args[0], d->args[0])) {
+                    Expr *n = expr_new(o->c, EX_IN, type_make(T_BOOL), p->n_args + d->n_args - 1);
+                    if (!n) return NULL;
+                    for (int32_t k = 0; k < p->n_args; k++) n->args[k] = p->args[k];
+                    for (int32_t k = 1; k < d->n_args; k++) n->args[p->n_args + k - 1] = d->args[k];
+                    out.items[j] = into = n;
+                    changed = true;
+                }
+            }
+        if (!into && opt_push(o, &out, d) != ST_OK) return NULL;
+    }
+    return changed ? opt_nary(o, EX_OR, out.len, out.items) : e;
+}
+
+static Status flatten(Opt *o, Expr *e, uint8_t kind, ExprVec *out) {
+    if (e->kind != kind) return opt_push(o, out, e);
+    for (int32_t i = 0; i < e->n_args; i++) TRY(flatten(o, e->args[i], kind, out));
+    return ST_OK;
+}
+static Expr *fold_logic(Opt *o, Expr *e) {
+    ExprVec in = {0}, out = {0};
+    bool is_and = e->kind == EX_AND;
+    if (flatten(o, e, e->kind, &in) != ST_OK) return NULL;
+    for (int64_t i = 0; i < in.len; i++) {
+        Expr *x = in.items[i];
+        if (is_and ? opt_const_false(x) : opt_const_true(x)) {
+            /* what stands before it would have been evaluated; PostgreSQL drops it too */
+            return x;
+        }
+        if (is_and ? opt_const_true(x) : opt_const_false(x)) continue;
+        bool dup = false;
+        for (int64_t j = 0; j < out.len && !dup && out.len < 200; j++) dup = expr_equal(out.items[j], x) && !expr_is_volatile(x);
+        if (!dup && opt_push(o, &out, x) != ST_OK) return NULL;
+    }
+    Expr *r = opt_nary(o, is_and ? EX_AND : EX_OR, out.len, out.items);
+    if (r && r->kind == EX_OR) r = or_to_in(o, r);
+    if (r && r->kind == EX_OR && r->n_args <= 64) r = factor_or(o, r);
+    return r;
+}
+
+static Expr *fold_case(Opt *o, Expr *e) {
+    ExprVec out = {0};
+    int32_t i = 0;
+    for (; i + 1 < e->n_args; i += 2) {
+        Expr *w = e->args[i];
+        if (opt_const_false(w) || opt_const_null(w)) continue;
+        if (opt_const_true(w)) {
+            if (opt_push(o, &out, e->args[i + 1]) != ST_OK) return NULL;
+            break;
+        }
+        if (opt_push(o, &out, w) != ST_OK || opt_push(o, &out, e->args[i + 1]) != ST_OK) return NULL;
+    }
+    if (i + 1 == e->n_args && opt_push(o, &out, e->args[i]) != ST_OK) return NULL;
+    if (out.len == 0) return opt_null(o, e->type);
+    if (out.len == 1) return opt_cast(o, out.items[0], e->type);
+    if (out.len == e->n_args) return e;
+    Expr *r = expr_new(o->c, EX_CASE, e->type, (int32_t)out.len);
+    if (!r) return NULL;
+    r->location = e->location;
+    for (int64_t k = 0; k < out.len; k++) r->args[k] = out.items[k];
+    return r;
+}
+static Expr *fold_coalesce(Opt *o, Expr *e) {
+    ExprVec out = {0};
+    for (int32_t i = 0; i < e->n_args; i++) {
+        if (opt_const_null(e->args[i])) continue;
+        if (opt_push(o, &out, e->args[i]) != ST_OK) return NULL;
+        if (opt_is_const(e->args[i])) break;
+    }
+    if (out.len == 0) return opt_null(o, e->type);
+    if (out.len == 1) return opt_cast(o, out.items[0], e->type);
+    if (out.len == e->n_args) return e;
+    Expr *r = expr_new(o->c, EX_COALESCE, e->type, (int32_t)out.len);
+    if (!r) return NULL;
+    for (int64_t k = 0; k < out.len; k++) r->args[k] = out.items[k];
+    return r;
+}
+static Expr *fold_in(Opt *o, Expr *e) {
+    if (opt_const_null(e->args[0])) return opt_null(o, type_make(T_BOOL));
+    if (e->n_args == 1) return expr_bool(o->c, false);
+    if (all_const(e)) {
+        bool null = false;
+        for (int32_t i = 1; i < e->n_args; i++) {
+            if (opt_const_null(e->args[i])) {
+                null = true;
+                continue;
+            }
+            if (type_phys(e->args[i]->type) != type_phys(e->args[0]->type) || e->args[i]->type.scale != e->args[0]->type.scale) return e;
+            if (value_cmp(&e->args[0]->u.value, &e->args[i]->u.value) == 0) return expr_bool(o->c, true);
+        }
+        return null ? opt_null(o, type_make(T_BOOL)) : expr_bool(o->c, false);
+    }
+    if (e->n_args == 2 && e->args[0]->type.id == e->args[1]->type.id) return opt_fold(o, opt_op(o, "=", e->args[0], e->args[1]));
+    return e;
+}
+static Expr *fold_is(Opt *o, Expr *e) {
+    Expr *x = e->args[0];
+    if (x->kind == EX_CONST) {
+        bool null = x->u.value.is_null, t = !null && x->type.id == T_BOOL && x->u.value.u.b, f = !null && x->type.id == T_BOOL && !x->u.value.u.b;
+        bool r = e->kind == EX_IS_NULL       ? null
+                 : e->kind == EX_IS_NOT_NULL ? !null
+                 : e->kind == EX_IS_TRUE     ? t
+                 : e->kind == EX_IS_NOT_TRUE ? !t
+                 : e->kind == EX_IS_FALSE    ? f
+                                             : !f;
+        return expr_bool(o->c, r);
+    }
+    bool two_valued = x->kind == EX_DISTINCT || x->kind == EX_NOT_DISTINCT || (x->kind >= EX_IS_NULL && x->kind <= EX_IS_NOT_FALSE);
+    if (two_valued) switch ((ExprKind)e->kind) {
+        case EX_IS_TRUE: case EX_IS_NOT_FALSE: return x;
+        case EX_IS_FALSE: case EX_IS_NOT_TRUE: return fold_not(o, x);
+        case EX_IS_NULL: return expr_bool(o->c, false);
+        case EX_IS_NOT_NULL: return expr_bool(o->c, true);
+        default: break;
+        }
+    return e;
+}
+static Expr *fold_distinct(Opt *o, Expr *e) {
+    Expr *a = e->args[0], *b = e->args[1];
+    bool distinct = e->kind == EX_DISTINCT;
+    if (a->kind == EX_CONST && b->kind == EX_CONST && type_phys(a->type) == type_phys(b->type) && a->type.scale == b->type.scale) {
+        bool same = a->u.value.is_null || b->u.value.is_null ? a->u.value.is_null == b->u.value.is_null : value_cmp(&a->u.value, &b->u.value) == 0;
+        return expr_bool(o->c, same != distinct);
+    }
+    if (opt_const_null(a)) return opt_unary(o, distinct ? EX_IS_NOT_NULL : EX_IS_NULL, b);
+    if (opt_const_null(b)) return opt_unary(o, distinct ? EX_IS_NOT_NULL : EX_IS_NULL, a);
+    return e;
+}
+
+Expr *opt_fold(Opt *o, Expr *e) {
+    if (!e) return NULL;
+    if (!rule_on(o->c, RULE_FOLD) && e->kind != EX_SUBQUERY && !opt_has_subquery(e)) return e;
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (!(e->args[i] = opt_fold(o, e->args[i]))) return NULL;
+    if (e->kind == EX_SUBQUERY) {
+        for (int32_t i = 0; e->u.sub.compare && i < e->u.sub.n_cols; i++)
+            if (e->u.sub.compare[i] && !(e->u.sub.compare[i] = opt_fold(o, e->u.sub.compare[i]))) return NULL;
+        return opt_fold_plan(o, e->u.sub.plan) == ST_OK ? e : NULL;
+    }
+    if (!rule_on(o->c, RULE_FOLD)) return e;
+    switch ((ExprKind)e->kind) {
+    case EX_FUNC: return fold_func(o, e);
+    case EX_CAST: return fold_cast(o, e);
+    case EX_AND: case EX_OR: return fold_logic(o, e);
+    case EX_NOT: return fold_not(o, e->args[0]);
+    case EX_IS_NULL: case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_NOT_TRUE: case EX_IS_FALSE: case EX_IS_NOT_FALSE: return fold_is(o, e);
+    case EX_DISTINCT: case EX_NOT_DISTINCT: return fold_distinct(o, e);
+    case EX_CASE: return fold_case(o, e);
+    case EX_COALESCE: return fold_coalesce(o, e);
+    case EX_NULLIF:
+        if (e->n_args == 3 && opt_is_const(e->args[2])) return opt_const_true(e->args[2]) ? opt_null(o, e->type) : opt_cast(o, e->args[0], e->type);
+        return e;
+    case EX_IN: return fold_in(o, e);
+    default: return e;
+    }
+}
+Expr *opt_fold_cond(Opt *o, Expr *e) {
+    e = opt_fold(o, e);
+    if (!e) return NULL;
+    if (opt_const_null(e)) return expr_bool(o->c, false);
+    if (e->kind == EX_IS_TRUE) return opt_fold_cond(o, e->args[0]);
+    if (e->kind == EX_AND || e->kind == EX_OR) {
+        bool change = false;
+        for (int32_t i = 0; i < e->n_args; i++) {
+            Expr *x = e->args[i];
+            if (opt_const_null(x) || x->kind == EX_IS_TRUE) {
+                if (!(e->args[i] = opt_fold_cond(o, x))) return NULL;
+                change = true;
+            }
+        }
+        return change ? opt_fold(o, e) : e;
+    }
+    return e;
+}
+
+/* col op const with an ordering operator: 1 <, 2 <=, 3 =, 4 >=, 5 > */
+static int range_op(const Expr *e) {
+    if (e->kind != EX_FUNC || e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || e->args[0]->kind != EX_COL || !opt_is_const(e->args[1])) return 0;
+    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) || e->args[0]->type.scale != e->args[1]->type.scale) return 0;
+    if (opt_const_null(e->args[1])) return 0;
+    const char *n = e->u.func->name;
+    return !strcmp(n, "<") ? 1 : !strcmp(n, "<=") ? 2 : !strcmp(n, "=") ? 3 : !strcmp(n, ">=") ? 4 : !strcmp(n, ">") ? 5 : 0;
+}
+/* Relation of two range conditions on one column: -1 contradiction, 1 a implies b, 2 b implies a, 0 both needed. */
+static int range_relation(const Expr *a, int oa, const Expr *b, int ob) {
+    int c = value_cmp(&a->args[1]->u.value, &b->args[1]->u.value);
+    if (oa == 3 && ob == 3) return c == 0 ? 1 : -1;
+    if (ob == 3 && oa != 3) {
+        int r = range_relation(b, ob, a, oa);
+        return r == 1 ? 2 : r == 2 ? 1 : r;
+    }
+    if (oa == 3) { /* a fixes the value */
+        bool ok = ob == 1 ? c < 0 : ob == 2 ? c <= 0 : ob == 4 ? c >= 0 : c > 0;
+        return ok ? 1 : -1;
+    }
+    bool ua = oa <= 2, ub = ob <= 2; /* upper bounds */
+    if (ua && ub) return c < 0 || (c == 0 && oa == 1) ? 1 : 2;
+    if (!ua && !ub) return c > 0 || (c == 0 && oa == 5) ? 1 : 2;
+    /* one upper, one lower */
+    int lo_hi = ua ? -c : c; /* sign of lower - upper */
+    bool strict = oa == 1 || oa == 5 || ob == 1 || ob == 5;
+    return lo_hi > 0 || (lo_hi == 0 && strict) ? -1 : 0;
+}
+Status opt_fold_conds(Opt *o, ExprVec *conds) {
+    ExprVec in = {0}, out = {0};
+    for (int64_t i = 0; i < conds->len; i++) {
+        Expr *e = opt_fold_cond(o, conds->items[i]);
+        TRY(opt_split(o, e, &in));
+    }
+    for (int64_t i = 0; i < in.len; i++) {
+        Expr *e = in.items[i];
+        if (opt_const_true(e)) continue;
+        if (opt_const_false(e) || opt_const_null(e)) goto contradiction;
+        bool drop = false;
+        int r = rule_on(o->c, RULE_FOLD) ? range_op(e) : 0;
+        for (int64_t j = 0; j < out.len && !drop; j++) {
+            Expr *x = out.items[j];
+            if (!expr_is_volatile(e) && expr_equal(x, e)) {
+                drop = true;
+                break;
+            }
+            int rx = r ? range_op(x) : 0;
+            if (!rx || x->args[0]->u.col != e->args[0]->u.col) continue;
+            int rel = range_relation(x, rx, e, r);
+            if (rel == -1) goto contradiction;
+            if (rel == 1) drop = true;
+            if (rel == 2) {
+                out.items[j] = e;
+                drop = true;
+                /* the replaced one may have been weaker than others too; they stay, which is harmless */
+            }
+        }
+        if (!drop) TRY(opt_push(o, &out, e));
+    }
+    conds->len = 0;
+    for (int64_t i = 0; i < out.len; i++) TRY(opt_push(o, conds, out.items[i]));
+    return ST_OK;
+contradiction:
+    conds->len = 0;
+    return opt_push(o, conds, expr_bool(o->c, false));
+}
+
+/* For an OR over several tables: the OR of each branch's conjuncts on `side`, when every branch has some. */
+Status opt_derive_or(Opt *o, const Expr *e, const ColSet *side, Expr **out) {
+    *out = NULL;
+    if (e->kind != EX_OR || !rule_on(o->c, RULE_OR_FACTOR)) return ST_OK;
+    ExprVec branches = {0};
+    for (int32_t i = 0; i < e->n_args; i++) {
+        ExprVec parts = {0}, mine = {0};
+        TRY(opt_split(o, e->args[i], &parts));
+        for (int64_t j = 0; j < parts.len; j++) {
+            Expr *p = parts.items[j];
+            Expr *deep = NULL;
+            if (expr_is_volatile(p) || opt_is_domain_fallible(p) || opt_has_subquery(p)) continue;
+            if (opt_uses(o, p, side) && opt_within(o, p, side)) deep = expr_copy(o->c, p);
+            else if (p->kind == EX_OR) TRY(opt_derive_or(o, p, side, &deep));
+            if (deep) TRY(opt_push(o, &mine, deep));
+        }
+        if (mine.len == 0) return ST_OK;
+        TRY(opt_push(o, &branches, opt_nary(o, EX_AND, mine.len, mine.items)));
+    }
+    Expr *r = opt_nary(o, EX_OR, branches.len, branches.items);
+    if (!r) return ST_ERROR;
+    *out = opt_fold(o, r);
+    return *out ? ST_OK : ST_ERROR;
+}
+
+static Status fold_fn(Opt *o, Expr **e, void *ctx) {
+    (void)ctx;
+    *e = opt_fold(o, *e);
+    return *e ? ST_OK : ST_ERROR;
+}
+/* LIMIT and OFFSET become numbers. */
+static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
+    if (!*e) return ST_OK;
+    Expr *x = *e;
+    if (x->kind != EX_CONST) x = *e = opt_fold(o, x);
+    if (!x) return ST_ERROR;
+    if (x->kind == EX_CAST && x->args[0]->kind == EX_CONST) { /* the cast failed: raise its error */
+        FuncKernel k = cast_kernel(x->args[0]->type, x->type, (CastCtx)x->cast_ctx);
+        Value v;
+        memset(&v, 0, sizeof v);
+        if (k) TRY(func_eval(NULL, k, o->c->session, o->a, x->type, 1, &x->args[0]->u.value, &v, o->err));
+    }
+    if (x->kind != EX_CONST) {
+        err_at(o->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "argument of %s must be a constant expression", is_limit ? "LIMIT" : "OFFSET");
+        return ST_ERROR;
+    }
+    int64_t v = 0;
+    if (x->u.value.is_null) v = is_limit ? -1 : 0;
+    else if (!cell_as_i64(type_phys(x->type), value_cell_const(&x->u.value), &v)) v = INT64_MAX;
+    else if (v < 0)
+        return err_at(o->err, x->location, is_limit ? ERR_INVALID_LIMIT : ERR_INVALID_OFFSET, "%s must not be negative", is_limit ? "LIMIT" : "OFFSET");
+    *out = v;
+    *e = NULL;
+    return ST_OK;
+}
+Status opt_fold_plan(Opt *o, Plan *p) {
+    for (int32_t i = 0; i < p->n_children; i++) TRY(opt_fold_plan(o, p->children[i]));
+    if (p->kind == LP_LIMIT || p->kind == LP_SORT) {
+        TRY(fold_limit(o, &p->limit_expr, &p->limit, true));
+        TRY(fold_limit(o, &p->offset_expr, &p->offset, false));
+    }
+    return opt_each_expr(o, p, fold_fn, NULL);
+}

@@ -1,0 +1,241 @@
+/* props.c - what can be proven about a plan's output: columns without NULLs, unique keys, single rows.
+ *
+ * All answers are conservative: false means "not proven". */
+#include "sql/optimize/optimize_int.h"
+
+static bool produced(Opt *o, const Plan *p, ColId id) {
+    ColSet s = opt_outputs(o, p);
+    return colset_has(&s, id);
+}
+
+/* Expressions that yield NULL whenever one of the listed columns is NULL. */
+static bool strict_in(const Expr *e, const ColSet *s) {
+    switch ((ExprKind)e->kind) {
+    case EX_COL: return colset_has(s, e->u.col);
+    case EX_CONST: return e->u.value.is_null;
+    case EX_FUNC:
+        if (!(e->u.func->flags & FN_STRICT)) return false;
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (strict_in(e->args[i], s)) return true;
+        return false;
+    case EX_CAST: case EX_NOT: return strict_in(e->args[0], s);
+    case EX_IN: return strict_in(e->args[0], s);
+    case EX_AND: case EX_OR: /* NULL only if all are (an AND may be FALSE otherwise, which is enough for opt_rejects_null) */
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!strict_in(e->args[i], s)) return false;
+        return e->n_args > 0;
+    default: return false;
+    }
+}
+/* s: columns that are all NULL together (the null-extended side). */
+bool opt_rejects_null(const Expr *e, const ColSet *s) {
+    switch ((ExprKind)e->kind) {
+    case EX_CONST: return e->u.value.is_null || (e->type.id == T_BOOL && !e->u.value.u.b);
+    case EX_AND:
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (opt_rejects_null(e->args[i], s)) return true;
+        return false;
+    case EX_OR:
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!opt_rejects_null(e->args[i], s)) return false;
+        return e->n_args > 0;
+    case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_FALSE: return strict_in(e->args[0], s);
+    default: return strict_in(e, s);
+    }
+}
+
+bool opt_expr_nonnull(Opt *o, const Plan *p, const Expr *e) {
+    switch ((ExprKind)e->kind) {
+    case EX_CONST: return !e->u.value.is_null;
+    case EX_COL: return opt_col_nonnull(o, p, e->u.col);
+    case EX_FUNC: /* strict operators on non-NULL input; functions such as nullif-like ones may still answer NULL */
+        if (!(e->u.func->flags & FN_STRICT) || !(e->u.func->flags & FN_OPERATOR)) return false;
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!opt_expr_nonnull(o, p, e->args[i])) return false;
+        return true;
+    case EX_CAST: case EX_NOT: return opt_expr_nonnull(o, p, e->args[0]);
+    case EX_AND: case EX_OR: case EX_IN:
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!opt_expr_nonnull(o, p, e->args[i])) return false;
+        return true;
+    case EX_IS_NULL: case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_NOT_TRUE: case EX_IS_FALSE: case EX_IS_NOT_FALSE:
+    case EX_DISTINCT: case EX_NOT_DISTINCT: return true;
+    case EX_COALESCE:
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (opt_expr_nonnull(o, p, e->args[i])) return true;
+        return false;
+    case EX_CASE: {
+        if (e->n_args % 2 == 0) return false;
+        for (int32_t i = 1; i < e->n_args; i += 2)
+            if (!opt_expr_nonnull(o, p, e->args[i])) return false;
+        return opt_expr_nonnull(o, p, e->args[e->n_args - 1]);
+    }
+    default: return false;
+    }
+}
+static bool conds_reject(Opt *o, const Plan *p, ColId id) {
+    if (p->n_conds == 0) return false;
+    ColSet s = colset_new(o->c);
+    colset_add(o->c, &s, id);
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_rejects_null(p->conds[i], &s)) return true;
+    return false;
+}
+bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id) {
+                if (p->scan_cols[i] < 0) return true;
+                const Column *c = &p->table->cols[p->scan_cols[i]];
+                if (c->not_null || !o->c->cols.items[id].nullable) return true;
+            }
+        return conds_reject(o, p, id);
+    case LP_FILTER: return conds_reject(o, p, id) || opt_col_nonnull(o, p->children[0], id);
+    case LP_SORT: case LP_LIMIT: case LP_REPEAT: return opt_col_nonnull(o, p->children[0], id);
+    case LP_PROJECT:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id) return opt_expr_nonnull(o, p->children[0], p->exprs[i]);
+        return false;
+    case LP_AGG:
+        for (int32_t i = 0; i < p->n_keys; i++)
+            if (p->out_cols[i] == id) return opt_expr_nonnull(o, p->children[0], p->exprs[i]);
+        for (int32_t i = 0; i < p->n_aggs; i++) {
+            if (p->aggs[i].out != id) continue;
+            uint8_t k = p->aggs[i].kind;
+            if (k == AGG_COUNT || k == AGG_COUNT_STAR) return true;
+            return p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY && opt_expr_nonnull(o, p->children[0], p->aggs[i].arg);
+        }
+        return false;
+    case LP_JOIN: {
+        if (p->join == JN_MARK && id == p->mark_col) return false;
+        bool left = produced(o, p->children[0], id);
+        if (p->join == JN_INNER && conds_reject(o, p, id)) return true;
+        if (p->join == JN_SEMI && left && conds_reject(o, p, id)) return true;
+        bool extended = p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
+        return !extended && opt_col_nonnull(o, p->children[left ? 0 : 1], id);
+    }
+    case LP_VALUES:
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (p->out_cols[i] != id) continue;
+            for (int64_t r = 0; r < p->n_rows; r++)
+                if (!opt_expr_nonnull(o, p, p->rows[r][i])) return false;
+            return true;
+        }
+        return false;
+    case LP_SERIES: return true;
+    case LP_SETOP:
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (p->out_cols[i] != id) continue;
+            for (int32_t k = 0; k < p->n_children; k++)
+                if (!opt_col_nonnull(o, p->children[k], p->set_cols[k][i])) return false;
+            return true;
+        }
+        return false;
+    case LP_CTE: return opt_col_nonnull(o, p->children[1], id);
+    case LP_CTE_SCAN: return !o->c->cols.items[id].nullable && o->c->cols.items[id].table == NULL;
+    }
+    return false;
+}
+
+bool opt_max_one_row(const Plan *p) {
+    switch ((PlanKind)p->kind) {
+    case LP_AGG: return p->n_keys == 0 || opt_max_one_row(p->children[0]);
+    case LP_PROJECT: case LP_FILTER: return opt_max_one_row(p->children[0]);
+    case LP_SORT: return (p->limit >= 0 && p->limit <= 1) || opt_max_one_row(p->children[0]);
+    case LP_LIMIT: return (p->limit >= 0 && p->limit <= 1 && !p->limit_expr) || opt_max_one_row(p->children[0]);
+    case LP_VALUES: return p->n_rows <= 1;
+    case LP_CTE: return opt_max_one_row(p->children[1]);
+    case LP_JOIN:
+        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return opt_max_one_row(p->children[0]);
+        return (p->join == JN_INNER || p->join == JN_LEFT) && opt_max_one_row(p->children[0]) && opt_max_one_row(p->children[1]);
+    default: return false;
+    }
+}
+bool opt_one_row(const Plan *p) {
+    switch ((PlanKind)p->kind) {
+    case LP_AGG: return p->n_keys == 0;
+    case LP_PROJECT: return opt_one_row(p->children[0]);
+    case LP_SORT: return p->limit != 0 && !p->limit_expr && p->offset <= 0 && !p->offset_expr && opt_one_row(p->children[0]);
+    case LP_VALUES: return p->n_rows == 1;
+    case LP_CTE: return opt_one_row(p->children[1]);
+    case LP_JOIN:
+        if (p->join == JN_MARK || p->join == JN_SINGLE) return opt_one_row(p->children[0]);
+        return p->join == JN_INNER && p->n_conds == 0 && opt_one_row(p->children[0]) && opt_one_row(p->children[1]);
+    default: return false;
+    }
+}
+
+bool opt_equi(Opt *o, Expr *e, const ColSet *a, const ColSet *b, Expr **ea, Expr **eb, bool *null_safe) {
+    bool eq = opt_is_op(e, "=");
+    if (!eq && e->kind != EX_NOT_DISTINCT) return false;
+    *null_safe = !eq;
+    for (int k = 0; k < 2; k++) {
+        Expr *x = e->args[k], *y = e->args[1 - k];
+        if (!opt_uses(o, x, a) || !opt_uses(o, y, b)) continue;
+        if (opt_uses(o, x, b) || opt_uses(o, y, a)) continue;
+        *ea = x;
+        *eb = y;
+        return true;
+    }
+    return false;
+}
+
+/* No two rows of p have equal, non-NULL values in all of `keys`. */
+bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
+    if (opt_max_one_row(p)) return true;
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: {
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (!colset_has(keys, p->out_cols[i])) continue;
+            if (p->scan_cols[i] < 0 || p->table->cols[p->scan_cols[i]].stats.unique) return true;
+        }
+        for (int k = 0; k < p->table->n_keys; k++) {
+            const KeyConstraint *kc = &p->table->keys[k];
+            int found = 0;
+            for (int i = 0; i < kc->n_cols; i++)
+                for (int32_t j = 0; j < p->n_out; j++)
+                    if (p->scan_cols[j] == kc->cols[i] && colset_has(keys, p->out_cols[j])) {
+                        found++;
+                        break;
+                    }
+            if (kc->n_cols > 0 && found == kc->n_cols) return true;
+        }
+        /* a column fixed by an equality counts as a key column: left to the constraint check above by equality classes */
+        return false;
+    }
+    case LP_FILTER: case LP_SORT: case LP_LIMIT: return opt_unique(o, p->children[0], keys);
+    case LP_PROJECT: {
+        ColSet k = colset_new(o->c);
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(keys, p->out_cols[i]) && p->exprs[i]->kind == EX_COL) colset_add(o->c, &k, p->exprs[i]->u.col);
+        return opt_unique(o, p->children[0], &k);
+    }
+    case LP_AGG: {
+        bool all = true;
+        for (int32_t i = 0; i < p->n_keys; i++)
+            if (!colset_has(keys, p->out_cols[i])) all = false;
+        if (all) return true;
+        return false;
+    }
+    case LP_CTE: return opt_unique(o, p->children[1], keys);
+    case LP_JOIN: {
+        const Plan *l = p->children[0], *r = p->children[1];
+        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return opt_unique(o, l, keys);
+        if (p->join != JN_INNER && p->join != JN_LEFT) return false;
+        ColSet lo = opt_outputs(o, l), ro = opt_outputs(o, r);
+        ColSet lk = colset_new(o->c), rk = colset_new(o->c);
+        for (int32_t i = 0; i < p->n_conds; i++) {
+            Expr *a, *b;
+            bool ns;
+            if (!opt_equi(o, p->conds[i], &lo, &ro, &a, &b, &ns) || ns) continue;
+            if (a->kind == EX_COL) colset_add(o->c, &lk, a->u.col);
+            if (b->kind == EX_COL) colset_add(o->c, &rk, b->u.col);
+        }
+        if (opt_unique(o, r, &rk) && opt_unique(o, l, keys)) return true;
+        if (p->join == JN_INNER && opt_unique(o, l, &lk) && opt_unique(o, r, keys)) return true;
+        return false;
+    }
+    default: return false;
+    }
+}

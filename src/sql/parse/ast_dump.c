@@ -1,0 +1,730 @@
+/* ast_dump.c - the tree as text, for tests, fuzzing and debugging.
+ *
+ * S-expressions, complete for queries and data changes, the essentials of other statements. Not
+ * meant to be read back. Recursion is bounded by DUMP_MAX; what is deeper prints as "...".
+ */
+#include <stdio.h>
+
+#include "sql/parse/parse.h"
+
+enum { DUMP_MAX = 400 };
+
+typedef struct Dump {
+    Arena *a;
+    VEC(char) out;
+    int depth;
+    bool failed;
+} Dump;
+
+static void put(Dump *d, const char *s) {
+    for (; *s && !d->failed; s++)
+        if (!vec_push(d->a, &d->out, *s)) d->failed = true;
+}
+static void put_name(Dump *d, const char *label, const char *s) {
+    if (!s) return;
+    put(d, " ");
+    put(d, label);
+    put(d, "\"");
+    put(d, s);
+    put(d, "\"");
+}
+static void put_int(Dump *d, int64_t v) {
+    char buf[32];
+    snprintf(buf, sizeof buf, "%lld", (long long)v);
+    put(d, buf);
+}
+static void put_flag(Dump *d, const char *label, bool on) {
+    if (!on) return;
+    put(d, " :");
+    put(d, label);
+}
+static void put_qualified(Dump *d, const AstName *n) {
+    put(d, " ");
+    if (n->schema) {
+        put(d, n->schema);
+        put(d, ".");
+    }
+    put(d, n->name ? n->name : "?");
+}
+static void put_names(Dump *d, const char *label, const char *const *v, int64_t n) {
+    if (n == 0) return;
+    put(d, " (");
+    put(d, label);
+    for (int64_t i = 0; i < n; i++) put_name(d, "", v[i]);
+    put(d, ")");
+}
+
+static void dump_expr(Dump *d, const AstExpr *e);
+static void dump_select(Dump *d, const AstSelect *s);
+static void dump_stmt(Dump *d, const AstStmt *s);
+
+static void dump_opt(Dump *d, const char *label, const AstExpr *e) {
+    if (!e) return;
+    put(d, " (");
+    put(d, label);
+    put(d, " ");
+    dump_expr(d, e);
+    put(d, ")");
+}
+static void dump_exprs(Dump *d, AstExpr *const *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " ");
+        dump_expr(d, v[i]);
+    }
+}
+static void dump_expr_list(Dump *d, const char *label, AstExpr *const *v, int64_t n) {
+    if (n == 0) return;
+    put(d, " (");
+    put(d, label);
+    dump_exprs(d, v, n);
+    put(d, ")");
+}
+static void dump_order(Dump *d, const AstOrderItem *v, int64_t n) {
+    if (n == 0) return;
+    put(d, " (order_by");
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " ");
+        dump_expr(d, v[i].expr);
+        put(d, v[i].desc ? " desc" : " asc");
+        if (v[i].nulls) put(d, v[i].nulls == AST_NULLS_FIRST ? " nulls first" : " nulls last");
+    }
+    put(d, ")");
+}
+static void dump_type(Dump *d, const AstTypeName *t) {
+    put(d, " ");
+    if (t->schema) {
+        put(d, t->schema);
+        put(d, ".");
+    }
+    put(d, t->name);
+    for (int32_t i = 0; i < t->n_mods; i++) {
+        put(d, i ? "," : "(");
+        put_int(d, t->mods[i]);
+        if (i == t->n_mods - 1) put(d, ")");
+    }
+    if (t->interval_fields) {
+        put(d, " fields=");
+        put_int(d, t->interval_fields);
+    }
+    for (int32_t i = 0; i < t->array_dims; i++) put(d, "[]");
+}
+
+static void dump_window(Dump *d, const AstWindow *w) {
+    static const char *const modes[] = {"range", "rows", "groups"};
+    static const char *const bounds[] = {"unbounded_preceding", "preceding", "current_row", "following", "unbounded_following"};
+    static const char *const excludes[] = {"", "exclude_current_row", "exclude_group", "exclude_ties"};
+    put(d, " (window");
+    put_name(d, "", w->name);
+    put_name(d, "base=", w->base);
+    dump_expr_list(d, "partition_by", w->partition_by, w->n_partition_by);
+    dump_order(d, w->order_by, w->n_order_by);
+    if (w->has_frame) {
+        put(d, " (");
+        put(d, modes[w->mode]);
+        put(d, " ");
+        put(d, bounds[w->start]);
+        dump_opt(d, "offset", w->start_offset);
+        put(d, " ");
+        put(d, bounds[w->end]);
+        dump_opt(d, "offset", w->end_offset);
+        if (w->exclude) {
+            put(d, " ");
+            put(d, excludes[w->exclude]);
+        }
+        put(d, ")");
+    }
+    put(d, ")");
+}
+
+static void dump_func(Dump *d, const AstFunc *f) {
+    put_qualified(d, &f->name);
+    put_flag(d, "star", f->star);
+    put_flag(d, "distinct", f->distinct);
+    put_flag(d, "variadic", f->variadic);
+    put_flag(d, "within_group", f->within_group);
+    for (int64_t i = 0; i < f->n_args; i++) {
+        if (f->arg_names && f->arg_names[i]) put_name(d, "=>", f->arg_names[i]);
+        put(d, " ");
+        dump_expr(d, f->args[i]);
+    }
+    dump_order(d, f->order_by, f->n_order_by);
+    dump_opt(d, "filter", f->filter);
+    if (f->over) dump_window(d, f->over);
+}
+
+static void dump_expr_body(Dump *d, const AstExpr *e) {
+    static const char *const tests[] = {"null", "true", "false", "unknown"};
+    static const char *const subs[] = {"exists", "scalar", "any", "all", "array"};
+    static const char *const likes[] = {"like", "ilike", "similar"};
+    switch (e->kind) {
+    case AST_BOOL_LIT: put(d, AST_AS_CONST(AstLiteral, e)->b ? " true" : " false"); break;
+    case AST_INT_LIT:
+        put(d, " ");
+        put_int(d, AST_AS_CONST(AstLiteral, e)->i);
+        break;
+    case AST_NUMBER_LIT:
+    case AST_STRING_LIT:
+    case AST_BITS_LIT: put_name(d, "", AST_AS_CONST(AstLiteral, e)->text.ptr); break;
+    case AST_CAST:
+        put(d, " ");
+        dump_expr(d, AST_AS_CONST(AstCast, e)->arg);
+        dump_type(d, AST_AS_CONST(AstCast, e)->type);
+        break;
+    case AST_PARAM:
+        put(d, " ");
+        put_int(d, AST_AS_CONST(AstParam, e)->number);
+        break;
+    case AST_COLUMN:
+    case AST_STAR: {
+        const AstColumn *c = AST_AS_CONST(AstColumn, e);
+        put_name(d, "schema=", c->schema);
+        put_name(d, "table=", c->table);
+        put_name(d, "", c->name);
+        break;
+    }
+    case AST_FIELD:
+        put(d, " ");
+        dump_expr(d, AST_AS_CONST(AstField, e)->arg);
+        put_name(d, "", AST_AS_CONST(AstField, e)->name);
+        break;
+    case AST_SUBSCRIPT: {
+        const AstSubscript *s = AST_AS_CONST(AstSubscript, e);
+        put(d, " ");
+        dump_expr(d, s->arg);
+        put_flag(d, "slice", s->is_slice);
+        dump_opt(d, "lower", s->lower);
+        dump_opt(d, "upper", s->upper);
+        break;
+    }
+    case AST_COLLATE:
+        put(d, " ");
+        dump_expr(d, AST_AS_CONST(AstCollate, e)->arg);
+        put_qualified(d, &AST_AS_CONST(AstCollate, e)->collation);
+        break;
+    case AST_OP: {
+        const AstOp *o = AST_AS_CONST(AstOp, e);
+        put(d, " ");
+        put(d, o->op);
+        if (o->left) {
+            put(d, " ");
+            dump_expr(d, o->left);
+        }
+        put(d, " ");
+        dump_expr(d, o->right);
+        break;
+    }
+    case AST_AND:
+    case AST_OR:
+    case AST_NOT: dump_exprs(d, AST_AS_CONST(AstBool, e)->items, AST_AS_CONST(AstBool, e)->n_items); break;
+    case AST_IS: {
+        const AstIs *i = AST_AS_CONST(AstIs, e);
+        put(d, i->negated ? " not " : " ");
+        put(d, tests[i->test]);
+        put(d, " ");
+        dump_expr(d, i->arg);
+        break;
+    }
+    case AST_DISTINCT_FROM: {
+        const AstDistinctFrom *x = AST_AS_CONST(AstDistinctFrom, e);
+        put(d, x->negated ? " not " : " ");
+        dump_expr(d, x->left);
+        put(d, " ");
+        dump_expr(d, x->right);
+        break;
+    }
+    case AST_BETWEEN: {
+        const AstBetween *b = AST_AS_CONST(AstBetween, e);
+        put_flag(d, "not", b->negated);
+        put_flag(d, "symmetric", b->symmetric);
+        dump_exprs(d, &b->arg, 1);
+        dump_exprs(d, &b->low, 1);
+        dump_exprs(d, &b->high, 1);
+        break;
+    }
+    case AST_IN_LIST: {
+        const AstInList *x = AST_AS_CONST(AstInList, e);
+        put_flag(d, "not", x->negated);
+        dump_exprs(d, &x->arg, 1);
+        dump_expr_list(d, "items", x->items, x->n_items);
+        break;
+    }
+    case AST_QUANTIFIED: {
+        const AstQuantified *q = AST_AS_CONST(AstQuantified, e);
+        put(d, " ");
+        put(d, q->op);
+        put(d, q->all ? " all" : " any");
+        dump_exprs(d, &q->left, 1);
+        dump_exprs(d, &q->array, 1);
+        break;
+    }
+    case AST_SUBLINK: {
+        const AstSubLink *s = AST_AS_CONST(AstSubLink, e);
+        put(d, " ");
+        put(d, subs[s->sub_kind]);
+        put_name(d, "op=", s->op);
+        dump_opt(d, "test", s->test);
+        put(d, " ");
+        dump_select(d, s->query);
+        break;
+    }
+    case AST_CASE: {
+        const AstCase *c = AST_AS_CONST(AstCase, e);
+        dump_opt(d, "arg", c->arg);
+        for (int64_t i = 0; i < c->n_whens; i++) {
+            dump_opt(d, "when", c->whens[i].when);
+            dump_opt(d, "then", c->whens[i].then);
+        }
+        dump_opt(d, "else", c->otherwise);
+        break;
+    }
+    case AST_COALESCE:
+    case AST_GREATEST:
+    case AST_LEAST:
+    case AST_NULLIF:
+    case AST_ARRAY:
+    case AST_ROW:
+    case AST_GROUPING: dump_exprs(d, AST_AS_CONST(AstList, e)->items, AST_AS_CONST(AstList, e)->n_items); break;
+    case AST_LIKE: {
+        const AstLike *l = AST_AS_CONST(AstLike, e);
+        put_flag(d, "not", l->negated);
+        put(d, " ");
+        put(d, likes[l->like_kind]);
+        dump_exprs(d, &l->arg, 1);
+        dump_exprs(d, &l->pattern, 1);
+        dump_opt(d, "escape", l->escape);
+        break;
+    }
+    case AST_FUNC: dump_func(d, AST_AS_CONST(AstFunc, e)); break;
+    case AST_SQL_VALUE:
+        put(d, " ");
+        put_int(d, AST_AS_CONST(AstSqlValue, e)->value);
+        break;
+    default: break;
+    }
+}
+
+static void dump_expr(Dump *d, const AstExpr *e) {
+    if (!e || d->depth >= DUMP_MAX) {
+        put(d, "...");
+        return;
+    }
+    d->depth++;
+    put(d, "(");
+    put(d, ast_kind_name(e->kind));
+    dump_expr_body(d, e);
+    put(d, ")");
+    d->depth--;
+}
+
+static void dump_alias(Dump *d, const AstAlias *a) {
+    put_name(d, "as=", a->name);
+    put_names(d, "columns", a->columns, a->n_columns);
+}
+
+static void dump_from(Dump *d, const AstFrom *f) {
+    static const char *const joins[] = {"inner", "left", "right", "full", "cross"};
+    if (d->depth >= DUMP_MAX) {
+        put(d, " ...");
+        return;
+    }
+    d->depth++;
+    put(d, " (");
+    put(d, ast_kind_name(f->kind));
+    switch (f->kind) {
+    case AST_FROM_TABLE:
+        put_qualified(d, &AST_AS_CONST(AstFromTable, f)->name);
+        put_flag(d, "only", AST_AS_CONST(AstFromTable, f)->only);
+        dump_alias(d, &AST_AS_CONST(AstFromTable, f)->alias);
+        break;
+    case AST_FROM_SUBQUERY:
+        put_flag(d, "lateral", AST_AS_CONST(AstFromSubquery, f)->lateral);
+        dump_alias(d, &AST_AS_CONST(AstFromSubquery, f)->alias);
+        put(d, " ");
+        dump_select(d, AST_AS_CONST(AstFromSubquery, f)->query);
+        break;
+    case AST_FROM_FUNC:
+        put_flag(d, "lateral", AST_AS_CONST(AstFromFunc, f)->lateral);
+        put_flag(d, "ordinality", AST_AS_CONST(AstFromFunc, f)->ordinality);
+        dump_alias(d, &AST_AS_CONST(AstFromFunc, f)->alias);
+        put(d, " ");
+        dump_expr(d, AST_AS_CONST(AstFromFunc, f)->call);
+        break;
+    case AST_FROM_JOIN: {
+        const AstFromJoin *j = AST_AS_CONST(AstFromJoin, f);
+        put(d, " ");
+        put(d, joins[j->type]);
+        put_flag(d, "natural", j->natural);
+        dump_alias(d, &j->alias);
+        dump_from(d, j->left);
+        dump_from(d, j->right);
+        put_names(d, "using", j->using_columns, j->n_using);
+        put_name(d, "using_alias=", j->using_alias);
+        dump_opt(d, "on", j->on);
+        break;
+    }
+    default: break;
+    }
+    put(d, ")");
+    d->depth--;
+}
+
+static void dump_targets(Dump *d, const char *label, const AstTarget *v, int64_t n) {
+    if (n == 0) return;
+    put(d, " (");
+    put(d, label);
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " ");
+        dump_expr(d, v[i].expr);
+        put_name(d, "as=", v[i].alias);
+    }
+    put(d, ")");
+}
+
+static void dump_groups(Dump *d, const AstGroupItem *v, int64_t n) {
+    static const char *const kinds[] = {"expr", "empty", "rollup", "cube", "sets"};
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " (");
+        put(d, kinds[v[i].kind]);
+        if (v[i].expr) {
+            put(d, " ");
+            dump_expr(d, v[i].expr);
+        }
+        dump_groups(d, v[i].items, v[i].n_items);
+        put(d, ")");
+    }
+}
+
+static void dump_with(Dump *d, const AstWith *w) {
+    static const char *const mats[] = {"", " materialized", " not_materialized"};
+    if (!w) return;
+    put(d, w->recursive ? " (with_recursive" : " (with");
+    for (int64_t i = 0; i < w->n_ctes; i++) {
+        put_name(d, "", w->ctes[i].name);
+        put_names(d, "columns", w->ctes[i].columns, w->ctes[i].n_columns);
+        put(d, mats[w->ctes[i].materialized]);
+        put(d, " ");
+        dump_stmt(d, w->ctes[i].query);
+    }
+    put(d, ")");
+}
+
+static void dump_select_body(Dump *d, const AstSelect *s) {
+    static const char *const ops[] = {"", " union", " intersect", " except"};
+    dump_with(d, s->with);
+    if (s->set_op) {
+        put(d, ops[s->set_op]);
+        put_flag(d, "all", s->set_all);
+        put(d, " ");
+        dump_select(d, s->left);
+        put(d, " ");
+        dump_select(d, s->right);
+    }
+    for (int64_t i = 0; s->values && i < s->n_values; i++)
+        dump_expr_list(d, "row", s->values[i].items, s->values[i].n_items);
+    put_flag(d, "distinct", s->distinct);
+    dump_expr_list(d, "on", s->distinct_on, s->n_distinct_on);
+    dump_targets(d, "targets", s->targets, s->n_targets);
+    if (s->n_from) {
+        put(d, " (from");
+        for (int64_t i = 0; i < s->n_from; i++) dump_from(d, s->from[i]);
+        put(d, ")");
+    }
+    dump_opt(d, "where", s->where);
+    if (s->n_group_by) {
+        put(d, s->group_distinct ? " (group_by_distinct" : " (group_by");
+        dump_groups(d, s->group_by, s->n_group_by);
+        put(d, ")");
+    }
+    dump_opt(d, "having", s->having);
+    for (int64_t i = 0; i < s->n_windows; i++) dump_window(d, &s->windows[i]);
+    dump_order(d, s->order_by, s->n_order_by);
+    dump_opt(d, "limit", s->limit);
+    put_flag(d, "with_ties", s->limit_with_ties);
+    dump_opt(d, "offset", s->offset);
+    put_flag(d, "for_update", s->for_update);
+}
+
+static void dump_select(Dump *d, const AstSelect *s) {
+    if (d->depth >= DUMP_MAX) {
+        put(d, "...");
+        return;
+    }
+    d->depth++;
+    put(d, s->values ? "(values" : "(select");
+    dump_select_body(d, s);
+    put(d, ")");
+    d->depth--;
+}
+
+static void dump_assigns(Dump *d, const AstAssign *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        put_names(d, "set", v[i].columns, v[i].n_columns);
+        put(d, " ");
+        dump_expr(d, v[i].value);
+    }
+}
+
+static void dump_options(Dump *d, const AstOption *v, int64_t n) {
+    if (n == 0) return;
+    put(d, " (options");
+    for (int64_t i = 0; i < n; i++) {
+        put_name(d, "", v[i].name);
+        put_name(d, "=", v[i].value);
+        put_names(d, "list", v[i].list, v[i].n_list);
+        put_flag(d, "star", v[i].star);
+    }
+    put(d, ")");
+}
+
+static void dump_source(Dump *d, const char *label, Slice s) {
+    if (s.len == 0) return;
+    char *copy = arena_strndup(d->a, s.ptr, s.len);
+    if (!copy) d->failed = true;
+    put_name(d, label, copy);
+}
+
+static void dump_constraints(Dump *d, const AstConstraint *v, int64_t n) {
+    static const char *const kinds[] = {"not_null", "null", "default", "check", "primary_key", "unique", "foreign_key", "generated", "identity"};
+    for (int64_t i = 0; i < n; i++) {
+        const AstConstraint *k = &v[i];
+        put(d, " (");
+        put(d, kinds[k->kind]);
+        put_name(d, "name=", k->name);
+        put_names(d, "columns", k->columns, k->n_columns);
+        if (k->ref_table.name) put_qualified(d, &k->ref_table);
+        put_names(d, "ref", k->ref_columns, k->n_ref_columns);
+        dump_source(d, "source=", k->expr_source);
+        dump_opt(d, "expr", k->expr);
+        put(d, ")");
+    }
+}
+
+static void dump_column_def(Dump *d, const AstColumnDef *c) {
+    put(d, " (column_def ");
+    put(d, c->name ? c->name : "-");
+    if (c->type) dump_type(d, c->type);
+    dump_constraints(d, c->constraints, c->n_constraints);
+    put(d, ")");
+}
+
+static void dump_stmt_body(Dump *d, const AstStmt *s) {
+    switch (s->kind) {
+    case AST_INSERT: {
+        const AstInsert *x = AST_AS_CONST(AstInsert, s);
+        dump_with(d, x->with);
+        put_qualified(d, &x->table);
+        put_name(d, "as=", x->alias);
+        put_names(d, "columns", x->columns, x->n_columns);
+        put(d, " ");
+        if (x->query) dump_select(d, x->query);
+        else put(d, "default_values");
+        if (x->on_conflict) {
+            put(d, x->on_conflict->do_update ? " (do_update" : " (do_nothing");
+            dump_expr_list(d, "target", x->on_conflict->target, x->on_conflict->n_target);
+            put_name(d, "constraint=", x->on_conflict->constraint);
+            dump_assigns(d, x->on_conflict->set, x->on_conflict->n_set);
+            dump_opt(d, "where", x->on_conflict->where);
+            put(d, ")");
+        }
+        dump_targets(d, "returning", x->returning, x->n_returning);
+        break;
+    }
+    case AST_UPDATE: {
+        const AstUpdate *x = AST_AS_CONST(AstUpdate, s);
+        dump_with(d, x->with);
+        dump_from(d, (const AstFrom *)x->table);
+        dump_assigns(d, x->set, x->n_set);
+        for (int64_t i = 0; i < x->n_from; i++) dump_from(d, x->from[i]);
+        dump_opt(d, "where", x->where);
+        dump_targets(d, "returning", x->returning, x->n_returning);
+        break;
+    }
+    case AST_DELETE: {
+        const AstDelete *x = AST_AS_CONST(AstDelete, s);
+        dump_with(d, x->with);
+        dump_from(d, (const AstFrom *)x->table);
+        for (int64_t i = 0; i < x->n_using; i++) dump_from(d, x->using_items[i]);
+        dump_opt(d, "where", x->where);
+        dump_targets(d, "returning", x->returning, x->n_returning);
+        break;
+    }
+    case AST_TRUNCATE:
+        for (int64_t i = 0; i < AST_AS_CONST(AstTruncate, s)->n_tables; i++)
+            put_qualified(d, &AST_AS_CONST(AstTruncate, s)->tables[i]);
+        break;
+    case AST_CREATE_TABLE: {
+        const AstCreateTable *x = AST_AS_CONST(AstCreateTable, s);
+        put_qualified(d, &x->name);
+        put_flag(d, "if_not_exists", x->if_not_exists);
+        put_flag(d, "temporary", x->temporary);
+        for (int64_t i = 0; i < x->n_columns; i++) dump_column_def(d, x->columns[i]);
+        dump_constraints(d, x->constraints, x->n_constraints);
+        dump_options(d, x->options, x->n_options);
+        break;
+    }
+    case AST_CREATE_TABLE_AS: {
+        const AstCreateTableAs *x = AST_AS_CONST(AstCreateTableAs, s);
+        put_qualified(d, &x->name);
+        put_flag(d, "if_not_exists", x->if_not_exists);
+        put_flag(d, "temporary", x->temporary);
+        put_flag(d, "with_no_data", x->with_no_data);
+        put_names(d, "columns", x->columns, x->n_columns);
+        put(d, " ");
+        dump_stmt(d, x->query);
+        break;
+    }
+    case AST_CREATE_VIEW: {
+        const AstCreateView *x = AST_AS_CONST(AstCreateView, s);
+        put_qualified(d, &x->name);
+        put_flag(d, "or_replace", x->or_replace);
+        put_flag(d, "recursive", x->recursive);
+        put_names(d, "columns", x->columns, x->n_columns);
+        dump_source(d, "source=", x->query_source);
+        put(d, " ");
+        dump_select(d, x->query);
+        break;
+    }
+    case AST_CREATE_INDEX: {
+        const AstCreateIndex *x = AST_AS_CONST(AstCreateIndex, s);
+        put_name(d, "", x->name);
+        put_qualified(d, &x->table);
+        put_name(d, "method=", x->method);
+        put_flag(d, "unique", x->unique);
+        put_flag(d, "if_not_exists", x->if_not_exists);
+        for (int64_t i = 0; i < x->n_elems; i++) {
+            put_name(d, "column=", x->elems[i].column);
+            dump_opt(d, "expr", x->elems[i].expr);
+            put_flag(d, "desc", x->elems[i].desc);
+        }
+        put_names(d, "include", x->include, x->n_include);
+        dump_opt(d, "where", x->where);
+        break;
+    }
+    case AST_CREATE_SCHEMA: put_name(d, "", AST_AS_CONST(AstCreateSchema, s)->name); break;
+    case AST_DROP: {
+        const AstDrop *x = AST_AS_CONST(AstDrop, s);
+        put(d, " ");
+        put(d, x->object_name);
+        put_flag(d, "if_exists", x->if_exists);
+        put_flag(d, "cascade", x->cascade);
+        for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
+        break;
+    }
+    case AST_ALTER_TABLE: {
+        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "set_options", "other"};
+        const AstAlterTable *x = AST_AS_CONST(AstAlterTable, s);
+        put_qualified(d, &x->table);
+        for (int64_t i = 0; i < x->n_cmds; i++) {
+            put(d, " (");
+            put(d, kinds[x->cmds[i].kind]);
+            put_name(d, "", x->cmds[i].name);
+            put_name(d, "what=", x->cmds[i].what);
+            if (x->cmds[i].column) dump_column_def(d, x->cmds[i].column);
+            dump_source(d, "source=", x->cmds[i].expr_source);
+            dump_opt(d, "expr", x->cmds[i].expr);
+            if (x->cmds[i].constraint) dump_constraints(d, x->cmds[i].constraint, 1);
+            put(d, ")");
+        }
+        break;
+    }
+    case AST_RENAME: {
+        const AstRename *x = AST_AS_CONST(AstRename, s);
+        put_qualified(d, &x->name);
+        put_name(d, "old=", x->old_name);
+        put_name(d, "new=", x->new_name);
+        break;
+    }
+    case AST_COMMENT: {
+        const AstComment *x = AST_AS_CONST(AstComment, s);
+        put_qualified(d, &x->name);
+        put_name(d, "column=", x->column);
+        put_name(d, "", x->comment);
+        break;
+    }
+    case AST_COPY: {
+        const AstCopy *x = AST_AS_CONST(AstCopy, s);
+        put(d, x->from ? " from" : " to");
+        if (x->table.name) put_qualified(d, &x->table);
+        put_names(d, "columns", x->columns, x->n_columns);
+        put_name(d, "path=", x->path);
+        put_flag(d, "program", x->program);
+        dump_options(d, x->options, x->n_options);
+        dump_opt(d, "where", x->where);
+        if (x->query) {
+            put(d, " ");
+            dump_stmt(d, x->query);
+        }
+        break;
+    }
+    case AST_TRANSACTION:
+        put(d, " ");
+        put(d, ast_stmt_tag(s));
+        put_name(d, "", AST_AS_CONST(AstTransaction, s)->name);
+        dump_options(d, AST_AS_CONST(AstTransaction, s)->options, AST_AS_CONST(AstTransaction, s)->n_options);
+        break;
+    case AST_PREPARE: {
+        const AstPrepare *x = AST_AS_CONST(AstPrepare, s);
+        put_name(d, "", x->name);
+        for (int64_t i = 0; i < x->n_types; i++) dump_type(d, x->types[i]);
+        dump_source(d, "source=", x->query_source);
+        put(d, " ");
+        dump_stmt(d, x->query);
+        break;
+    }
+    case AST_EXECUTE:
+        put_name(d, "", AST_AS_CONST(AstExecute, s)->name);
+        dump_exprs(d, AST_AS_CONST(AstExecute, s)->args, AST_AS_CONST(AstExecute, s)->n_args);
+        break;
+    case AST_DEALLOCATE: put_name(d, "", AST_AS_CONST(AstDeallocate, s)->name); break;
+    case AST_SET: {
+        static const char *const kinds[] = {"value", "default", "current", "reset_all", "transaction", "session_characteristics"};
+        const AstSet *x = AST_AS_CONST(AstSet, s);
+        put(d, " ");
+        put(d, kinds[x->set_kind]);
+        put_name(d, "", x->name);
+        put_flag(d, "local", x->is_local);
+        dump_exprs(d, x->values, x->n_values);
+        dump_options(d, x->options, x->n_options);
+        break;
+    }
+    case AST_SHOW: put_name(d, "", AST_AS_CONST(AstShow, s)->name); break;
+    case AST_EXPLAIN:
+        dump_options(d, AST_AS_CONST(AstExplain, s)->options, AST_AS_CONST(AstExplain, s)->n_options);
+        put(d, " ");
+        dump_stmt(d, AST_AS_CONST(AstExplain, s)->query);
+        break;
+    case AST_VACUUM: {
+        const AstVacuum *x = AST_AS_CONST(AstVacuum, s);
+        put(d, x->is_vacuum ? " vacuum" : " analyze");
+        dump_options(d, x->options, x->n_options);
+        for (int64_t i = 0; i < x->n_tables; i++) put_qualified(d, &x->tables[i]);
+        break;
+    }
+    case AST_UNSUPPORTED: put_name(d, "", AST_AS_CONST(AstUnsupported, s)->what); break;
+    default: break;
+    }
+}
+
+static void dump_stmt(Dump *d, const AstStmt *s) {
+    if (s->kind == AST_SELECT) {
+        dump_select(d, AST_AS_CONST(AstSelect, s));
+        return;
+    }
+    if (d->depth >= DUMP_MAX) {
+        put(d, "...");
+        return;
+    }
+    d->depth++;
+    put(d, "(");
+    put(d, ast_kind_name(s->kind));
+    dump_stmt_body(d, s);
+    put(d, ")");
+    d->depth--;
+}
+
+char *ast_dump(Arena *a, const AstStmt *s) {
+    Dump d = {.a = a};
+    dump_stmt(&d, s);
+    if (d.failed || !vec_push(a, &d.out, '\0')) return NULL;
+    return d.out.items;
+}

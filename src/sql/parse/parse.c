@@ -1,0 +1,193 @@
+/* parse.c - the checks in front of the grammar, and names of AST kinds. */
+#include "sql/parse/parse.h"
+
+#include "sql/parse/parse_int.h"
+#include "types/type.h"
+
+static Status check_text(Slice text, Err *e) {
+    if (text.len > SQL_TEXT_MAX)
+        return err_set(e, ERR_STATEMENT_TOO_COMPLEX, "statement text is longer than %lld bytes", (long long)SQL_TEXT_MAX);
+    int64_t bad = utf8_check(text.ptr, text.len);
+    if (bad >= 0)
+        return err_at(e, bad + 1, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
+                      (unsigned)(unsigned char)text.ptr[bad]);
+    return sql_depth_check(text, e);
+}
+
+Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e) {
+    *stmts_out = NULL;
+    *n_out = 0;
+    if (text.len <= 0) text = (Slice){"", 0};
+    TRY(check_text(text, e));
+    return pg_convert(a, text, stmts_out, n_out, e);
+}
+
+Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e) {
+    static const char prefix[] = "SELECT ";
+    const int64_t shift = (int64_t)sizeof prefix - 1;
+    *out = NULL;
+    if (text.len > SQL_TEXT_MAX - shift) return check_text(text, e);
+    char *copy = arena_alloc(a, text.len + shift + 1);
+    if (!copy) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    memcpy(copy, prefix, (size_t)shift);
+    if (text.len > 0) memcpy(copy + shift, text.ptr, (size_t)text.len);
+    copy[text.len + shift] = 0;
+
+    AstStmt **stmts;
+    int64_t n;
+    if (sql_parse(a, (Slice){copy, text.len + shift}, &stmts, &n, e) != ST_OK) {
+        e->position = e->position > shift ? e->position - shift : 0;
+        return ST_ERROR;
+    }
+    const AstSelect *s = n == 1 && stmts[0]->kind == AST_SELECT ? AST_AS_CONST(AstSelect, stmts[0]) : NULL;
+    if (!s || s->set_op != AST_SETOP_NONE || s->values || s->with || s->distinct || s->n_targets != 1 || s->targets[0].alias ||
+        s->n_from || s->where || s->n_group_by || s->having || s->n_windows || s->n_order_by || s->limit || s->offset ||
+        s->for_update || s->targets[0].expr->kind == AST_STAR)
+        return err_set(e, ERR_SYNTAX, "\"%.*s\" is not an expression", (int)MIN_OF(text.len, 200), text.ptr);
+    *out = s->targets[0].expr;
+    return ST_OK;
+}
+
+const char *ast_kind_name(AstKind k) {
+    static const char *const names[] = {
+        [AST_NONE] = "none",
+        [AST_NULL_LIT] = "null",
+        [AST_BOOL_LIT] = "bool",
+        [AST_INT_LIT] = "int",
+        [AST_NUMBER_LIT] = "number",
+        [AST_STRING_LIT] = "string",
+        [AST_BITS_LIT] = "bits",
+        [AST_CAST] = "cast",
+        [AST_PARAM] = "param",
+        [AST_COLUMN] = "column",
+        [AST_STAR] = "star",
+        [AST_FIELD] = "field",
+        [AST_SUBSCRIPT] = "subscript",
+        [AST_COLLATE] = "collate",
+        [AST_OP] = "op",
+        [AST_AND] = "and",
+        [AST_OR] = "or",
+        [AST_NOT] = "not",
+        [AST_IS] = "is",
+        [AST_DISTINCT_FROM] = "distinct_from",
+        [AST_BETWEEN] = "between",
+        [AST_IN_LIST] = "in_list",
+        [AST_QUANTIFIED] = "quantified",
+        [AST_SUBLINK] = "sublink",
+        [AST_CASE] = "case",
+        [AST_COALESCE] = "coalesce",
+        [AST_GREATEST] = "greatest",
+        [AST_LEAST] = "least",
+        [AST_NULLIF] = "nullif",
+        [AST_ARRAY] = "array",
+        [AST_ROW] = "row",
+        [AST_GROUPING] = "grouping",
+        [AST_LIKE] = "like",
+        [AST_FUNC] = "func",
+        [AST_SQL_VALUE] = "sql_value",
+        [AST_DEFAULT] = "default",
+        [AST_FROM_TABLE] = "table",
+        [AST_FROM_SUBQUERY] = "subquery",
+        [AST_FROM_FUNC] = "from_func",
+        [AST_FROM_JOIN] = "join",
+        [AST_SELECT] = "select",
+        [AST_INSERT] = "insert",
+        [AST_UPDATE] = "update",
+        [AST_DELETE] = "delete",
+        [AST_TRUNCATE] = "truncate",
+        [AST_CREATE_TABLE] = "create_table",
+        [AST_CREATE_TABLE_AS] = "create_table_as",
+        [AST_CREATE_VIEW] = "create_view",
+        [AST_CREATE_INDEX] = "create_index",
+        [AST_CREATE_SCHEMA] = "create_schema",
+        [AST_DROP] = "drop",
+        [AST_ALTER_TABLE] = "alter_table",
+        [AST_RENAME] = "rename",
+        [AST_COMMENT] = "comment",
+        [AST_COPY] = "copy",
+        [AST_TRANSACTION] = "transaction",
+        [AST_PREPARE] = "prepare",
+        [AST_EXECUTE] = "execute",
+        [AST_DEALLOCATE] = "deallocate",
+        [AST_SET] = "set",
+        [AST_SHOW] = "show",
+        [AST_EXPLAIN] = "explain",
+        [AST_VACUUM] = "vacuum",
+        [AST_CHECKPOINT] = "checkpoint",
+        [AST_DISCARD] = "discard",
+        [AST_UNSUPPORTED] = "unsupported",
+    };
+    static_assert(sizeof names / sizeof names[0] == AST_KIND_COUNT_, "a name for every kind");
+    return (unsigned)k < AST_KIND_COUNT_ ? names[k] : "?";
+}
+
+static const char *transaction_tag(const AstTransaction *t) {
+    switch (t->tx_kind) {
+    case AST_TX_BEGIN: return "BEGIN";
+    case AST_TX_COMMIT: return "COMMIT";
+    case AST_TX_ROLLBACK:
+    case AST_TX_ROLLBACK_TO: return "ROLLBACK";
+    case AST_TX_SAVEPOINT: return "SAVEPOINT";
+    case AST_TX_RELEASE: return "RELEASE";
+    case AST_TX_PREPARE: return "PREPARE TRANSACTION";
+    case AST_TX_COMMIT_PREPARED: return "COMMIT PREPARED";
+    case AST_TX_ROLLBACK_PREPARED: return "ROLLBACK PREPARED";
+    }
+    return "TRANSACTION";
+}
+
+static const char *object_tag(AstObject o, const char *table, const char *view, const char *matview, const char *index,
+                              const char *schema) {
+    switch (o) {
+    case AST_OBJ_VIEW: return view;
+    case AST_OBJ_MATVIEW: return matview;
+    case AST_OBJ_INDEX: return index;
+    case AST_OBJ_SCHEMA: return schema;
+    default: return table;
+    }
+}
+
+static const char *drop_tag(const AstDrop *d) {
+    if (d->object == AST_OBJ_OTHER) return "DROP";
+    return object_tag(d->object, "DROP TABLE", "DROP VIEW", "DROP MATERIALIZED VIEW", "DROP INDEX", "DROP SCHEMA");
+}
+
+static const char *alter_tag(AstObject o) {
+    return object_tag(o, "ALTER TABLE", "ALTER VIEW", "ALTER MATERIALIZED VIEW", "ALTER INDEX", "ALTER SCHEMA");
+}
+
+const char *ast_stmt_tag(const AstStmt *s) {
+    switch (s->kind) {
+    case AST_SELECT: return "SELECT";
+    case AST_INSERT: return "INSERT";
+    case AST_UPDATE: return "UPDATE";
+    case AST_DELETE: return "DELETE";
+    case AST_TRUNCATE: return "TRUNCATE TABLE";
+    case AST_CREATE_TABLE: return "CREATE TABLE";
+    case AST_CREATE_TABLE_AS:
+        return AST_AS_CONST(AstCreateTableAs, s)->materialized_view ? "CREATE MATERIALIZED VIEW" : "CREATE TABLE AS";
+    case AST_CREATE_VIEW: return "CREATE VIEW";
+    case AST_CREATE_INDEX: return "CREATE INDEX";
+    case AST_CREATE_SCHEMA: return "CREATE SCHEMA";
+    case AST_DROP: return drop_tag(AST_AS_CONST(AstDrop, s));
+    case AST_ALTER_TABLE: return alter_tag(AST_AS_CONST(AstAlterTable, s)->object);
+    case AST_RENAME: {
+        const AstRename *r = AST_AS_CONST(AstRename, s);
+        return alter_tag(r->object == AST_OBJ_COLUMN ? r->relation : r->object);
+    }
+    case AST_COMMENT: return "COMMENT";
+    case AST_COPY: return "COPY";
+    case AST_TRANSACTION: return transaction_tag(AST_AS_CONST(AstTransaction, s));
+    case AST_PREPARE: return "PREPARE";
+    case AST_EXECUTE: return "EXECUTE";
+    case AST_DEALLOCATE: return AST_AS_CONST(AstDeallocate, s)->name ? "DEALLOCATE" : "DEALLOCATE ALL";
+    case AST_SET: return AST_AS_CONST(AstSet, s)->is_reset ? "RESET" : "SET";
+    case AST_SHOW: return "SHOW";
+    case AST_EXPLAIN: return "EXPLAIN";
+    case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
+    case AST_CHECKPOINT: return "CHECKPOINT";
+    case AST_DISCARD: return "DISCARD ALL";
+    case AST_UNSUPPORTED: return AST_AS_CONST(AstUnsupported, s)->what;
+    default: return "???";
+    }
+}

@@ -1,0 +1,1924 @@
+/* pg_convert.c - PostgreSQL's grammar, and its tree turned into Stele's.
+ *
+ * The only file that knows libpg_query. It includes that library's node headers
+ * (third_party/pg_query) and walks the raw C tree, because serialising it to protobuf or JSON and
+ * reading that back costs many times the parse.
+ *
+ * Contract with libpg_query:
+ *   - It keeps its state in thread-local variables and allocates from memory contexts. Here a parse creates the
+ *     thread's top context, parses, converts and frees the top context, so that a thread has no state between calls and
+ *     nothing needs to run when it exits. (pg_query_init() would create one pthread key per thread and
+ *     never delete it; `pg_query_initialized` is set to keep it from running.)
+ *   - Errors leave it with siglongjmp. run_grammar() is the only function that is jumped to; it owns nothing
+ *     and no code of Stele lies between it and the jump.
+ *   - The grammar's own stack is on the heap and bounded (10,000 symbols); its tree can be 10,000 levels deep to
+ *     the right and arbitrarily deep to the left. Freeing is by context, without recursion.
+ *   - The header's node tags and layouts must match the library's; tests/unit/test_parse.c parses every construct, which
+ *     would fail loudly.
+ *
+ * Depth (see ast.h): conv_expr() loops over chains whose nodes have one interesting child (left operands, casts,
+ * NOT, ...), and recurses for the rest. Every node counts against AST_MAX_DEPTH, every recursion against
+ * AST_MAX_NESTING and against STACK_MAX bytes of C stack.
+ *
+ * All conversion functions return NULL or false after setting Conv.e, or after an arena ran out of memory; pg_convert() completes
+ * the error in that case. This file must not use printf-like functions of the C library: PostgreSQL's port.h renames them.
+ */
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "nodes/value.h"
+#include "parser/parser.h"
+#include "utils/memutils.h"
+
+#include <signal.h>
+
+#include "sql/parse/parse_int.h"
+#include "types/type.h"
+
+/* Not in any installed header. */
+extern __thread sig_atomic_t pg_query_initialized;
+extern MemoryContext pg_query_enter_memory_context(void);
+extern void pg_query_exit_memory_context(MemoryContext ctx);
+extern void pg_query_exit(void);
+extern void SetDatabaseEncoding(int encoding);
+
+enum { ENCODING_UTF8 = 6 /* PG_UTF8 */, STACK_MAX = 2 << 20, PARAM_MAX = 65535 };
+
+typedef struct Conv {
+    Arena *a;
+    Err *e;
+    Slice text;
+    int64_t depth; /* of the tree */
+    int64_t nest;  /* of C calls */
+    const char *stack_base;
+    Slice stmt; /* the statement being converted, and its offset in text */
+    int64_t stmt_offset;
+} Conv;
+
+static AstExpr *conv_expr(Conv *c, Node *n);
+static AstSelect *conv_select(Conv *c, SelectStmt *s);
+static AstStmt *conv_stmt(Conv *c, Node *n);
+static AstWindow *conv_window(Conv *c, WindowDef *w);
+
+/* ---- small helpers --------------------------------------------------------------- */
+
+static int64_t pos_of(int location) { return location < 0 ? 0 : (int64_t)location + 1; }
+
+static void *unsupported(Conv *c, int location, const char *what) {
+    err_at(c->e, pos_of(location), ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", what);
+    return NULL;
+}
+
+static void *too_deep(Conv *c) {
+    err_set(c->e, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
+    err_hint(c->e, "Expressions may be nested at most %d levels deep, and chained at most %d operators long.", AST_MAX_NESTING,
+             AST_MAX_DEPTH);
+    return NULL;
+}
+
+static void *unexpected(Conv *c, Node *n) {
+    err_internal(c->e, "unexpected parse tree node %d", n ? (int)nodeTag(n) : -1);
+    return NULL;
+}
+
+/* Begins a recursion; leave() ends it, also after failure of what is inside. */
+static bool enter(Conv *c) {
+    const char here = 0;
+    int64_t used = c->stack_base - &here;
+    if (used < 0) used = -used;
+    if (c->nest >= AST_MAX_NESTING || c->depth >= AST_MAX_DEPTH || used > STACK_MAX) return too_deep(c) != NULL;
+    c->nest++;
+    c->depth++;
+    return true;
+}
+static void leave(Conv *c) {
+    c->nest--;
+    c->depth--;
+}
+
+static void *new_node(Conv *c, int64_t size, AstKind kind, int location) {
+    AstExpr *x = arena_calloc(c->a, size);
+    if (x) {
+        x->kind = kind;
+        x->location = pos_of(location);
+    }
+    return x;
+}
+#define NEW(T, kind, location) ((T *)new_node(c, (int64_t)sizeof(T), (kind), (location)))
+
+/* An array of n elements, at least one byte, zeroed. */
+static void *new_array(Conv *c, int64_t n, int64_t size) { return arena_calloc(c->a, n > 0 ? n * size : 1); }
+
+static bool copy_str(Conv *c, const char *s, const char **out) {
+    *out = NULL;
+    return !s || (*out = arena_strdup(c->a, s)) != NULL;
+}
+
+static bool copy_slice(Conv *c, const char *s, Slice *out) {
+    int64_t n = (int64_t)strlen(s);
+    out->ptr = arena_strndup(c->a, s, n);
+    out->len = n;
+    return out->ptr != NULL;
+}
+
+/* A list of String nodes. */
+static bool conv_names(Conv *c, List *l, const char ***out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    const char **v = new_array(c, *n, (int64_t)sizeof(char *));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++) {
+        Node *x = list_nth(l, (int)i);
+        if (!x || !IsA(x, String)) return unexpected(c, x) != NULL;
+        if (!copy_str(c, strVal(x), &v[i])) return false;
+    }
+    *out = v;
+    return true;
+}
+
+static bool conv_opt_expr(Conv *c, void *n, AstExpr **out) {
+    *out = NULL;
+    return !n || (*out = conv_expr(c, n)) != NULL;
+}
+
+static bool conv_exprs(Conv *c, List *l, AstExpr ***out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    AstExpr **v = new_array(c, *n, (int64_t)sizeof(AstExpr *));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!(v[i] = conv_expr(c, list_nth(l, (int)i)))) return false;
+    *out = v;
+    return true;
+}
+
+/* [catalog.][schema.]name as a list of String nodes. */
+static bool conv_qualified(Conv *c, List *l, int location, AstName *out) {
+    const char *part[3] = {NULL, NULL, NULL};
+    int n = list_length(l);
+    memset(out, 0, sizeof *out);
+    out->location = pos_of(location);
+    if (n > 3) {
+        err_at(c->e, pos_of(location), ERR_SYNTAX, "improper qualified name (too many dotted names)");
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        Node *x = list_nth(l, i);
+        if (!x || !IsA(x, String)) return unexpected(c, x) != NULL;
+        if (!copy_str(c, strVal(x), &part[3 - n + i])) return false;
+    }
+    out->catalog = part[0];
+    out->schema = part[1];
+    out->name = part[2];
+    return true;
+}
+
+static void drop_pg_catalog(AstName *n) {
+    if (n->schema && strcmp(n->schema, "pg_catalog") == 0) n->schema = n->catalog = NULL;
+}
+
+static bool conv_rangevar(Conv *c, RangeVar *r, AstName *out) {
+    out->location = pos_of(r->location);
+    return copy_str(c, r->catalogname, &out->catalog) && copy_str(c, r->schemaname, &out->schema) &&
+           copy_str(c, r->relname, &out->name);
+}
+
+static bool conv_alias(Conv *c, Alias *a, AstAlias *out) {
+    memset(out, 0, sizeof *out);
+    return !a || (copy_str(c, a->aliasname, &out->name) && conv_names(c, a->colnames, &out->columns, &out->n_columns));
+}
+
+/* The operator of a possibly OPERATOR(schema.op) name list. */
+static const char *op_name(List *l) {
+    Node *x = l ? llast(l) : NULL;
+    return x && IsA(x, String) ? strVal(x) : "=";
+}
+
+/* ---- types -------------------------------------------------------------------------- */
+
+static int32_t interval_fields(int mask) {
+    static const struct {
+        int bit, field;
+    } map[] = {{1 << 2, AST_IV_YEAR}, {1 << 1, AST_IV_MONTH},   {1 << 3, AST_IV_DAY},
+               {1 << 10, AST_IV_HOUR}, {1 << 11, AST_IV_MINUTE}, {1 << 12, AST_IV_SECOND}};
+    int32_t f = 0;
+    if (mask == 0x7FFF) return 0; /* INTERVAL_FULL_RANGE: interval(p) */
+    for (int i = 0; i < 6; i++)
+        if (mask & map[i].bit) f |= map[i].field;
+    return f;
+}
+
+static AstTypeName *conv_type(Conv *c, TypeName *t) {
+    AstTypeName *out = arena_new_of(c->a, AstTypeName);
+    AstName name;
+    if (!out || !conv_qualified(c, t->names, t->location, &name)) return NULL;
+    drop_pg_catalog(&name);
+    out->schema = name.schema;
+    out->name = name.name;
+    out->location = pos_of(t->location);
+    out->setof = t->setof;
+    out->percent_type = t->pct_type;
+    out->array_dims = list_length(t->arrayBounds);
+    int n = list_length(t->typmods), first = 0;
+    if (n > 0 && !(out->mods = arena_array(c->a, int64_t, n))) return NULL;
+    for (int i = 0; i < n; i++) {
+        A_Const *k = list_nth(t->typmods, i);
+        if (!IsA(k, A_Const) || k->isnull || nodeTag(&k->val) != T_Integer) {
+            err_at(c->e, out->location, ERR_INVALID_PARAMETER, "type modifiers must be integer constants");
+            return NULL;
+        }
+        out->mods[i] = k->val.ival.ival;
+    }
+    if (n > 0 && !out->schema && strcmp(out->name, "interval") == 0) {
+        out->interval_fields = interval_fields((int)out->mods[0]);
+        first = 1;
+    }
+    out->mods += first;
+    out->n_mods = n - first;
+    return out;
+}
+
+/* ---- expressions ----------------------------------------------------------------------- */
+
+/* An integer-looking text that fits 64 bits. */
+static bool parse_i64(const char *s, int64_t *out) {
+    bool neg = *s == '-';
+    uint64_t v = 0, limit = (uint64_t)INT64_MAX + (neg ? 1 : 0);
+    if (neg) s++;
+    if (!*s) return false;
+    for (; *s; s++) {
+        if (*s < '0' || *s > '9') return false;
+        uint64_t d = (uint64_t)(*s - '0');
+        if (v > (limit - d) / 10) return false;
+        v = v * 10 + d;
+    }
+    *out = (int64_t)(neg ? 0 - v : v);
+    return true;
+}
+
+static AstExpr *conv_const(Conv *c, A_Const *k) {
+    if (k->isnull) return NEW(AstExpr, AST_NULL_LIT, k->location);
+    AstLiteral *x = NEW(AstLiteral, AST_INT_LIT, k->location);
+    if (!x) return NULL;
+    switch (nodeTag(&k->val)) {
+    case T_Integer: x->i = k->val.ival.ival; break;
+    case T_Float:
+        if (parse_i64(k->val.fval.fval, &x->i)) break;
+        x->kind = AST_NUMBER_LIT;
+        if (!copy_slice(c, k->val.fval.fval, &x->text)) return NULL;
+        break;
+    case T_Boolean:
+        x->kind = AST_BOOL_LIT;
+        x->b = k->val.boolval.boolval;
+        break;
+    case T_String:
+        x->kind = AST_STRING_LIT;
+        if (!copy_slice(c, k->val.sval.sval, &x->text)) return NULL;
+        if (utf8_check(x->text.ptr, x->text.len) >= 0) {
+            err_at(c->e, x->location, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
+            return NULL;
+        }
+        break;
+    case T_BitString:
+        x->kind = AST_BITS_LIT;
+        if (!copy_slice(c, k->val.bsval.bsval, &x->text)) return NULL;
+        break;
+    default: return unexpected(c, &k->val.node);
+    }
+    return (AstExpr *)x;
+}
+
+static AstExpr *conv_column(Conv *c, ColumnRef *r) {
+    AstColumn *x = NEW(AstColumn, AST_COLUMN, r->location);
+    const char *part[3] = {NULL, NULL, NULL};
+    int n = list_length(r->fields);
+    if (!x) return NULL;
+    if (n > 3) {
+        err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented");
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        Node *f = list_nth(r->fields, i);
+        if (IsA(f, A_Star)) x->kind = AST_STAR;
+        else if (!IsA(f, String)) return unexpected(c, f);
+        else if (!copy_str(c, strVal(f), &part[3 - n + i])) return NULL;
+    }
+    x->schema = part[0];
+    x->table = part[1];
+    x->name = part[2];
+    return (AstExpr *)x;
+}
+
+static AstExpr *conv_indirection(Conv *c, A_Indirection *ind) {
+    AstExpr *base = conv_expr(c, ind->arg);
+    int n = list_length(ind->indirection);
+    if (!base) return NULL;
+    if (c->depth + n > AST_MAX_DEPTH) return too_deep(c);
+    for (int i = 0; i < n; i++) {
+        Node *x = list_nth(ind->indirection, i);
+        if (IsA(x, String) || IsA(x, A_Star)) {
+            AstField *f = NEW(AstField, AST_FIELD, -1);
+            if (!f || (IsA(x, String) && !copy_str(c, strVal(x), &f->name))) return NULL;
+            f->location = base->location;
+            f->arg = base;
+            base = (AstExpr *)f;
+        } else if (IsA(x, A_Indices)) {
+            A_Indices *k = (A_Indices *)x;
+            AstSubscript *s = NEW(AstSubscript, AST_SUBSCRIPT, -1);
+            if (!s || !conv_opt_expr(c, k->lidx, &s->lower) || !conv_opt_expr(c, k->uidx, &s->upper)) return NULL;
+            s->location = base->location;
+            s->is_slice = k->is_slice;
+            s->arg = base;
+            base = (AstExpr *)s;
+        } else {
+            return unexpected(c, x);
+        }
+    }
+    return base;
+}
+
+/* AND and OR as one list: the grammar flattens chains without parentheses, this also the others. */
+static bool flatten_bool(Conv *c, BoolExpr *b, AstBool *out, int64_t *cap) {
+    for (int i = 0; i < list_length(b->args); i++) {
+        Node *x = list_nth(b->args, i);
+        if (x && IsA(x, BoolExpr) && ((BoolExpr *)x)->boolop == b->boolop) {
+            if (!enter(c)) return false;
+            bool ok = flatten_bool(c, (BoolExpr *)x, out, cap);
+            leave(c);
+            if (!ok) return false;
+            continue;
+        }
+        if (out->n_items == *cap && !vec_grow_(c->a, (void **)&out->items, out->n_items, cap, (int64_t)sizeof(AstExpr *)))
+            return false;
+        if (!(out->items[out->n_items] = conv_expr(c, x))) return false;
+        out->n_items++;
+    }
+    return true;
+}
+
+static AstExpr *conv_list(Conv *c, AstKind kind, List *args, int location) {
+    AstList *x = NEW(AstList, kind, location);
+    return x && conv_exprs(c, args, &x->items, &x->n_items) ? (AstExpr *)x : NULL;
+}
+
+static AstExpr *conv_like(Conv *c, A_Expr *a) {
+    AstLike *x = NEW(AstLike, AST_LIKE, a->location);
+    Node *pattern = a->rexpr, *escape = NULL;
+    if (!x) return NULL;
+    x->like_kind = a->kind == AEXPR_LIKE ? AST_LIKE_LIKE : a->kind == AEXPR_ILIKE ? AST_LIKE_ILIKE : AST_LIKE_SIMILAR;
+    x->negated = op_name(a->name)[0] == '!';
+    /* ESCAPE, and every SIMILAR TO, wraps the pattern in a function of pg_catalog that no user text can
+     * produce in this place without that schema. */
+    if (IsA(pattern, FuncCall)) {
+        FuncCall *f = (FuncCall *)pattern;
+        int n = list_length(f->args);
+        if (list_length(f->funcname) == 2 && strcmp(strVal(linitial(f->funcname)), "pg_catalog") == 0 && n >= 1) {
+            const char *name = strVal(lsecond(f->funcname));
+            if ((a->kind == AEXPR_SIMILAR && strcmp(name, "similar_to_escape") == 0) ||
+                (a->kind != AEXPR_SIMILAR && strcmp(name, "like_escape") == 0 && n == 2)) {
+                pattern = linitial(f->args);
+                escape = n == 2 ? lsecond(f->args) : NULL;
+            }
+        }
+    }
+    return (x->arg = conv_expr(c, a->lexpr)) && (x->pattern = conv_expr(c, pattern)) && conv_opt_expr(c, escape, &x->escape)
+               ? (AstExpr *)x
+               : NULL;
+}
+
+/* All of A_Expr but plain operators, which conv_chain() handles. */
+static AstExpr *conv_a_expr(Conv *c, A_Expr *a) {
+    switch (a->kind) {
+    case AEXPR_OP_ANY:
+    case AEXPR_OP_ALL: {
+        AstQuantified *x = NEW(AstQuantified, AST_QUANTIFIED, a->location);
+        if (!x || !copy_str(c, op_name(a->name), &x->op)) return NULL;
+        x->all = a->kind == AEXPR_OP_ALL;
+        return (x->left = conv_expr(c, a->lexpr)) && (x->array = conv_expr(c, a->rexpr)) ? (AstExpr *)x : NULL;
+    }
+    case AEXPR_DISTINCT:
+    case AEXPR_NOT_DISTINCT: {
+        AstDistinctFrom *x = NEW(AstDistinctFrom, AST_DISTINCT_FROM, a->location);
+        if (!x) return NULL;
+        x->negated = a->kind == AEXPR_NOT_DISTINCT;
+        return (x->left = conv_expr(c, a->lexpr)) && (x->right = conv_expr(c, a->rexpr)) ? (AstExpr *)x : NULL;
+    }
+    case AEXPR_NULLIF: {
+        AstList *x = NEW(AstList, AST_NULLIF, a->location);
+        if (!x || !(x->items = new_array(c, 2, (int64_t)sizeof(AstExpr *)))) return NULL;
+        x->n_items = 2;
+        return (x->items[0] = conv_expr(c, a->lexpr)) && (x->items[1] = conv_expr(c, a->rexpr)) ? (AstExpr *)x : NULL;
+    }
+    case AEXPR_IN: {
+        AstInList *x = NEW(AstInList, AST_IN_LIST, a->location);
+        if (!x) return NULL;
+        if (!IsA(a->rexpr, List)) return unexpected(c, a->rexpr);
+        x->negated = strcmp(op_name(a->name), "<>") == 0;
+        return (x->arg = conv_expr(c, a->lexpr)) && conv_exprs(c, (List *)a->rexpr, &x->items, &x->n_items) ? (AstExpr *)x
+                                                                                                               : NULL;
+    }
+    case AEXPR_LIKE:
+    case AEXPR_ILIKE:
+    case AEXPR_SIMILAR: return conv_like(c, a);
+    case AEXPR_BETWEEN:
+    case AEXPR_NOT_BETWEEN:
+    case AEXPR_BETWEEN_SYM:
+    case AEXPR_NOT_BETWEEN_SYM: {
+        AstBetween *x = NEW(AstBetween, AST_BETWEEN, a->location);
+        if (!x) return NULL;
+        if (!IsA(a->rexpr, List) || list_length((List *)a->rexpr) != 2) return unexpected(c, a->rexpr);
+        x->negated = a->kind == AEXPR_NOT_BETWEEN || a->kind == AEXPR_NOT_BETWEEN_SYM;
+        x->symmetric = a->kind == AEXPR_BETWEEN_SYM || a->kind == AEXPR_NOT_BETWEEN_SYM;
+        return (x->arg = conv_expr(c, a->lexpr)) && (x->low = conv_expr(c, linitial((List *)a->rexpr))) &&
+                       (x->high = conv_expr(c, lsecond((List *)a->rexpr)))
+                   ? (AstExpr *)x
+                   : NULL;
+    }
+    default: return unexpected(c, (Node *)a);
+    }
+}
+
+static AstExpr *conv_sublink(Conv *c, SubLink *s) {
+    AstSubLink *x = NEW(AstSubLink, AST_SUBLINK, s->location);
+    if (!x) return NULL;
+    switch (s->subLinkType) {
+    case EXISTS_SUBLINK: x->sub_kind = AST_SUB_EXISTS; break;
+    case ALL_SUBLINK: x->sub_kind = AST_SUB_ALL; break;
+    case ANY_SUBLINK:
+        x->sub_kind = AST_SUB_ANY;
+        x->is_in = s->operName == NIL; /* IN */
+        break;
+    case EXPR_SUBLINK: x->sub_kind = AST_SUB_SCALAR; break;
+    case ARRAY_SUBLINK: x->sub_kind = AST_SUB_ARRAY; break;
+    default: return unexpected(c, (Node *)s);
+    }
+    if (x->sub_kind == AST_SUB_ANY || x->sub_kind == AST_SUB_ALL) {
+        if (!copy_str(c, op_name(s->operName), &x->op) || !(x->test = conv_expr(c, s->testexpr))) return NULL;
+    }
+    if (!IsA(s->subselect, SelectStmt)) return unexpected(c, s->subselect);
+    return (x->query = conv_select(c, (SelectStmt *)s->subselect)) ? (AstExpr *)x : NULL;
+}
+
+static AstExpr *conv_case(Conv *c, CaseExpr *k) {
+    AstCase *x = NEW(AstCase, AST_CASE, k->location);
+    if (!x || !conv_opt_expr(c, k->arg, &x->arg)) return NULL;
+    x->n_whens = list_length(k->args);
+    if (!(x->whens = new_array(c, x->n_whens, (int64_t)sizeof(AstWhen)))) return NULL;
+    for (int64_t i = 0; i < x->n_whens; i++) {
+        CaseWhen *w = list_nth(k->args, (int)i);
+        x->whens[i].location = pos_of(w->location);
+        if (!(x->whens[i].when = conv_expr(c, (Node *)w->expr)) || !(x->whens[i].then = conv_expr(c, (Node *)w->result)))
+            return NULL;
+    }
+    return conv_opt_expr(c, k->defresult, &x->otherwise) ? (AstExpr *)x : NULL;
+}
+
+static bool conv_order(Conv *c, List *l, AstOrderItem **out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    AstOrderItem *v = new_array(c, *n, (int64_t)sizeof(AstOrderItem));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++) {
+        SortBy *s = list_nth(l, (int)i);
+        if (!IsA(s, SortBy)) return unexpected(c, (Node *)s) != NULL;
+        v[i].desc = s->sortby_dir == SORTBY_DESC;
+        if (s->sortby_dir == SORTBY_USING) {
+            const char *op = op_name(s->useOp);
+            if (strcmp(op, ">") == 0) v[i].desc = true;
+            else if (strcmp(op, "<") != 0) return unsupported(c, s->location, "ORDER BY USING with this operator") != NULL;
+        }
+        v[i].nulls = s->sortby_nulls == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
+                     : s->sortby_nulls == SORTBY_NULLS_LAST ? AST_NULLS_LAST
+                                                            : AST_NULLS_DEFAULT;
+        if (!(v[i].expr = conv_expr(c, s->node))) return false;
+        v[i].location = v[i].expr->location;
+    }
+    *out = v;
+    return true;
+}
+
+static AstExpr *conv_func(Conv *c, FuncCall *f) {
+    AstFunc *x = NEW(AstFunc, AST_FUNC, f->location);
+    if (!x || !conv_qualified(c, f->funcname, f->location, &x->name)) return NULL;
+    drop_pg_catalog(&x->name);
+    x->star = f->agg_star;
+    x->distinct = f->agg_distinct;
+    x->variadic = f->func_variadic;
+    x->within_group = f->agg_within_group;
+    x->sql_syntax = f->funcformat == COERCE_SQL_SYNTAX;
+    x->n_args = list_length(f->args);
+    if (!(x->args = new_array(c, x->n_args, (int64_t)sizeof(AstExpr *)))) return NULL;
+    for (int64_t i = 0; i < x->n_args; i++) {
+        Node *arg = list_nth(f->args, (int)i);
+        if (arg && IsA(arg, NamedArgExpr)) {
+            NamedArgExpr *na = (NamedArgExpr *)arg;
+            if (!x->arg_names && !(x->arg_names = new_array(c, x->n_args, (int64_t)sizeof(char *)))) return NULL;
+            if (!copy_str(c, na->name, &x->arg_names[i])) return NULL;
+            arg = (Node *)na->arg;
+        }
+        if (!(x->args[i] = conv_expr(c, arg))) return NULL;
+    }
+    if (!conv_order(c, f->agg_order, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, f->agg_filter, &x->filter)) return NULL;
+    if (f->over && !(x->over = conv_window(c, f->over))) return NULL;
+    return (AstExpr *)x;
+}
+
+static AstExpr *conv_sql_value(Conv *c, SQLValueFunction *f) {
+    static const AstSqlValueKind map[] = {
+        [SVFOP_CURRENT_DATE] = AST_CURRENT_DATE,
+        [SVFOP_CURRENT_TIME] = AST_CURRENT_TIME,
+        [SVFOP_CURRENT_TIME_N] = AST_CURRENT_TIME,
+        [SVFOP_CURRENT_TIMESTAMP] = AST_CURRENT_TIMESTAMP,
+        [SVFOP_CURRENT_TIMESTAMP_N] = AST_CURRENT_TIMESTAMP,
+        [SVFOP_LOCALTIME] = AST_LOCALTIME,
+        [SVFOP_LOCALTIME_N] = AST_LOCALTIME,
+        [SVFOP_LOCALTIMESTAMP] = AST_LOCALTIMESTAMP,
+        [SVFOP_LOCALTIMESTAMP_N] = AST_LOCALTIMESTAMP,
+        [SVFOP_CURRENT_ROLE] = AST_CURRENT_USER,
+        [SVFOP_CURRENT_USER] = AST_CURRENT_USER,
+        [SVFOP_USER] = AST_CURRENT_USER,
+        [SVFOP_SESSION_USER] = AST_SESSION_USER,
+        [SVFOP_CURRENT_CATALOG] = AST_CURRENT_CATALOG,
+        [SVFOP_CURRENT_SCHEMA] = AST_CURRENT_SCHEMA,
+    };
+    AstSqlValue *x = NEW(AstSqlValue, AST_SQL_VALUE, f->location);
+    if (!x) return NULL;
+    if ((unsigned)f->op > SVFOP_CURRENT_SCHEMA) return unexpected(c, (Node *)f);
+    x->value = map[f->op];
+    x->precision = f->typmod;
+    return (AstExpr *)x;
+}
+
+static bool is_const_bool(TypeCast *t) {
+    return IsA(t->arg, A_Const) && !((A_Const *)t->arg)->isnull && nodeTag(&((A_Const *)t->arg)->val) == T_Boolean;
+}
+
+/* One step down a chain: converts `n` except for one child. Sets *slot to where that child's tree belongs and *child to
+ * the child; *child = NULL when the node is complete. */
+static AstExpr *conv_step(Conv *c, Node *n, AstExpr ***slot, Node **child) {
+    *child = NULL;
+    switch (nodeTag(n)) {
+    case T_A_Const: return conv_const(c, (A_Const *)n);
+    case T_ColumnRef: return conv_column(c, (ColumnRef *)n);
+    case T_ParamRef: {
+        ParamRef *p = (ParamRef *)n;
+        AstParam *x = NEW(AstParam, AST_PARAM, p->location);
+        if (!x) return NULL;
+        if (p->number < 1 || p->number > PARAM_MAX) {
+            err_at(c->e, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", p->number);
+            return NULL;
+        }
+        x->number = p->number;
+        return (AstExpr *)x;
+    }
+    case T_A_Expr: {
+        A_Expr *a = (A_Expr *)n;
+        if (a->kind != AEXPR_OP) return conv_a_expr(c, a);
+        AstOp *x = NEW(AstOp, AST_OP, a->location);
+        if (!x || !copy_str(c, op_name(a->name), &x->op)) return NULL;
+        if (list_length(a->name) > 1 && strcmp(strVal(linitial(a->name)), "pg_catalog") != 0 &&
+            !copy_str(c, strVal(linitial(a->name)), &x->op_schema))
+            return NULL;
+        if (!a->lexpr) {
+            *slot = &x->right;
+            *child = a->rexpr;
+        } else {
+            if (!a->rexpr) return unsupported(c, a->location, "a postfix operator");
+            if (!(x->right = conv_expr(c, a->rexpr))) return NULL;
+            *slot = &x->left;
+            *child = a->lexpr;
+        }
+        return (AstExpr *)x;
+    }
+    case T_TypeCast: {
+        TypeCast *t = (TypeCast *)n;
+        /* TRUE and FALSE arrive as casts of a constant. */
+        if (is_const_bool(t)) {
+            AstExpr *b = conv_const(c, (A_Const *)t->arg);
+            if (b && t->location >= 0) b->location = pos_of(t->location);
+            return b;
+        }
+        AstCast *x = NEW(AstCast, AST_CAST, t->location);
+        if (!x || !(x->type = conv_type(c, t->typeName))) return NULL;
+        *slot = &x->arg;
+        *child = t->arg;
+        return (AstExpr *)x;
+    }
+    case T_CollateClause: {
+        CollateClause *k = (CollateClause *)n;
+        AstCollate *x = NEW(AstCollate, AST_COLLATE, k->location);
+        if (!x || !conv_qualified(c, k->collname, k->location, &x->collation)) return NULL;
+        drop_pg_catalog(&x->collation);
+        *slot = &x->arg;
+        *child = k->arg;
+        return (AstExpr *)x;
+    }
+    case T_NullTest: {
+        NullTest *t = (NullTest *)n;
+        AstIs *x = NEW(AstIs, AST_IS, t->location);
+        if (!x) return NULL;
+        x->test = AST_IS_NULL;
+        x->negated = t->nulltesttype == IS_NOT_NULL;
+        *slot = &x->arg;
+        *child = (Node *)t->arg;
+        return (AstExpr *)x;
+    }
+    case T_BooleanTest: {
+        BooleanTest *t = (BooleanTest *)n;
+        AstIs *x = NEW(AstIs, AST_IS, t->location);
+        if (!x) return NULL;
+        BoolTestType k = t->booltesttype;
+        x->test = k == IS_TRUE || k == IS_NOT_TRUE ? AST_IS_TRUE : k == IS_FALSE || k == IS_NOT_FALSE ? AST_IS_FALSE : AST_IS_UNKNOWN;
+        x->negated = k == IS_NOT_TRUE || k == IS_NOT_FALSE || k == IS_NOT_UNKNOWN;
+        *slot = &x->arg;
+        *child = (Node *)t->arg;
+        return (AstExpr *)x;
+    }
+    case T_BoolExpr: {
+        BoolExpr *b = (BoolExpr *)n;
+        AstBool *x = NEW(AstBool, b->boolop == AND_EXPR ? AST_AND : b->boolop == OR_EXPR ? AST_OR : AST_NOT, b->location);
+        if (!x) return NULL;
+        if (b->boolop == NOT_EXPR) {
+            if (!(x->items = new_array(c, 1, (int64_t)sizeof(AstExpr *)))) return NULL;
+            x->n_items = 1;
+            *slot = &x->items[0];
+            *child = linitial(b->args);
+            return (AstExpr *)x;
+        }
+        int64_t cap = 0;
+        return flatten_bool(c, b, x, &cap) ? (AstExpr *)x : NULL;
+    }
+    case T_A_Indirection: return conv_indirection(c, (A_Indirection *)n);
+    case T_SubLink: return conv_sublink(c, (SubLink *)n);
+    case T_CaseExpr: return conv_case(c, (CaseExpr *)n);
+    case T_CoalesceExpr: return conv_list(c, AST_COALESCE, ((CoalesceExpr *)n)->args, ((CoalesceExpr *)n)->location);
+    case T_MinMaxExpr: {
+        MinMaxExpr *m = (MinMaxExpr *)n;
+        return conv_list(c, m->op == IS_GREATEST ? AST_GREATEST : AST_LEAST, m->args, m->location);
+    }
+    case T_A_ArrayExpr: return conv_list(c, AST_ARRAY, ((A_ArrayExpr *)n)->elements, ((A_ArrayExpr *)n)->location);
+    case T_RowExpr: return conv_list(c, AST_ROW, ((RowExpr *)n)->args, ((RowExpr *)n)->location);
+    case T_GroupingFunc: return conv_list(c, AST_GROUPING, ((GroupingFunc *)n)->args, ((GroupingFunc *)n)->location);
+    case T_FuncCall: return conv_func(c, (FuncCall *)n);
+    case T_SQLValueFunction: return conv_sql_value(c, (SQLValueFunction *)n);
+    case T_SetToDefault: return NEW(AstExpr, AST_DEFAULT, ((SetToDefault *)n)->location);
+    case T_List: return conv_list(c, AST_ROW, (List *)n, -1);
+    case T_XmlExpr: return unsupported(c, ((XmlExpr *)n)->location, "XML");
+    case T_XmlSerialize: return unsupported(c, ((XmlSerialize *)n)->location, "XML");
+    case T_CurrentOfExpr: return unsupported(c, -1, "WHERE CURRENT OF");
+    default: return unexpected(c, n);
+    }
+}
+
+static AstExpr *conv_expr(Conv *c, Node *n) {
+    AstExpr *root = NULL, **slot = &root;
+    int64_t depth = c->depth;
+    if (!n) return unexpected(c, n);
+    if (!enter(c)) return NULL;
+    while (n) {
+        if (c->depth > AST_MAX_DEPTH) {
+            root = too_deep(c);
+            break;
+        }
+        AstExpr **next = NULL;
+        Node *child = NULL;
+        AstExpr *x = conv_step(c, n, &next, &child);
+        if (!x) {
+            root = NULL;
+            break;
+        }
+        *slot = x;
+        slot = next;
+        n = child;
+        c->depth++;
+    }
+    c->depth = depth + 1;
+    leave(c);
+    return root;
+}
+
+/* ---- windows ---------------------------------------------------------------------------- */
+
+static AstWindow *conv_window(Conv *c, WindowDef *w) {
+    AstWindow *x = arena_new_of(c->a, AstWindow);
+    if (!x) return NULL;
+    x->location = pos_of(w->location);
+    int f = w->frameOptions;
+    x->has_frame = (f & FRAMEOPTION_NONDEFAULT) != 0;
+    x->mode = (f & FRAMEOPTION_ROWS) ? AST_FRAME_ROWS : (f & FRAMEOPTION_GROUPS) ? AST_FRAME_GROUPS : AST_FRAME_RANGE;
+    x->start = (f & FRAMEOPTION_START_OFFSET_PRECEDING)   ? AST_BOUND_PRECEDING
+               : (f & FRAMEOPTION_START_OFFSET_FOLLOWING) ? AST_BOUND_FOLLOWING
+               : (f & FRAMEOPTION_START_CURRENT_ROW)      ? AST_BOUND_CURRENT_ROW
+                                                          : AST_BOUND_UNBOUNDED_PRECEDING;
+    x->end = (f & FRAMEOPTION_END_OFFSET_PRECEDING)      ? AST_BOUND_PRECEDING
+             : (f & FRAMEOPTION_END_OFFSET_FOLLOWING)    ? AST_BOUND_FOLLOWING
+             : (f & FRAMEOPTION_END_UNBOUNDED_FOLLOWING) ? AST_BOUND_UNBOUNDED_FOLLOWING
+                                                         : AST_BOUND_CURRENT_ROW;
+    x->exclude = (f & FRAMEOPTION_EXCLUDE_CURRENT_ROW) ? AST_EXCLUDE_CURRENT_ROW
+                 : (f & FRAMEOPTION_EXCLUDE_GROUP)     ? AST_EXCLUDE_GROUP
+                 : (f & FRAMEOPTION_EXCLUDE_TIES)      ? AST_EXCLUDE_TIES
+                                                       : AST_EXCLUDE_NONE;
+    return copy_str(c, w->name, &x->name) && copy_str(c, w->refname, &x->base) &&
+                   conv_exprs(c, w->partitionClause, &x->partition_by, &x->n_partition_by) &&
+                   conv_order(c, w->orderClause, &x->order_by, &x->n_order_by) &&
+                   conv_opt_expr(c, w->startOffset, &x->start_offset) && conv_opt_expr(c, w->endOffset, &x->end_offset)
+               ? x
+               : NULL;
+}
+
+/* ---- FROM ------------------------------------------------------------------------------- */
+
+static AstColumnDef *conv_column_def(Conv *c, ColumnDef *d);
+
+static AstFromTable *conv_from_table(Conv *c, RangeVar *r) {
+    AstFromTable *x = NEW(AstFromTable, AST_FROM_TABLE, r->location);
+    if (!x || !conv_rangevar(c, r, &x->name) || !conv_alias(c, r->alias, &x->alias)) return NULL;
+    x->only = !r->inh;
+    return x;
+}
+
+static AstFrom *conv_from_func(Conv *c, RangeFunction *r) {
+    AstFromFunc *x = NEW(AstFromFunc, AST_FROM_FUNC, -1);
+    if (!x) return NULL;
+    if (list_length(r->functions) != 1) return unsupported(c, -1, "ROWS FROM");
+    List *pair = linitial(r->functions);
+    List *defs = r->coldeflist;
+    if (!defs && list_length(pair) > 1) defs = lsecond(pair);
+    x->lateral = r->lateral;
+    x->ordinality = r->ordinality;
+    if (!(x->call = conv_expr(c, linitial(pair))) || !conv_alias(c, r->alias, &x->alias)) return NULL;
+    x->location = x->call->location;
+    x->n_column_defs = list_length(defs);
+    if (!(x->column_defs = new_array(c, x->n_column_defs, (int64_t)sizeof(AstColumnDef *)))) return NULL;
+    for (int64_t i = 0; i < x->n_column_defs; i++)
+        if (!(x->column_defs[i] = conv_column_def(c, list_nth(defs, (int)i)))) return NULL;
+    return (AstFrom *)x;
+}
+
+static AstFrom *conv_from(Conv *c, Node *n);
+
+/* A join without its left input. */
+static AstFromJoin *conv_join(Conv *c, JoinExpr *j) {
+    AstFromJoin *x = NEW(AstFromJoin, AST_FROM_JOIN, -1);
+    if (!x) return NULL;
+    switch (j->jointype) {
+    case JOIN_INNER: x->type = !j->isNatural && !j->usingClause && !j->quals ? AST_JOIN_CROSS : AST_JOIN_INNER; break;
+    case JOIN_LEFT: x->type = AST_JOIN_LEFT; break;
+    case JOIN_RIGHT: x->type = AST_JOIN_RIGHT; break;
+    case JOIN_FULL: x->type = AST_JOIN_FULL; break;
+    default: return unexpected(c, (Node *)j);
+    }
+    x->natural = j->isNatural;
+    if (!(x->right = conv_from(c, j->rarg)) || !conv_names(c, j->usingClause, &x->using_columns, &x->n_using) ||
+        !conv_opt_expr(c, j->quals, &x->on) || !conv_alias(c, j->alias, &x->alias))
+        return NULL;
+    if (j->join_using_alias && !copy_str(c, j->join_using_alias->aliasname, &x->using_alias)) return NULL;
+    x->location = x->right->location;
+    return x;
+}
+
+static AstFrom *conv_from_item(Conv *c, Node *n) {
+    switch (nodeTag(n)) {
+    case T_RangeVar: return (AstFrom *)conv_from_table(c, (RangeVar *)n);
+    case T_RangeFunction: return conv_from_func(c, (RangeFunction *)n);
+    case T_RangeSubselect: {
+        RangeSubselect *r = (RangeSubselect *)n;
+        AstFromSubquery *x = NEW(AstFromSubquery, AST_FROM_SUBQUERY, -1);
+        if (!x || !conv_alias(c, r->alias, &x->alias)) return NULL;
+        if (!IsA(r->subquery, SelectStmt)) return unexpected(c, r->subquery);
+        x->lateral = r->lateral;
+        if (!(x->query = conv_select(c, (SelectStmt *)r->subquery))) return NULL;
+        x->location = x->query->location;
+        return (AstFrom *)x;
+    }
+    case T_RangeTableSample: return unsupported(c, ((RangeTableSample *)n)->location, "TABLESAMPLE");
+    case T_RangeTableFunc: return unsupported(c, ((RangeTableFunc *)n)->location, "XMLTABLE");
+    default: return unexpected(c, n);
+    }
+}
+
+/* Joins are a chain through their left inputs. */
+static AstFrom *conv_from(Conv *c, Node *n) {
+    AstFrom *root = NULL, **slot = &root;
+    int64_t depth = c->depth;
+    if (!enter(c)) return NULL;
+    while (IsA(n, JoinExpr)) {
+        AstFromJoin *x = c->depth > AST_MAX_DEPTH ? too_deep(c) : conv_join(c, (JoinExpr *)n);
+        if (!x) goto fail;
+        *slot = (AstFrom *)x;
+        slot = &x->left;
+        n = ((JoinExpr *)n)->larg;
+        c->depth++;
+    }
+    if (!(*slot = conv_from_item(c, n))) goto fail;
+    c->depth = depth + 1;
+    leave(c);
+    return root;
+fail:
+    c->depth = depth + 1;
+    leave(c);
+    return NULL;
+}
+
+static bool conv_froms(Conv *c, List *l, AstFrom ***out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    AstFrom **v = new_array(c, *n, (int64_t)sizeof(AstFrom *));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!(v[i] = conv_from(c, list_nth(l, (int)i)))) return false;
+    *out = v;
+    return true;
+}
+
+/* ---- SELECT ------------------------------------------------------------------------------- */
+
+static bool conv_targets(Conv *c, List *l, AstTarget **out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    AstTarget *v = new_array(c, *n, (int64_t)sizeof(AstTarget));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++) {
+        ResTarget *t = list_nth(l, (int)i);
+        if (!IsA(t, ResTarget)) return unexpected(c, (Node *)t) != NULL;
+        v[i].location = pos_of(t->location);
+        if (!copy_str(c, t->name, &v[i].alias) || !(v[i].expr = conv_expr(c, t->val))) return false;
+    }
+    *out = v;
+    return true;
+}
+
+static bool conv_with(Conv *c, WithClause *w, AstWith **out) {
+    *out = NULL;
+    if (!w) return true;
+    AstWith *x = arena_new_of(c->a, AstWith);
+    if (!x) return false;
+    x->recursive = w->recursive;
+    x->location = pos_of(w->location);
+    x->n_ctes = list_length(w->ctes);
+    if (!(x->ctes = new_array(c, x->n_ctes, (int64_t)sizeof(AstCte)))) return false;
+    for (int64_t i = 0; i < x->n_ctes; i++) {
+        CommonTableExpr *t = list_nth(w->ctes, (int)i);
+        AstCte *k = &x->ctes[i];
+        if (t->search_clause) return unsupported(c, t->location, "SEARCH") != NULL;
+        if (t->cycle_clause) return unsupported(c, t->location, "CYCLE") != NULL;
+        k->location = pos_of(t->location);
+        k->materialized = t->ctematerialized == CTEMaterializeAlways  ? AST_MAT_ALWAYS
+                          : t->ctematerialized == CTEMaterializeNever ? AST_MAT_NEVER
+                                                                      : AST_MAT_DEFAULT;
+        if (!copy_str(c, t->ctename, &k->name) || !conv_names(c, t->aliascolnames, &k->columns, &k->n_columns) ||
+            !(k->query = conv_stmt(c, t->ctequery)))
+            return false;
+    }
+    *out = x;
+    return true;
+}
+
+static bool conv_groups(Conv *c, List *l, AstGroupItem **out, int64_t *n) {
+    *n = list_length(l);
+    *out = NULL;
+    if (!l) return true;
+    AstGroupItem *v = new_array(c, *n, (int64_t)sizeof(AstGroupItem));
+    if (!v || !enter(c)) return false;
+    bool ok = true;
+    for (int64_t i = 0; i < *n && ok; i++) {
+        Node *x = list_nth(l, (int)i);
+        if (IsA(x, GroupingSet)) {
+            GroupingSet *g = (GroupingSet *)x;
+            v[i].location = pos_of(g->location);
+            v[i].kind = g->kind == GROUPING_SET_EMPTY    ? AST_GROUP_EMPTY
+                        : g->kind == GROUPING_SET_ROLLUP ? AST_GROUP_ROLLUP
+                        : g->kind == GROUPING_SET_CUBE   ? AST_GROUP_CUBE
+                                                         : AST_GROUP_SETS;
+            ok = conv_groups(c, g->content, &v[i].items, &v[i].n_items);
+        } else {
+            v[i].kind = AST_GROUP_EXPR;
+            ok = (v[i].expr = conv_expr(c, x)) != NULL;
+            if (ok) v[i].location = v[i].expr->location;
+        }
+    }
+    leave(c);
+    *out = v;
+    return ok;
+}
+
+static bool conv_values(Conv *c, List *rows, AstSelect *x) {
+    x->n_values = list_length(rows);
+    if (!(x->values = new_array(c, x->n_values, (int64_t)sizeof(AstValuesRow)))) return false;
+    for (int64_t i = 0; i < x->n_values; i++) {
+        List *row = list_nth(rows, (int)i);
+        if (!conv_exprs(c, row, &x->values[i].items, &x->values[i].n_items)) return false;
+        if (x->values[i].n_items != x->values[0].n_items) {
+            err_at(c->e, x->values[i].items[0]->location, ERR_SYNTAX, "VALUES lists must all be the same length");
+            return false;
+        }
+    }
+    if (x->values[0].n_items > 0) x->location = x->values[0].items[0]->location;
+    return true;
+}
+
+static bool conv_plain_select(Conv *c, SelectStmt *s, AstSelect *x) {
+    if (s->intoClause) {
+        err_at(c->e, pos_of(s->intoClause->rel->location), ERR_SYNTAX, "SELECT ... INTO is not allowed here");
+        return false;
+    }
+    if (s->valuesLists) return conv_values(c, s->valuesLists, x);
+    if (s->distinctClause) {
+        x->distinct = true;
+        /* DISTINCT alone is a list of one NULL. */
+        if (linitial(s->distinctClause) && !conv_exprs(c, s->distinctClause, &x->distinct_on, &x->n_distinct_on)) return false;
+    }
+    if (!conv_targets(c, s->targetList, &x->targets, &x->n_targets) || !conv_froms(c, s->fromClause, &x->from, &x->n_from) ||
+        !conv_opt_expr(c, s->whereClause, &x->where) || !conv_groups(c, s->groupClause, &x->group_by, &x->n_group_by) ||
+        !conv_opt_expr(c, s->havingClause, &x->having))
+        return false;
+    x->group_distinct = s->groupDistinct;
+    x->n_windows = list_length(s->windowClause);
+    if (!(x->windows = new_array(c, x->n_windows, (int64_t)sizeof(AstWindow)))) return false;
+    for (int64_t i = 0; i < x->n_windows; i++) {
+        AstWindow *w = conv_window(c, list_nth(s->windowClause, (int)i));
+        if (!w) return false;
+        x->windows[i] = *w;
+    }
+    if (x->n_targets > 0) x->location = x->targets[0].location;
+    return true;
+}
+
+/* Set operations are a chain through their left inputs. */
+static AstSelect *conv_select(Conv *c, SelectStmt *s) {
+    AstSelect *root = NULL, **slot = &root;
+    int64_t depth = c->depth;
+    bool ok = false;
+    if (!enter(c)) return NULL;
+    for (;;) {
+        AstSelect *x = c->depth > AST_MAX_DEPTH ? too_deep(c) : NEW(AstSelect, AST_SELECT, -1);
+        if (!x || !conv_with(c, s->withClause, &x->with)) goto done;
+        *slot = x;
+        if (s->op == SETOP_NONE && !conv_plain_select(c, s, x)) goto done;
+        if (!conv_order(c, s->sortClause, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, s->limitOffset, &x->offset))
+            goto done;
+        /* LIMIT ALL is a NULL constant. */
+        if (s->limitCount && !(IsA(s->limitCount, A_Const) && ((A_Const *)s->limitCount)->isnull) &&
+            !conv_opt_expr(c, s->limitCount, &x->limit))
+            goto done;
+        x->limit_with_ties = s->limitOption == LIMIT_OPTION_WITH_TIES;
+        x->for_update = s->lockingClause != NIL;
+        if (s->op == SETOP_NONE) break;
+        x->set_op = s->op == SETOP_UNION ? AST_SETOP_UNION : s->op == SETOP_INTERSECT ? AST_SETOP_INTERSECT : AST_SETOP_EXCEPT;
+        x->set_all = s->all;
+        if (!(x->right = conv_select(c, s->rarg))) goto done;
+        slot = &x->left;
+        s = s->larg;
+        c->depth++;
+    }
+    ok = true;
+done:
+    c->depth = depth + 1;
+    leave(c);
+    return ok ? root : NULL;
+}
+
+/* ---- data changes ---------------------------------------------------------------------------- */
+
+static bool no_indirection(Conv *c, ResTarget *t) {
+    return !t->indirection || unsupported(c, t->location, "assignment to a field or array element") != NULL;
+}
+
+static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
+    int n = list_length(l);
+    AstAssign *v = new_array(c, n, (int64_t)sizeof(AstAssign));
+    int64_t k = 0;
+    if (!v) return false;
+    for (int i = 0; i < n; k++) {
+        ResTarget *t = list_nth(l, i);
+        AstAssign *x = &v[k];
+        int width = 1;
+        Node *value = t->val;
+        x->location = pos_of(t->location);
+        if (IsA(value, MultiAssignRef)) {
+            MultiAssignRef *m = (MultiAssignRef *)value;
+            /* (a, b) = (1, 2), item by item; any other source stays one assignment of several columns. */
+            if (IsA(m->source, RowExpr)) {
+                List *args = ((RowExpr *)m->source)->args;
+                if (list_length(args) != m->ncolumns) {
+                    err_at(c->e, pos_of(t->location), ERR_SYNTAX, "number of columns does not match number of values");
+                    return false;
+                }
+                value = list_nth(args, m->colno - 1);
+            } else {
+                width = m->ncolumns;
+                value = m->source;
+                if (m->colno != 1 || width > n - i) return unexpected(c, (Node *)m) != NULL;
+            }
+        }
+        x->n_columns = width;
+        if (!(x->columns = new_array(c, width, (int64_t)sizeof(char *)))) return false;
+        for (int j = 0; j < width; j++) {
+            ResTarget *u = list_nth(l, i + j);
+            if (!no_indirection(c, u) || !copy_str(c, u->name, &x->columns[j])) return false;
+        }
+        if (!(x->value = conv_expr(c, value))) return false;
+        i += width;
+    }
+    *out = v;
+    *n_out = k;
+    return true;
+}
+
+static bool conv_on_conflict(Conv *c, OnConflictClause *o, AstOnConflict **out) {
+    *out = NULL;
+    if (!o) return true;
+    AstOnConflict *x = arena_new_of(c->a, AstOnConflict);
+    if (!x) return false;
+    x->do_update = o->action == ONCONFLICT_UPDATE;
+    x->location = pos_of(o->location);
+    if (o->infer) {
+        x->n_target = list_length(o->infer->indexElems);
+        if (!(x->target = new_array(c, x->n_target, (int64_t)sizeof(AstExpr *)))) return false;
+        for (int64_t i = 0; i < x->n_target; i++) {
+            IndexElem *el = list_nth(o->infer->indexElems, (int)i);
+            if (el->expr) {
+                if (!(x->target[i] = conv_expr(c, el->expr))) return false;
+            } else {
+                AstColumn *col = NEW(AstColumn, AST_COLUMN, o->infer->location);
+                if (!col || !copy_str(c, el->name, &col->name)) return false;
+                x->target[i] = (AstExpr *)col;
+            }
+        }
+        if (!conv_opt_expr(c, o->infer->whereClause, &x->target_where) || !copy_str(c, o->infer->conname, &x->constraint))
+            return false;
+    }
+    if (!conv_assigns(c, o->targetList, &x->set, &x->n_set) || !conv_opt_expr(c, o->whereClause, &x->where)) return false;
+    *out = x;
+    return true;
+}
+
+static AstStmt *conv_insert(Conv *c, InsertStmt *s) {
+    AstInsert *x = NEW(AstInsert, AST_INSERT, s->relation->location);
+    if (!x || !conv_with(c, s->withClause, &x->with) || !conv_rangevar(c, s->relation, &x->table)) return NULL;
+    if (s->relation->alias && !copy_str(c, s->relation->alias->aliasname, &x->alias)) return NULL;
+    x->n_columns = list_length(s->cols);
+    if (!(x->columns = new_array(c, x->n_columns, (int64_t)sizeof(char *))) ||
+        !(x->column_locations = new_array(c, x->n_columns, (int64_t)sizeof(int64_t))))
+        return NULL;
+    for (int64_t i = 0; i < x->n_columns; i++) {
+        ResTarget *t = list_nth(s->cols, (int)i);
+        if (!no_indirection(c, t) || !copy_str(c, t->name, &x->columns[i])) return NULL;
+        x->column_locations[i] = pos_of(t->location);
+    }
+    x->overriding_system = s->override == OVERRIDING_SYSTEM_VALUE;
+    x->overriding_user = s->override == OVERRIDING_USER_VALUE;
+    if (s->selectStmt && !(x->query = conv_select(c, (SelectStmt *)s->selectStmt))) return NULL;
+    return conv_on_conflict(c, s->onConflictClause, &x->on_conflict) &&
+                   conv_targets(c, s->returningList, &x->returning, &x->n_returning)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static AstStmt *conv_update(Conv *c, UpdateStmt *s) {
+    AstUpdate *x = NEW(AstUpdate, AST_UPDATE, s->relation->location);
+    return x && conv_with(c, s->withClause, &x->with) && (x->table = conv_from_table(c, s->relation)) &&
+                   conv_assigns(c, s->targetList, &x->set, &x->n_set) && conv_froms(c, s->fromClause, &x->from, &x->n_from) &&
+                   conv_opt_expr(c, s->whereClause, &x->where) &&
+                   conv_targets(c, s->returningList, &x->returning, &x->n_returning)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static AstStmt *conv_delete(Conv *c, DeleteStmt *s) {
+    AstDelete *x = NEW(AstDelete, AST_DELETE, s->relation->location);
+    return x && conv_with(c, s->withClause, &x->with) && (x->table = conv_from_table(c, s->relation)) &&
+                   conv_froms(c, s->usingClause, &x->using_items, &x->n_using) && conv_opt_expr(c, s->whereClause, &x->where) &&
+                   conv_targets(c, s->returningList, &x->returning, &x->n_returning)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static bool conv_rangevars(Conv *c, List *l, AstName **out, int64_t *n) {
+    *n = list_length(l);
+    if (!(*out = new_array(c, *n, (int64_t)sizeof(AstName)))) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!conv_rangevar(c, list_nth(l, (int)i), &(*out)[i])) return false;
+    return true;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The text of a DefElem's value; *out NULL when it has none. */
+static bool option_text(Conv *c, Node *n, int location, const char **out) {
+    if (n && IsA(n, A_Const)) {
+        A_Const *k = (A_Const *)n;
+        n = k->isnull ? NULL : &k->val.node;
+    }
+    *out = NULL;
+    if (!n) return true;
+    switch (nodeTag(n)) {
+    case T_String: return copy_str(c, strVal(n), out);
+    case T_Float: return copy_str(c, ((Float *)n)->fval, out);
+    case T_BitString: return copy_str(c, ((BitString *)n)->bsval, out);
+    case T_Integer: return (*out = arena_printf(c->a, "%d", intVal(n))) != NULL;
+    case T_Boolean: return copy_str(c, boolVal(n) ? "true" : "false", out);
+    case T_TypeName: {
+        List *names = ((TypeName *)n)->names;
+        return copy_str(c, strVal(llast(names)), out);
+    }
+    case T_TypeCast: return option_text(c, ((TypeCast *)n)->arg, location, out);
+    default:
+        err_at(c->e, pos_of(location), ERR_SYNTAX, "unexpected option value");
+        return false;
+    }
+}
+
+static bool conv_options(Conv *c, List *l, AstOption **out, int64_t *n) {
+    *n = list_length(l);
+    if (!(*out = new_array(c, *n, (int64_t)sizeof(AstOption)))) return false;
+    for (int64_t i = 0; i < *n; i++) {
+        DefElem *d = list_nth(l, (int)i);
+        AstOption *x = &(*out)[i];
+        x->location = pos_of(d->location);
+        if (!copy_str(c, d->defname, &x->name)) return false;
+        if (d->arg && IsA(d->arg, List)) {
+            List *items = (List *)d->arg;
+            x->n_list = list_length(items);
+            if (!(x->list = new_array(c, x->n_list, (int64_t)sizeof(char *)))) return false;
+            for (int64_t j = 0; j < x->n_list; j++)
+                if (!option_text(c, list_nth(items, (int)j), d->location, &x->list[j])) return false;
+        } else if (d->arg && IsA(d->arg, A_Star)) {
+            x->star = true;
+        } else if (!option_text(c, d->arg, d->location, &x->value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- definitions -------------------------------------------------------------------------------- */
+
+/* True when the constraint node is an attribute of the one before it (DEFERRABLE ...), not one itself. */
+static bool is_constraint_attr(Constraint *k) {
+    return k->contype == CONSTR_ATTR_DEFERRABLE || k->contype == CONSTR_ATTR_NOT_DEFERRABLE ||
+           k->contype == CONSTR_ATTR_DEFERRED || k->contype == CONSTR_ATTR_IMMEDIATE;
+}
+
+/* Length of the word at a constraint's location: DEFAULT, CHECK ... or CONSTRAINT. */
+static int64_t after_word(Conv *c, int location, const char *word) {
+    int64_t at = location < 0 ? 0 : location;
+    for (;;) {
+        Tok t = scan_next(c->text, &at);
+        if (t.kind == TOK_END || scan_is_word(c->text, t, word)) return at;
+    }
+}
+
+static bool copy_source(Conv *c, Slice s, Slice *out) {
+    out->ptr = arena_strndup(c->a, s.ptr, s.len);
+    out->len = s.len;
+    return out->ptr != NULL;
+}
+
+static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
+    x->location = pos_of(k->location);
+    if (k->deferrable || k->initdeferred) return unsupported(c, k->location, "a deferrable constraint") != NULL;
+    if (!copy_str(c, k->conname, &x->name)) return false;
+    switch (k->contype) {
+    case CONSTR_NULL: x->kind = AST_CON_NULL; return true;
+    case CONSTR_NOTNULL: x->kind = AST_CON_NOT_NULL; return true;
+    case CONSTR_DEFAULT:
+        x->kind = AST_CON_DEFAULT;
+        return copy_source(c, scan_default_expr(c->text, after_word(c, k->location, "default")), &x->expr_source) &&
+               conv_opt_expr(c, k->raw_expr, &x->expr);
+    case CONSTR_CHECK:
+        x->kind = AST_CON_CHECK;
+        return copy_source(c, scan_parenthesised(c->text, after_word(c, k->location, "check")), &x->expr_source) &&
+               conv_opt_expr(c, k->raw_expr, &x->expr);
+    case CONSTR_GENERATED:
+        x->kind = AST_CON_GENERATED;
+        return copy_source(c, scan_parenthesised(c->text, after_word(c, k->location, "as")), &x->expr_source) &&
+               conv_opt_expr(c, k->raw_expr, &x->expr);
+    case CONSTR_IDENTITY:
+        x->kind = AST_CON_IDENTITY;
+        x->identity_always = k->generated_when == 'a';
+        return true;
+    case CONSTR_PRIMARY:
+    case CONSTR_UNIQUE:
+        x->kind = k->contype == CONSTR_PRIMARY ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE;
+        x->nulls_not_distinct = k->nulls_not_distinct;
+        if (k->indexname) return unsupported(c, k->location, "USING INDEX") != NULL;
+        return conv_names(c, k->keys, &x->columns, &x->n_columns);
+    case CONSTR_FOREIGN:
+        x->kind = AST_CON_FOREIGN_KEY;
+        x->on_delete = k->fk_del_action;
+        x->on_update = k->fk_upd_action;
+        return conv_names(c, k->fk_attrs, &x->columns, &x->n_columns) && conv_rangevar(c, k->pktable, &x->ref_table) &&
+               conv_names(c, k->pk_attrs, &x->ref_columns, &x->n_ref_columns);
+    case CONSTR_EXCLUSION: return unsupported(c, k->location, "EXCLUDE") != NULL;
+    default: return unexpected(c, (Node *)k) != NULL;
+    }
+}
+
+static bool conv_constraints(Conv *c, List *l, AstConstraint **out, int64_t *n_out) {
+    int n = list_length(l);
+    int64_t k = 0;
+    AstConstraint *v = new_array(c, n, (int64_t)sizeof(AstConstraint));
+    if (!v) return false;
+    for (int i = 0; i < n; i++) {
+        Constraint *x = list_nth(l, i);
+        if (!IsA(x, Constraint)) return unexpected(c, (Node *)x) != NULL;
+        if (is_constraint_attr(x)) {
+            if (x->contype == CONSTR_ATTR_DEFERRABLE || x->contype == CONSTR_ATTR_DEFERRED)
+                return unsupported(c, x->location, "a deferrable constraint") != NULL;
+            continue;
+        }
+        if (!conv_constraint(c, x, &v[k++])) return false;
+    }
+    *out = v;
+    *n_out = k;
+    return true;
+}
+
+static AstColumnDef *conv_column_def(Conv *c, ColumnDef *d) {
+    AstColumnDef *x = arena_new_of(c->a, AstColumnDef);
+    if (!x || !copy_str(c, d->colname, &x->name)) return NULL;
+    x->location = pos_of(d->location);
+    if (d->typeName && !(x->type = conv_type(c, d->typeName))) return NULL;
+    if (d->collClause && !conv_qualified(c, d->collClause->collname, d->collClause->location, &x->collation)) return NULL;
+    drop_pg_catalog(&x->collation);
+    return conv_constraints(c, d->constraints, &x->constraints, &x->n_constraints) ? x : NULL;
+}
+
+static char on_commit_code(OnCommitAction a) {
+    return a == ONCOMMIT_PRESERVE_ROWS ? 'p' : a == ONCOMMIT_DELETE_ROWS ? 'd' : a == ONCOMMIT_DROP ? 'x' : (char)0;
+}
+
+static AstStmt *conv_create_table(Conv *c, CreateStmt *s) {
+    AstCreateTable *x = NEW(AstCreateTable, AST_CREATE_TABLE, s->relation->location);
+    int loc = s->relation->location;
+    if (!x || !conv_rangevar(c, s->relation, &x->name)) return NULL;
+    if (s->inhRelations && s->partbound) return unsupported(c, loc, "PARTITION OF");
+    if (s->inhRelations) return unsupported(c, loc, "INHERITS");
+    if (s->partspec) return unsupported(c, loc, "PARTITION BY");
+    if (s->ofTypename) return unsupported(c, loc, "CREATE TABLE OF");
+    if (s->tablespacename) return unsupported(c, loc, "TABLESPACE");
+    if (s->accessMethod) return unsupported(c, loc, "CREATE TABLE USING");
+    x->if_not_exists = s->if_not_exists;
+    x->temporary = s->relation->relpersistence == 't';
+    x->unlogged = s->relation->relpersistence == 'u';
+    x->on_commit = on_commit_code(s->oncommit);
+    int n = list_length(s->tableElts);
+    AstConstraint *cons = new_array(c, n, (int64_t)sizeof(AstConstraint));
+    if (!cons || !(x->columns = new_array(c, n, (int64_t)sizeof(AstColumnDef *)))) return NULL;
+    for (int i = 0; i < n; i++) {
+        Node *el = list_nth(s->tableElts, i);
+        if (IsA(el, ColumnDef)) {
+            if (!(x->columns[x->n_columns++] = conv_column_def(c, (ColumnDef *)el))) return NULL;
+        } else if (IsA(el, Constraint)) {
+            if (!conv_constraint(c, (Constraint *)el, &cons[x->n_constraints++])) return NULL;
+        } else if (IsA(el, TableLikeClause)) {
+            return unsupported(c, ((TableLikeClause *)el)->relation->location, "LIKE in CREATE TABLE");
+        } else {
+            return unexpected(c, el);
+        }
+    }
+    x->constraints = cons;
+    return conv_options(c, s->options, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *converted, bool matview, bool if_not_exists) {
+    AstCreateTableAs *x = NEW(AstCreateTableAs, AST_CREATE_TABLE_AS, into->rel->location);
+    if (!x || !conv_rangevar(c, into->rel, &x->name)) return NULL;
+    if (into->tableSpaceName) return unsupported(c, into->rel->location, "TABLESPACE");
+    if (into->accessMethod) return unsupported(c, into->rel->location, "CREATE TABLE USING");
+    x->if_not_exists = if_not_exists;
+    x->materialized_view = matview;
+    x->temporary = into->rel->relpersistence == 't';
+    x->unlogged = into->rel->relpersistence == 'u';
+    x->with_no_data = into->skipData;
+    x->on_commit = on_commit_code(into->onCommit);
+    x->query = converted ? converted : conv_stmt(c, query);
+    return x->query && conv_names(c, into->colNames, &x->columns, &x->n_columns) &&
+                   conv_options(c, into->options, &x->options, &x->n_options)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+/* SELECT ... INTO t: PostgreSQL keeps the clause in the leftmost SELECT of a set operation. */
+static AstStmt *conv_top_select(Conv *c, SelectStmt *s) {
+    SelectStmt *leaf = s;
+    while (leaf->op != SETOP_NONE && leaf->larg) leaf = leaf->larg;
+    IntoClause *into = leaf->intoClause;
+    leaf->intoClause = NULL; /* the tree is ours to change */
+    AstStmt *q = (AstStmt *)conv_select(c, s);
+    return q && into ? conv_create_as(c, into, NULL, q, false, false) : q;
+}
+
+static AstStmt *conv_create_view(Conv *c, ViewStmt *s) {
+    AstCreateView *x = NEW(AstCreateView, AST_CREATE_VIEW, s->view->location);
+    if (!x || !conv_rangevar(c, s->view, &x->name)) return NULL;
+    if (s->withCheckOption != NO_CHECK_OPTION) return unsupported(c, s->view->location, "WITH CHECK OPTION");
+    x->or_replace = s->replace;
+    x->temporary = s->view->relpersistence == 't';
+    int64_t at = 0;
+    for (int i = 0; i < 6 && !x->recursive; i++) { /* CREATE [OR REPLACE] [TEMP] RECURSIVE VIEW */
+        Tok t = scan_next(c->stmt, &at);
+        if (scan_is_word(c->stmt, t, "view")) break;
+        x->recursive = scan_is_word(c->stmt, t, "recursive");
+    }
+    if (!IsA(s->query, SelectStmt)) return unexpected(c, s->query);
+    return conv_names(c, s->aliases, &x->columns, &x->n_columns) && conv_options(c, s->options, &x->options, &x->n_options) &&
+                   copy_source(c, scan_after_as(c->stmt), &x->query_source) &&
+                   (x->query = conv_select(c, (SelectStmt *)s->query))
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
+    AstCreateIndex *x = NEW(AstCreateIndex, AST_CREATE_INDEX, s->relation->location);
+    if (!x || !copy_str(c, s->idxname, &x->name) || !conv_rangevar(c, s->relation, &x->table) ||
+        !copy_str(c, s->accessMethod ? s->accessMethod : "btree", &x->method))
+        return NULL;
+    if (s->tableSpace) return unsupported(c, s->relation->location, "TABLESPACE");
+    x->unique = s->unique;
+    x->if_not_exists = s->if_not_exists;
+    x->concurrently = s->concurrent;
+    x->nulls_not_distinct = s->nulls_not_distinct;
+    x->n_elems = list_length(s->indexParams);
+    if (!(x->elems = new_array(c, x->n_elems, (int64_t)sizeof(AstIndexElem)))) return NULL;
+    for (int64_t i = 0; i < x->n_elems; i++) {
+        IndexElem *el = list_nth(s->indexParams, (int)i);
+        AstIndexElem *y = &x->elems[i];
+        /* Operator classes are ignored: text order is binary, which is what text_pattern_ops asks for. */
+        y->desc = el->ordering == SORTBY_DESC;
+        y->nulls = el->nulls_ordering == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
+                   : el->nulls_ordering == SORTBY_NULLS_LAST ? AST_NULLS_LAST
+                                                             : AST_NULLS_DEFAULT;
+        y->location = pos_of(s->relation->location);
+        if (!copy_str(c, el->name, &y->column) || !conv_opt_expr(c, el->expr, &y->expr)) return NULL;
+        if (y->expr) y->location = y->expr->location;
+    }
+    x->n_include = list_length(s->indexIncludingParams);
+    if (!(x->include = new_array(c, x->n_include, (int64_t)sizeof(char *)))) return NULL;
+    for (int64_t i = 0; i < x->n_include; i++) {
+        IndexElem *el = list_nth(s->indexIncludingParams, (int)i);
+        if (!el->name) return unsupported(c, s->relation->location, "an expression in INCLUDE");
+        if (!copy_str(c, el->name, &x->include[i])) return NULL;
+    }
+    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where) ? (AstStmt *)x
+                                                                                                                    : NULL;
+}
+
+static AstObject object_of(ObjectType t) {
+    switch (t) {
+    case OBJECT_TABLE: return AST_OBJ_TABLE;
+    case OBJECT_VIEW: return AST_OBJ_VIEW;
+    case OBJECT_MATVIEW: return AST_OBJ_MATVIEW;
+    case OBJECT_INDEX: return AST_OBJ_INDEX;
+    case OBJECT_SCHEMA: return AST_OBJ_SCHEMA;
+    case OBJECT_COLUMN: return AST_OBJ_COLUMN;
+    case OBJECT_TABCONSTRAINT: return AST_OBJ_CONSTRAINT;
+    default: return AST_OBJ_OTHER;
+    }
+}
+
+static const char *object_name(ObjectType t) {
+    switch (t) {
+    case OBJECT_TABLE: return "TABLE";
+    case OBJECT_VIEW: return "VIEW";
+    case OBJECT_MATVIEW: return "MATERIALIZED VIEW";
+    case OBJECT_INDEX: return "INDEX";
+    case OBJECT_SCHEMA: return "SCHEMA";
+    case OBJECT_COLUMN: return "COLUMN";
+    case OBJECT_TABCONSTRAINT: return "CONSTRAINT";
+    case OBJECT_SEQUENCE: return "SEQUENCE";
+    case OBJECT_FUNCTION: return "FUNCTION";
+    case OBJECT_PROCEDURE: return "PROCEDURE";
+    case OBJECT_ROUTINE: return "ROUTINE";
+    case OBJECT_AGGREGATE: return "AGGREGATE";
+    case OBJECT_TYPE: return "TYPE";
+    case OBJECT_DOMAIN: return "DOMAIN";
+    case OBJECT_EXTENSION: return "EXTENSION";
+    case OBJECT_TRIGGER: return "TRIGGER";
+    case OBJECT_POLICY: return "POLICY";
+    case OBJECT_RULE: return "RULE";
+    case OBJECT_COLLATION: return "COLLATION";
+    case OBJECT_FOREIGN_TABLE: return "FOREIGN TABLE";
+    case OBJECT_DATABASE: return "DATABASE";
+    case OBJECT_ROLE: return "ROLE";
+    case OBJECT_OPERATOR: return "OPERATOR";
+    case OBJECT_CAST: return "CAST";
+    case OBJECT_LANGUAGE: return "LANGUAGE";
+    case OBJECT_STATISTIC_EXT: return "STATISTICS";
+    case OBJECT_TABLESPACE: return "TABLESPACE";
+    case OBJECT_PUBLICATION: return "PUBLICATION";
+    case OBJECT_SUBSCRIPTION: return "SUBSCRIPTION";
+    default: return "OBJECT";
+    }
+}
+
+/* An object's name where the grammar gives a List of String, a String or a TypeName. False without error: none of these. */
+static bool object_names(Conv *c, Node *n, AstName *out) {
+    memset(out, 0, sizeof *out);
+    if (n && IsA(n, List) && list_length((List *)n) > 0 && IsA((Node *)linitial((List *)n), String))
+        return conv_qualified(c, (List *)n, -1, out);
+    if (n && IsA(n, String)) return copy_str(c, strVal(n), &out->name);
+    if (n && IsA(n, TypeName)) return conv_qualified(c, ((TypeName *)n)->names, ((TypeName *)n)->location, out);
+    if (n && IsA(n, ObjectWithArgs)) return conv_qualified(c, ((ObjectWithArgs *)n)->objname, -1, out);
+    return true; /* name stays NULL */
+}
+
+static AstStmt *unsupported_stmt(Conv *c, const char *what) {
+    AstUnsupported *x = NEW(AstUnsupported, AST_UNSUPPORTED, -1);
+    return x && copy_str(c, what, &x->what) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *unsupported_on(Conv *c, const char *verb, ObjectType t) {
+    AstUnsupported *x = NEW(AstUnsupported, AST_UNSUPPORTED, -1);
+    return x && (x->what = arena_printf(c->a, "%s %s", verb, object_name(t))) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_drop(Conv *c, DropStmt *s) {
+    AstDrop *x = NEW(AstDrop, AST_DROP, -1);
+    if (!x) return NULL;
+    x->object = object_of(s->removeType);
+    x->object_name = object_name(s->removeType);
+    x->if_exists = s->missing_ok;
+    x->cascade = s->behavior == DROP_CASCADE;
+    x->concurrently = s->concurrent;
+    x->n_names = list_length(s->objects);
+    if (!(x->names = new_array(c, x->n_names, (int64_t)sizeof(AstName)))) return NULL;
+    for (int64_t i = 0; i < x->n_names; i++) {
+        if (!object_names(c, list_nth(s->objects, (int)i), &x->names[i])) return NULL;
+        if (!x->names[i].name) return unsupported_on(c, "DROP", s->removeType);
+    }
+    return (AstStmt *)x;
+}
+
+static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd *x) {
+    x->location = pos_of(location);
+    x->if_exists = s->missing_ok;
+    x->cascade = s->behavior == DROP_CASCADE;
+    if (!copy_str(c, s->name, &x->name)) return false;
+    switch (s->subtype) {
+    case AT_AddColumn:
+        x->kind = AST_ALTER_ADD_COLUMN;
+        if (!(x->column = conv_column_def(c, (ColumnDef *)s->def))) return false;
+        x->name = x->column->name;
+        x->location = x->column->location;
+        return true;
+    case AT_DropColumn: x->kind = AST_ALTER_DROP_COLUMN; return true;
+    case AT_SetNotNull: x->kind = AST_ALTER_SET_NOT_NULL; return true;
+    case AT_DropNotNull: x->kind = AST_ALTER_DROP_NOT_NULL; return true;
+    case AT_ColumnDefault:
+        x->kind = s->def ? AST_ALTER_SET_DEFAULT : AST_ALTER_DROP_DEFAULT;
+        if (!s->def) return true;
+        if (!(x->expr = conv_expr(c, s->def))) return false;
+        /* The expression begins somewhere at or before its node's location: look for the DEFAULT before it. */
+        {
+            int64_t at = c->stmt_offset, from = at;
+            for (int64_t limit = x->expr->location > 0 ? x->expr->location : at + c->stmt.len;;) {
+                Tok t = scan_next(c->text, &at);
+                if (t.kind == TOK_END || t.start >= limit) break;
+                if (scan_is_word(c->text, t, "default")) from = at;
+            }
+            return copy_source(c, scan_to_comma((Slice){c->text.ptr, c->stmt_offset + c->stmt.len}, from), &x->expr_source);
+        }
+    case AT_AlterColumnType:
+        x->kind = AST_ALTER_SET_TYPE;
+        if (!(x->column = conv_column_def(c, (ColumnDef *)s->def))) return false;
+        return conv_opt_expr(c, ((ColumnDef *)s->def)->raw_default, &x->expr);
+    case AT_AddConstraint:
+        x->kind = AST_ALTER_ADD_CONSTRAINT;
+        x->constraint = arena_new_of(c->a, AstConstraint);
+        if (!x->constraint || !conv_constraint(c, (Constraint *)s->def, x->constraint)) return false;
+        x->location = x->constraint->location;
+        return true;
+    case AT_DropConstraint: x->kind = AST_ALTER_DROP_CONSTRAINT; return true;
+    case AT_SetRelOptions:
+        x->kind = AST_ALTER_SET_OPTIONS;
+        return conv_options(c, (List *)s->def, &x->options, &x->n_options);
+    case AT_ChangeOwner: x->what = "OWNER TO"; break;
+    case AT_SetTableSpace: x->what = "SET TABLESPACE"; break;
+    case AT_AttachPartition: x->what = "ATTACH PARTITION"; break;
+    case AT_DetachPartition: x->what = "DETACH PARTITION"; break;
+    case AT_AddInherit:
+    case AT_DropInherit: x->what = "INHERIT"; break;
+    case AT_SetStatistics: x->what = "SET STATISTICS"; break;
+    case AT_SetStorage: x->what = "SET STORAGE"; break;
+    case AT_SetLogged:
+    case AT_SetUnLogged: x->what = "SET LOGGED"; break;
+    case AT_AddIdentity:
+    case AT_SetIdentity:
+    case AT_DropIdentity: x->what = "IDENTITY"; break;
+    case AT_ValidateConstraint: x->what = "VALIDATE CONSTRAINT"; break;
+    case AT_AlterConstraint: x->what = "ALTER CONSTRAINT"; break;
+    default: x->what = "this form"; break;
+    }
+    x->kind = AST_ALTER_OTHER;
+    return true;
+}
+
+static AstStmt *conv_alter_table(Conv *c, AlterTableStmt *s) {
+    AstAlterTable *x = NEW(AstAlterTable, AST_ALTER_TABLE, s->relation->location);
+    if (!x || !conv_rangevar(c, s->relation, &x->table)) return NULL;
+    x->object = object_of(s->objtype);
+    x->if_exists = s->missing_ok;
+    x->n_cmds = list_length(s->cmds);
+    if (!(x->cmds = new_array(c, x->n_cmds, (int64_t)sizeof(AstAlterCmd)))) return NULL;
+    for (int64_t i = 0; i < x->n_cmds; i++)
+        if (!conv_alter_cmd(c, list_nth(s->cmds, (int)i), s->relation->location, &x->cmds[i])) return NULL;
+    return (AstStmt *)x;
+}
+
+static AstStmt *conv_rename(Conv *c, RenameStmt *s) {
+    AstRename *x = NEW(AstRename, AST_RENAME, -1);
+    if (!x) return NULL;
+    x->object = object_of(s->renameType);
+    x->relation = object_of(s->relationType);
+    x->if_exists = s->missing_ok;
+    if (x->object == AST_OBJ_OTHER || (!s->relation && x->object != AST_OBJ_SCHEMA))
+        return unsupported_on(c, "ALTER", s->renameType);
+    if (s->relation) {
+        x->location = pos_of(s->relation->location);
+        if (!conv_rangevar(c, s->relation, &x->name)) return NULL;
+        if (!copy_str(c, s->subname, &x->old_name)) return NULL;
+    } else if (!copy_str(c, s->subname, &x->name.name)) {
+        return NULL;
+    }
+    return copy_str(c, s->newname, &x->new_name) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_comment(Conv *c, CommentStmt *s) {
+    AstComment *x = NEW(AstComment, AST_COMMENT, -1);
+    if (!x || !object_names(c, s->object, &x->name) || !copy_str(c, s->comment, &x->comment)) return NULL;
+    x->object = object_of(s->objtype);
+    if (x->object == AST_OBJ_OTHER || !x->name.name) return unsupported_on(c, "COMMENT ON", s->objtype);
+    if (x->object == AST_OBJ_COLUMN || x->object == AST_OBJ_CONSTRAINT) {
+        if (!x->name.schema) {
+            err_set(c->e, ERR_SYNTAX, "column name must be qualified");
+            return NULL;
+        }
+        x->column = x->name.name;
+        x->name.name = x->name.schema;
+        x->name.schema = x->name.catalog;
+        x->name.catalog = NULL;
+    }
+    return (AstStmt *)x;
+}
+
+/* ---- utilities -------------------------------------------------------------------------------- */
+
+static AstStmt *conv_copy(Conv *c, CopyStmt *s) {
+    AstCopy *x = NEW(AstCopy, AST_COPY, s->relation ? s->relation->location : -1);
+    if (!x) return NULL;
+    x->from = s->is_from;
+    x->program = s->is_program;
+    if (s->relation && !conv_rangevar(c, s->relation, &x->table)) return NULL;
+    if (s->query && !(x->query = conv_stmt(c, s->query))) return NULL;
+    return conv_names(c, s->attlist, &x->columns, &x->n_columns) && copy_str(c, s->filename, &x->path) &&
+                   conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static AstStmt *conv_transaction(Conv *c, TransactionStmt *s) {
+    static const AstTransactionKind map[] = {
+        [TRANS_STMT_BEGIN] = AST_TX_BEGIN,
+        [TRANS_STMT_START] = AST_TX_BEGIN,
+        [TRANS_STMT_COMMIT] = AST_TX_COMMIT,
+        [TRANS_STMT_ROLLBACK] = AST_TX_ROLLBACK,
+        [TRANS_STMT_SAVEPOINT] = AST_TX_SAVEPOINT,
+        [TRANS_STMT_RELEASE] = AST_TX_RELEASE,
+        [TRANS_STMT_ROLLBACK_TO] = AST_TX_ROLLBACK_TO,
+        [TRANS_STMT_PREPARE] = AST_TX_PREPARE,
+        [TRANS_STMT_COMMIT_PREPARED] = AST_TX_COMMIT_PREPARED,
+        [TRANS_STMT_ROLLBACK_PREPARED] = AST_TX_ROLLBACK_PREPARED,
+    };
+    AstTransaction *x = NEW(AstTransaction, AST_TRANSACTION, -1);
+    if (!x) return NULL;
+    if ((unsigned)s->kind > TRANS_STMT_ROLLBACK_PREPARED) return unexpected(c, (Node *)s);
+    x->tx_kind = map[s->kind];
+    x->chain = s->chain;
+    return copy_str(c, s->savepoint_name ? s->savepoint_name : s->gid, &x->name) &&
+                   conv_options(c, s->options, &x->options, &x->n_options)
+               ? (AstStmt *)x
+               : NULL;
+}
+
+static AstStmt *conv_prepare(Conv *c, PrepareStmt *s) {
+    AstPrepare *x = NEW(AstPrepare, AST_PREPARE, -1);
+    if (!x || !copy_str(c, s->name, &x->name)) return NULL;
+    x->n_types = list_length(s->argtypes);
+    if (!(x->types = new_array(c, x->n_types, (int64_t)sizeof(AstTypeName *)))) return NULL;
+    for (int64_t i = 0; i < x->n_types; i++)
+        if (!(x->types[i] = conv_type(c, list_nth(s->argtypes, (int)i)))) return NULL;
+    return copy_source(c, scan_after_as(c->stmt), &x->query_source) && (x->query = conv_stmt(c, s->query)) ? (AstStmt *)x : NULL;
+}
+
+static AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
+    AstSet *x = NEW(AstSet, AST_SET, -1);
+    if (!x || !copy_str(c, s->name, &x->name)) return NULL;
+    x->is_local = s->is_local;
+    x->is_reset = s->kind == VAR_RESET || s->kind == VAR_RESET_ALL;
+    switch (s->kind) {
+    case VAR_SET_VALUE: x->set_kind = AST_SET_VALUE; return conv_exprs(c, s->args, &x->values, &x->n_values) ? (AstStmt *)x : NULL;
+    case VAR_SET_DEFAULT:
+    case VAR_RESET: x->set_kind = AST_SET_DEFAULT; return (AstStmt *)x;
+    case VAR_SET_CURRENT: x->set_kind = AST_SET_CURRENT; return (AstStmt *)x;
+    case VAR_RESET_ALL: x->set_kind = AST_RESET_ALL; return (AstStmt *)x;
+    case VAR_SET_MULTI:
+        if (strcmp(s->name, "TRANSACTION SNAPSHOT") == 0) return unsupported(c, -1, "SET TRANSACTION SNAPSHOT");
+        x->set_kind = strcmp(s->name, "TRANSACTION") == 0 ? AST_SET_TRANSACTION : AST_SET_SESSION_CHARACTERISTICS;
+        return conv_options(c, s->args, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
+    }
+    return unexpected(c, (Node *)s);
+}
+
+static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
+    AstVacuum *x = NEW(AstVacuum, AST_VACUUM, -1);
+    if (!x || !conv_options(c, s->options, &x->options, &x->n_options)) return NULL;
+    x->is_vacuum = s->is_vacuumcmd;
+    x->n_tables = list_length(s->rels);
+    if (!(x->tables = new_array(c, x->n_tables, (int64_t)sizeof(AstName)))) return NULL;
+    for (int64_t i = 0; i < x->n_tables; i++) {
+        VacuumRelation *r = list_nth(s->rels, (int)i);
+        if (!conv_rangevar(c, r->relation, &x->tables[i])) return NULL;
+    }
+    return (AstStmt *)x;
+}
+
+/* Statements that PostgreSQL has and Stele has not. */
+static const char *statement_name(Node *n) {
+    switch (nodeTag(n)) {
+    case T_MergeStmt: return "MERGE";
+    case T_CreateFunctionStmt: return ((CreateFunctionStmt *)n)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+    case T_AlterFunctionStmt: return "ALTER FUNCTION";
+    case T_CallStmt: return "CALL";
+    case T_DoStmt: return "DO";
+    case T_CreateSeqStmt: return "CREATE SEQUENCE";
+    case T_AlterSeqStmt: return "ALTER SEQUENCE";
+    case T_CreateDomainStmt: return "CREATE DOMAIN";
+    case T_AlterDomainStmt: return "ALTER DOMAIN";
+    case T_CompositeTypeStmt:
+    case T_CreateEnumStmt:
+    case T_CreateRangeStmt: return "CREATE TYPE";
+    case T_AlterEnumStmt:
+    case T_AlterTypeStmt: return "ALTER TYPE";
+    case T_CreateTrigStmt: return "CREATE TRIGGER";
+    case T_CreateEventTrigStmt: return "CREATE EVENT TRIGGER";
+    case T_RuleStmt: return "CREATE RULE";
+    case T_CreateExtensionStmt: return "CREATE EXTENSION";
+    case T_CreatedbStmt: return "CREATE DATABASE";
+    case T_DropdbStmt: return "DROP DATABASE";
+    case T_AlterDatabaseStmt:
+    case T_AlterDatabaseSetStmt: return "ALTER DATABASE";
+    case T_CreateRoleStmt: return "CREATE ROLE";
+    case T_AlterRoleStmt:
+    case T_AlterRoleSetStmt: return "ALTER ROLE";
+    case T_DropRoleStmt: return "DROP ROLE";
+    case T_GrantStmt: return ((GrantStmt *)n)->is_grant ? "GRANT" : "REVOKE";
+    case T_GrantRoleStmt: return ((GrantRoleStmt *)n)->is_grant ? "GRANT ROLE" : "REVOKE ROLE";
+    case T_AlterDefaultPrivilegesStmt: return "ALTER DEFAULT PRIVILEGES";
+    case T_AlterOwnerStmt: return "ALTER ... OWNER TO";
+    case T_AlterObjectSchemaStmt: return "ALTER ... SET SCHEMA";
+    case T_AlterSystemStmt: return "ALTER SYSTEM";
+    case T_LockStmt: return "LOCK TABLE";
+    case T_DeclareCursorStmt: return "DECLARE CURSOR";
+    case T_FetchStmt: return ((FetchStmt *)n)->ismove ? "MOVE" : "FETCH";
+    case T_ClosePortalStmt: return "CLOSE";
+    case T_NotifyStmt: return "NOTIFY";
+    case T_ListenStmt: return "LISTEN";
+    case T_UnlistenStmt: return "UNLISTEN";
+    case T_LoadStmt: return "LOAD";
+    case T_ClusterStmt: return "CLUSTER";
+    case T_ReindexStmt: return "REINDEX";
+    case T_ConstraintsSetStmt: return "SET CONSTRAINTS";
+    case T_RefreshMatViewStmt: return "REFRESH MATERIALIZED VIEW";
+    case T_CreateTableSpaceStmt: return "CREATE TABLESPACE";
+    case T_DropTableSpaceStmt: return "DROP TABLESPACE";
+    case T_CreateForeignTableStmt: return "CREATE FOREIGN TABLE";
+    case T_CreateFdwStmt: return "CREATE FOREIGN DATA WRAPPER";
+    case T_CreateForeignServerStmt: return "CREATE SERVER";
+    case T_ImportForeignSchemaStmt: return "IMPORT FOREIGN SCHEMA";
+    case T_CreatePolicyStmt: return "CREATE POLICY";
+    case T_CreatePublicationStmt: return "CREATE PUBLICATION";
+    case T_CreateSubscriptionStmt: return "CREATE SUBSCRIPTION";
+    case T_CreateCastStmt: return "CREATE CAST";
+    case T_CreatePLangStmt: return "CREATE LANGUAGE";
+    case T_CreateStatsStmt: return "CREATE STATISTICS";
+    case T_SecLabelStmt: return "SECURITY LABEL";
+    default: return "this statement";
+    }
+}
+
+static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
+    switch (nodeTag(n)) {
+    case T_SelectStmt: return conv_top_select(c, (SelectStmt *)n);
+    case T_InsertStmt: return conv_insert(c, (InsertStmt *)n);
+    case T_UpdateStmt: return conv_update(c, (UpdateStmt *)n);
+    case T_DeleteStmt: return conv_delete(c, (DeleteStmt *)n);
+    case T_TruncateStmt: {
+        TruncateStmt *s = (TruncateStmt *)n;
+        AstTruncate *x = NEW(AstTruncate, AST_TRUNCATE, -1);
+        if (!x || !conv_rangevars(c, s->relations, &x->tables, &x->n_tables)) return NULL;
+        x->cascade = s->behavior == DROP_CASCADE;
+        x->restart_identity = s->restart_seqs;
+        return (AstStmt *)x;
+    }
+    case T_CreateStmt: return conv_create_table(c, (CreateStmt *)n);
+    case T_CreateTableAsStmt: {
+        CreateTableAsStmt *s = (CreateTableAsStmt *)n;
+        return conv_create_as(c, s->into, s->query, NULL, s->objtype == OBJECT_MATVIEW, s->if_not_exists);
+    }
+    case T_ViewStmt: return conv_create_view(c, (ViewStmt *)n);
+    case T_IndexStmt: return conv_create_index(c, (IndexStmt *)n);
+    case T_CreateSchemaStmt: {
+        CreateSchemaStmt *s = (CreateSchemaStmt *)n;
+        AstCreateSchema *x = NEW(AstCreateSchema, AST_CREATE_SCHEMA, -1);
+        if (!x || !copy_str(c, s->schemaname, &x->name)) return NULL;
+        if (s->schemaElts) return unsupported(c, -1, "CREATE SCHEMA with elements");
+        x->if_not_exists = s->if_not_exists;
+        return (AstStmt *)x;
+    }
+    case T_DropStmt: return conv_drop(c, (DropStmt *)n);
+    case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
+    case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
+    case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);
+    case T_CopyStmt: return conv_copy(c, (CopyStmt *)n);
+    case T_TransactionStmt: return conv_transaction(c, (TransactionStmt *)n);
+    case T_PrepareStmt: return conv_prepare(c, (PrepareStmt *)n);
+    case T_ExecuteStmt: {
+        AstExecute *x = NEW(AstExecute, AST_EXECUTE, -1);
+        return x && copy_str(c, ((ExecuteStmt *)n)->name, &x->name) &&
+                       conv_exprs(c, ((ExecuteStmt *)n)->params, &x->args, &x->n_args)
+                   ? (AstStmt *)x
+                   : NULL;
+    }
+    case T_DeallocateStmt: {
+        AstDeallocate *x = NEW(AstDeallocate, AST_DEALLOCATE, -1);
+        return x && copy_str(c, ((DeallocateStmt *)n)->name, &x->name) ? (AstStmt *)x : NULL;
+    }
+    case T_VariableSetStmt: return conv_set(c, (VariableSetStmt *)n);
+    case T_VariableShowStmt: {
+        AstShow *x = NEW(AstShow, AST_SHOW, -1);
+        return x && copy_str(c, ((VariableShowStmt *)n)->name, &x->name) ? (AstStmt *)x : NULL;
+    }
+    case T_ExplainStmt: {
+        AstExplain *x = NEW(AstExplain, AST_EXPLAIN, -1);
+        return x && conv_options(c, ((ExplainStmt *)n)->options, &x->options, &x->n_options) &&
+                       (x->query = conv_stmt(c, ((ExplainStmt *)n)->query))
+                   ? (AstStmt *)x
+                   : NULL;
+    }
+    case T_VacuumStmt: return conv_vacuum(c, (VacuumStmt *)n);
+    case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
+    case T_DiscardStmt:
+        if (((DiscardStmt *)n)->target != DISCARD_ALL) return unsupported_stmt(c, "this form of DISCARD");
+        return NEW(AstStmt, AST_DISCARD, -1);
+    case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);
+    default: return unsupported_stmt(c, statement_name(n));
+    }
+}
+
+static AstStmt *conv_stmt(Conv *c, Node *n) {
+    if (!enter(c)) return NULL;
+    AstStmt *s = conv_stmt_inner(c, n);
+    leave(c);
+    return s;
+}
+
+/* ---- the grammar ---------------------------------------------------------------------------------- */
+
+typedef struct GrammarError {
+    char sqlstate[6];
+    int cursor; /* in characters, 1-based; 0 = none */
+    const char *message, *detail, *hint;
+} GrammarError;
+
+/* Raw parse tree, or NULL with *failed. What it returns lives in `ctx`. */
+static List *run_grammar(const char *text, MemoryContext ctx, GrammarError *err, bool *failed) {
+    List *volatile tree = NIL;
+    PG_TRY();
+    {
+        tree = raw_parser(text, RAW_PARSE_DEFAULT);
+        *failed = false;
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(ctx);
+        ErrorData *d = CopyErrorData();
+        int code = d->sqlerrcode;
+        for (int i = 0; i < 5; i++, code >>= 6) err->sqlstate[i] = (char)PGUNSIXBIT(code);
+        err->sqlstate[5] = 0;
+        err->cursor = d->cursorpos;
+        err->message = d->message;
+        err->detail = d->detail;
+        err->hint = d->hint;
+        *failed = true;
+        FlushErrorState();
+        tree = NIL;
+    }
+    PG_END_TRY();
+    return tree;
+}
+
+/* 1-based byte position of the n-th (1-based) character. */
+static int64_t byte_position(Slice text, int64_t cursor) {
+    return cursor <= 0 ? 0 : utf8_prefix_bytes(text.ptr, text.len, cursor - 1) + 1;
+}
+
+static Status report_grammar_error(Slice text, const GrammarError *g, Err *e) {
+    const char *msg = g->message ? g->message : "missing error text";
+    if (strncmp(msg, "memory exhausted", 16) == 0) { /* the parser's stack, not memory */
+        err_at(e, byte_position(text, g->cursor), ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
+        err_hint(e, "The statement is nested too deeply.");
+        return ST_ERROR;
+    }
+    if (strncmp(msg, "invalid memory alloc request size", 33) == 0)
+        return err_set(e, ERR_STATEMENT_TOO_COMPLEX, "statement is too large");
+    err_at(e, byte_position(text, g->cursor), g->sqlstate, "%s", msg);
+    if (g->detail) err_detail(e, "%s", g->detail);
+    if (g->hint) err_hint(e, "%s", g->hint);
+    return ST_ERROR;
+}
+
+static Status conv_all(Conv *c, List *raw, AstStmt ***stmts_out, int64_t *n_out) {
+    int64_t n = list_length(raw);
+    AstStmt **v = new_array(c, n, (int64_t)sizeof(AstStmt *));
+    if (!v) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        RawStmt *r = list_nth(raw, (int)i);
+        int64_t start = r->stmt_location < 0 ? 0 : r->stmt_location;
+        int64_t end = r->stmt_len > 0 ? start + r->stmt_len : c->text.len;
+        start = scan_skip_blank(c->text, start);
+        while (end > start && strchr(" \t\r\n\f\v", c->text.ptr[end - 1])) end--;
+        c->stmt = (Slice){c->text.ptr + start, end - start};
+        c->stmt_offset = start;
+        AstStmt *s = conv_stmt(c, r->stmt);
+        if (!s) return ST_ERROR;
+        s->source = c->stmt;
+        s->source_offset = start;
+        if (s->location == 0) s->location = start + 1;
+        v[i] = s;
+    }
+    *stmts_out = v;
+    *n_out = n;
+    return ST_OK;
+}
+
+Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e) {
+    /* The grammar wants a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so that
+     * a huge statement is refused under a small limit. */
+    MemAccount *acct = arena_account(a);
+    int64_t copy_size = text.len + 1, estimate = text.len * 16 + (64 << 10);
+    char *copy = mem_alloc(acct, copy_size, e);
+    if (!copy) return ST_ERROR;
+    if (mem_charge(acct, estimate, e) != ST_OK) {
+        mem_free(acct, copy, copy_size);
+        return ST_ERROR;
+    }
+    memcpy(copy, text.ptr, (size_t)text.len);
+    copy[text.len] = 0;
+
+    /* A failure to create the top context would end the process (there is nowhere to report it yet); see that
+     * there is memory for it. */
+    Status st = ST_ERROR;
+    void *probe = malloc(256 << 10);
+    if (!probe) {
+        err_oom(e);
+        goto done;
+    }
+    free(probe);
+    bool own_top = TopMemoryContext == NULL;
+    pg_query_initialized = 1;
+    if (own_top) MemoryContextInit();
+    SetDatabaseEncoding(ENCODING_UTF8);
+    MemoryContext ctx = pg_query_enter_memory_context();
+    GrammarError gerr = {0};
+    bool failed = false;
+    List *raw = run_grammar(copy, ctx, &gerr, &failed);
+    if (failed) {
+        st = report_grammar_error(text, &gerr, e);
+    } else {
+        char here = 0;
+        Conv c = {.a = a, .e = e, .text = text, .stack_base = &here};
+        st = conv_all(&c, raw, stmts_out, n_out);
+        if (st != ST_OK && !err_is_set(e)) {
+            Err *ae = arena_err(a);
+            if (ae && ae != e && err_is_set(ae)) err_copy(e, ae);
+            else err_oom(e);
+        }
+    }
+    pg_query_exit_memory_context(ctx);
+    if (own_top) {
+        pg_query_exit();
+        pg_query_initialized = 0;
+    }
+done:
+    mem_discharge(acct, estimate);
+    mem_free(acct, copy, copy_size);
+    return st;
+}

@@ -1,0 +1,142 @@
+/* dict.c - string heaps and the dictionaries of columns.
+ *
+ * A dictionary only grows while it lives: entries [0, n_sorted) are ordered, new ones follow in order of
+ * arrival. Their bytes never move, so a Str handed out stays valid as long as the dictionary; the
+ * `entries` array itself may move when a change adds entries, which the exclusive lock covers.
+ */
+#include "storage/storage_int.h"
+
+enum { HEAP_MIN = 4096, HEAP_MAX = 1 << 18 };
+
+bool strheap_add(StrHeap *h, Str s, Str *out, Err *e) {
+    if ((int64_t)s.len > h->left) {
+        int64_t size = h->total ? MIN_OF(h->total, HEAP_MAX) : HEAP_MIN;
+        int64_t need = (int64_t)sizeof(StrChunk) + s.len;
+        bool own = need > size;
+        if (own) size = need;
+        StrChunk *c = mem_alloc(h->acct, size, e);
+        if (!c) return false;
+        c->size = size;
+        h->total += size;
+        c->next = h->chunks;
+        h->chunks = c;
+        if (own) { /* the current chunk keeps its free room */
+            memcpy(c + 1, s.ptr, s.len);
+            *out = s;
+            out->ptr = (const char *)(c + 1);
+            return true;
+        }
+        h->free = (char *)(c + 1);
+        h->left = size - (int64_t)sizeof(StrChunk);
+    }
+    *out = s;
+    if (s.len == 0) {
+        out->ptr = "";
+        return true;
+    }
+    memcpy(h->free, s.ptr, s.len);
+    out->ptr = h->free;
+    h->free += s.len;
+    h->left -= s.len;
+    return true;
+}
+
+void strheap_free(StrHeap *h) {
+    for (StrChunk *c = h->chunks, *next; c; c = next) {
+        next = c->next;
+        mem_free(h->acct, c, c->size);
+    }
+    h->chunks = NULL;
+    h->free = NULL;
+    h->left = h->total = 0;
+}
+
+static uint32_t str_hash(Str s) { return hash_constant ? 0 : (uint32_t)(hash_bytes(s.ptr, s.len) >> 32); }
+
+Dict *dict_new(MemAccount *acct, Err *e) {
+    Dict *d = mem_calloc(acct, (int64_t)(sizeof(Dict) + sizeof(struct DictImpl)), e);
+    if (!d) return NULL;
+    d->impl = (struct DictImpl *)(void *)(d + 1);
+    d->impl->acct = acct;
+    d->impl->heap.acct = acct;
+    return d;
+}
+
+void dict_free(Dict *d) {
+    if (!d) return;
+    struct DictImpl *x = d->impl;
+    if (d->entries) mem_free(x->acct, d->entries, x->cap * (int64_t)sizeof(Str));
+    if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
+    strheap_free(&x->heap);
+    mem_free(x->acct, d, (int64_t)(sizeof(Dict) + sizeof(struct DictImpl)));
+}
+
+static int64_t find_slot(const Dict *d, Str s, uint32_t hash) {
+    const struct DictImpl *x = d->impl;
+    int64_t mask = x->n_slots - 1;
+    for (int64_t i = hash & mask;; i = (i + 1) & mask) {
+        uint64_t v = x->slots[i];
+        if (!v || (v >> 32 == hash && str_eq(d->entries[(uint32_t)v - 1], s))) return i;
+    }
+}
+
+int32_t dict_find(const Dict *d, Str s) {
+    if (!d->impl->n_slots) return -1;
+    uint64_t v = d->impl->slots[find_slot(d, s, str_hash(s))];
+    return v ? (int32_t)((uint32_t)v - 1) : -1;
+}
+
+Status dict_reserve(Dict *d, int64_t n, Err *e) {
+    struct DictImpl *x = d->impl;
+    if (n > INT32_MAX / 2) return err_set(e, ERR_PROGRAM_LIMIT, "dictionary exceeds %d entries", INT32_MAX / 2);
+    if (n > x->cap) {
+        int64_t cap = MAX_OF(n, x->cap * 2);
+        if (cap < 16) cap = 16;
+        Str *entries = mem_realloc(x->acct, d->entries, x->cap * (int64_t)sizeof(Str), cap * (int64_t)sizeof(Str), e);
+        if (!entries) return ST_ERROR;
+        d->entries = entries;
+        x->cap = cap;
+    }
+    if (n * 2 > x->n_slots) {
+        int64_t n_slots = 32;
+        while (n_slots < n * 2) n_slots *= 2;
+        uint64_t *slots = mem_calloc(x->acct, n_slots * 8, e);
+        if (!slots) return ST_ERROR;
+        for (int64_t i = 0; i < x->n_slots; i++) {
+            if (!x->slots[i]) continue;
+            int64_t k = (int64_t)(x->slots[i] >> 32) & (n_slots - 1);
+            while (slots[k]) k = (k + 1) & (n_slots - 1);
+            slots[k] = x->slots[i];
+        }
+        if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
+        x->slots = slots;
+        x->n_slots = n_slots;
+    }
+    return ST_OK;
+}
+
+int32_t dict_add(Dict *d, Str s, Err *e) {
+    uint32_t hash = str_hash(s);
+    if (d->impl->n_slots) {
+        uint64_t v = d->impl->slots[find_slot(d, s, hash)];
+        if (v) return (int32_t)((uint32_t)v - 1);
+    }
+    if (dict_reserve(d, (int64_t)d->n + 1, e) != ST_OK) return -1;
+    Str copy;
+    if (!strheap_add(&d->impl->heap, s, &copy, e)) return -1;
+    int64_t slot = find_slot(d, s, hash);
+    d->entries[d->n] = copy;
+    d->impl->slots[slot] = (uint64_t)hash << 32 | (uint32_t)(d->n + 1);
+    return d->n++;
+}
+
+int32_t dict_lower_bound(const Dict *d, Str s, bool after) {
+    int32_t lo = 0, hi = d->n_sorted;
+    while (lo < hi) {
+        int32_t mid = lo + (hi - lo) / 2;
+        int c = str_cmp(d->entries[mid], s);
+        if (c < 0 || (after && c == 0)) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}

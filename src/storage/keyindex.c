@@ -1,0 +1,330 @@
+/* keyindex.c - see keyindex.h for the design.
+ *
+ * Row numbers are 36 bits: tablet << 17 | offset, which is 2^19 tablets of 2^17 rows.
+ */
+#include "storage/storage_int.h"
+
+enum { ROW_BITS = 36, TAG_BITS = 28, OFFSET_BITS = 17, MIN_BITS = 6 };
+static_assert(TABLET_ROWS == 1 << OFFSET_BITS, "row numbers");
+
+static uint64_t row_pack(int64_t tablet, int64_t row) { return (uint64_t)(tablet << OFFSET_BITS | row) + 1; }
+static int64_t row_unpack(uint64_t entry) {
+    int64_t r = (int64_t)(entry & ((UINT64_C(1) << ROW_BITS) - 1)) - 1;
+    return rowid_make(r >> OFFSET_BITS, r & (TABLET_ROWS - 1));
+}
+static int64_t home(int bits, uint64_t tag) {
+    return (int64_t)(bits <= TAG_BITS ? tag >> (TAG_BITS - bits) : tag << (bits - TAG_BITS));
+}
+
+HashIndex *keyindex_new(MemAccount *acct, Err *e) {
+    HashIndex *x = mem_calloc(acct, (int64_t)sizeof *x, e);
+    if (x) x->acct = acct;
+    return x;
+}
+void keyindex_free(HashIndex *x) {
+    if (!x) return;
+    if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
+    mem_free(x->acct, x, (int64_t)sizeof *x);
+}
+
+/* ---- keys: from a stored row or from values, one form for hashing and comparing ---- */
+typedef struct KeyCell {
+    bool is_int; /* v, for integers of any size that fit 64 bits, and dictionary codes */
+    int64_t v;
+    union {
+        int128_t i128;
+        double f64;
+        float f32;
+        Str str;
+        Interval interval;
+        Uuid uuid;
+    } u;
+} KeyCell;
+
+/* False when the row has NULL there. */
+static bool stored_key_cell(const TabletColumn *c, int64_t row, KeyCell *k) {
+    if (!column_row_valid(c, row)) return false;
+    if (c->encoding == ENC_STR) {
+        k->is_int = false;
+        k->u.str = column_str(c, row);
+    } else if (c->encoding == ENC_PLAIN && c->phys == PH_I128) {
+        k->u.i128 = ((const int128_t *)c->data)[row];
+        k->v = (int64_t)k->u.i128;
+        k->is_int = k->u.i128 == k->v;
+    } else if (phys_is_int(c->phys)) {
+        k->is_int = true;
+        k->v = column_i64(c, row);
+    } else {
+        int64_t size = phys_size((Phys)c->phys);
+        k->is_int = false;
+        memcpy(&k->u, (const char *)c->data + row * size, (size_t)size);
+    }
+    return true;
+}
+static uint64_t key_cell_hash(const Column *col, const KeyCell *k) {
+    if (k->is_int) return hash_u64((uint64_t)k->v);
+    return cell_hash((Phys)column_phys(col), &k->u);
+}
+static bool key_cell_eq(const Column *col, const KeyCell *a, const KeyCell *b) {
+    if (a->is_int != b->is_int) return false;
+    if (a->is_int) return a->v == b->v;
+    return cell_cmp((Phys)column_phys(col), &a->u, &b->u) == 0;
+}
+
+/* PostgreSQL's limit of columns in a key (INDEX_MAX_KEYS); table_new refuses more. */
+enum { KEY_MAX = KEYINDEX_MAX_COLS };
+static uint64_t tag_of(uint64_t hash) { return hash_constant ? 0 : hash >> (64 - TAG_BITS); }
+
+static bool stored_key(const Table *t, const KeyConstraint *kc, int64_t rowid, KeyCell *cells, uint64_t *hash) {
+    const Tablet *tab = t->tablets[rowid >> 32];
+    uint64_t h = 0;
+    for (int i = 0; i < kc->n_cols; i++) {
+        if (!stored_key_cell(&tab->cols[kc->cols[i]], rowid & 0xffffffff, &cells[i])) return false;
+        h = hash_combine(h, key_cell_hash(&t->cols[kc->cols[i]], &cells[i]));
+    }
+    *hash = h;
+    return true;
+}
+
+static bool row_live(const Table *t, int64_t rowid) {
+    int64_t tablet = rowid >> 32, row = rowid & 0xffffffff;
+    if (tablet >= t->n_tablets) return false;
+    const Tablet *tab = t->tablets[tablet];
+    return row < tab->rows && !tablet_row_deleted(tab, row);
+}
+static bool row_has_key(const Table *t, const KeyConstraint *kc, int64_t rowid, const KeyCell *cells, int from) {
+    const Tablet *tab = t->tablets[rowid >> 32];
+    for (int i = from; i < kc->n_cols; i++) {
+        KeyCell k;
+        if (!stored_key_cell(&tab->cols[kc->cols[i]], rowid & 0xffffffff, &k)) return false;
+        if (!key_cell_eq(&t->cols[kc->cols[i]], &k, &cells[i])) return false;
+    }
+    return true;
+}
+
+/* ---- the sorted form ---- */
+static int64_t lower_bound(const TabletColumn *c, int64_t rows, int64_t v) {
+    int64_t lo = 0, hi = rows;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (column_i64(c, mid) < v) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+/* A live row other than `self`. A run of equal values may go on in the next tablet. */
+static int64_t sorted_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, int64_t self) {
+    const HashIndex *x = kc->index;
+    if (x->sorted_tablets == 0 || !cells[0].is_int) return -1;
+    int64_t v = cells[0].v, lo = 0, hi = x->sorted_tablets;
+    while (lo < hi) { /* first tablet whose max is not below v */
+        int64_t mid = lo + (hi - lo) / 2;
+        if (t->tablets[mid]->cols[kc->cols[0]].max < v) lo = mid + 1;
+        else hi = mid;
+    }
+    for (; lo < x->sorted_tablets; lo++) {
+        const Tablet *tab = t->tablets[lo];
+        const TabletColumn *c = &tab->cols[kc->cols[0]];
+        if (c->min > v) return -1;
+        for (int64_t row = lower_bound(c, tab->rows, v); row < tab->rows && column_i64(c, row) == v; row++) {
+            int64_t id = rowid_make(lo, row);
+            if (id != self && !tablet_row_deleted(tab, row) && row_has_key(t, kc, id, cells, 1)) return id;
+        }
+    }
+    return -1;
+}
+
+/* ---- the hash form ---- */
+static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, uint64_t hash, int64_t self) {
+    const HashIndex *x = kc->index;
+    if (x->bits == 0) return -1;
+    uint64_t tag = tag_of(hash);
+    int64_t mask = (INT64_C(1) << x->bits) - 1;
+    for (int64_t i = home(x->bits, tag); x->slots[i]; i = (i + 1) & mask) {
+        if (x->slots[i] >> ROW_BITS != tag) continue;
+        int64_t id = row_unpack(x->slots[i]);
+        if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
+    }
+    return -1;
+}
+
+static void hash_put(uint64_t *slots, int bits, uint64_t entry) {
+    int64_t mask = (INT64_C(1) << bits) - 1;
+    int64_t i = home(bits, entry >> ROW_BITS);
+    while (slots[i]) {
+        if (slots[i] == entry) return;
+        i = (i + 1) & mask;
+    }
+    slots[i] = entry;
+}
+
+/* Whether an entry still names a row with that key; only asked without open undo. */
+static bool entry_alive(const Table *t, const KeyConstraint *kc, uint64_t entry) {
+    KeyCell cells[KEY_MAX];
+    uint64_t hash;
+    int64_t id = row_unpack(entry);
+    return row_live(t, id) && stored_key(t, kc, id, cells, &hash) && tag_of(hash) == entry >> ROW_BITS;
+}
+
+static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
+    HashIndex *x = kc->index;
+    int64_t want = x->used + more;
+    if (x->bits && want * 2 <= INT64_C(1) << x->bits) return ST_OK;
+    bool sweep = t->impl->undo_open == 0 && x->used > 2 * t->live_rows + 1024;
+    if (sweep) want = t->live_rows + more;
+    int bits = MIN_BITS;
+    while (INT64_C(1) << bits < want * 2) bits++;
+    uint64_t *slots = mem_calloc(x->acct, INT64_C(8) << bits, e);
+    if (!slots) return ST_ERROR;
+    int64_t used = 0;
+    for (int64_t i = 0; x->bits && i < INT64_C(1) << x->bits; i++) {
+        uint64_t entry = x->slots[i];
+        if (!entry || (sweep && !entry_alive(t, kc, entry))) continue;
+        hash_put(slots, bits, entry);
+        used++;
+    }
+    if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
+    x->slots = slots;
+    x->bits = bits;
+    x->used = used;
+    return ST_OK;
+}
+
+/* ---- entering rows ---- */
+static Status enter(Table *t, int k, int64_t rowid, Err *e) {
+    KeyConstraint *kc = &t->keys[k];
+    KeyCell cells[KEY_MAX];
+    uint64_t hash;
+    if (!stored_key(t, kc, rowid, cells, &hash)) return ST_OK;
+    if (sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0) return table_key_error(t, k, rowid, e);
+    hash_put(kc->index->slots, kc->index->bits, tag_of(hash) << ROW_BITS | row_pack(rowid >> 32, rowid & 0xffffffff));
+    kc->index->used++;
+    return ST_OK;
+}
+
+Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e) {
+    if (rowid >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+    TRY(hash_reserve(t, &t->keys[k], 1, e));
+    return enter(t, k, rowid, e);
+}
+
+/* Rows of main tablet `n` continue the sorted run. `last` is the last row of the tablet before. On equal runs the
+ * rest of the key is compared with every row of the run: 23505 when one is equal. */
+static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
+    KeyConstraint *kc = &t->keys[k];
+    const Tablet *tab = t->tablets[n];
+    const TabletColumn *c = &tab->cols[kc->cols[0]];
+    *yes = false;
+    if (tab->is_delta || c->encoding != ENC_FOR || c->validity || !c->has_minmax || tab->n_deleted || tab->rows == 0) return ST_OK;
+    for (int i = 1; i < kc->n_cols; i++)
+        if (tab->cols[kc->cols[i]].validity) return ST_OK;
+    int64_t run[KEYINDEX_MAX_RUN], n_run = 0, prev = 0;
+    bool have = false;
+    if (n > 0) { /* the run at the end of the tablet before */
+        const Tablet *before = t->tablets[n - 1];
+        const TabletColumn *b = &before->cols[kc->cols[0]];
+        prev = b->max;
+        have = true;
+        if (prev == c->min) {
+            for (int64_t r = before->rows - 1; r >= 0 && column_i64(b, r) == prev; r--) {
+                if (n_run == KEYINDEX_MAX_RUN) return ST_OK;
+                run[n_run++] = rowid_make(n - 1, r);
+            }
+            if (n_run == before->rows && n > 1) return ST_OK; /* could go on further back */
+        }
+    }
+    int64_t vals[1024];
+    int64_t dup_row = -1;
+    for (int64_t i = 0; i < tab->rows; i += 1024) {
+        int64_t m = MIN_OF(1024, tab->rows - i);
+        bool nulls;
+        tablet_decode(t, tab, kc->cols[0], i, NULL, m, PH_I64, vals, NULL, &nulls);
+        for (int64_t j = 0; j < m; j++) {
+            int64_t id = rowid_make(n, i + j);
+            if (have && vals[j] < prev) return ST_OK;
+            if (!have || vals[j] > prev) n_run = 0;
+            else if (kc->n_cols == 1) dup_row = dup_row < 0 ? id : dup_row;
+            else {
+                KeyCell cells[KEY_MAX];
+                uint64_t hash;
+                if (n_run == KEYINDEX_MAX_RUN) return ST_OK;
+                stored_key(t, kc, id, cells, &hash);
+                for (int64_t r = 0; r < n_run && dup_row < 0; r++)
+                    if (row_has_key(t, kc, run[r], cells, 1)) dup_row = id;
+            }
+            if (kc->n_cols > 1) run[n_run++] = id;
+            have = true;
+            prev = vals[j];
+        }
+        if (dup_row >= 0) return table_key_error(t, k, dup_row, e);
+    }
+    *yes = true;
+    return ST_OK;
+}
+
+Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
+    KeyConstraint *kc = &t->keys[k];
+    HashIndex *x = kc->index;
+    if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+    int64_t n = first, rows = 0;
+    while (n < t->n_tablets && n == x->sorted_tablets && x->used == 0) {
+        bool yes;
+        TRY(continues_sorted(t, k, n, &yes, e));
+        if (!yes) break;
+        x->sorted_tablets = ++n;
+    }
+    for (int64_t i = n; i < t->n_tablets; i++) rows += t->tablets[i]->rows - t->tablets[i]->n_deleted;
+    if (rows == 0) return ST_OK;
+    TRY(hash_reserve(t, kc, rows, e));
+    for (; n < t->n_tablets; n++) {
+        const Tablet *tab = t->tablets[n];
+        for (int64_t r = 0; r < tab->rows; r++)
+            if (!tablet_row_deleted(tab, r)) TRY(enter(t, k, rowid_make(n, r), e));
+    }
+    return ST_OK;
+}
+
+/* ---- lookup ---- */
+int64_t keyindex_lookup(const Table *t, int k, const Value *vals) {
+    const KeyConstraint *kc = &t->keys[k];
+    KeyCell cells[KEY_MAX];
+    uint64_t hash = 0;
+    for (int i = 0; i < kc->n_cols; i++) {
+        const Column *col = &t->cols[kc->cols[i]];
+        const Value *v = &vals[i];
+        KeyCell *c = &cells[i];
+        if (v->is_null) return -1;
+        Phys p = type_phys(v->type);
+        c->is_int = false;
+        if (col->dict) {
+            c->is_int = true;
+            c->v = dict_find(col->dict, v->u.str);
+            if (c->v < 0) return -1;
+        } else if (phys_is_int((uint8_t)p)) {
+            c->is_int = cell_as_i64(p, value_cell_const(v), &c->v);
+            if (!c->is_int) c->u.i128 = v->u.i128;
+        } else {
+            memcpy(&c->u, value_cell_const(v), (size_t)phys_size(p));
+        }
+        hash = hash_combine(hash, key_cell_hash(col, c));
+    }
+    int64_t id = sorted_find(t, kc, cells, -1);
+    return id >= 0 ? id : hash_find(t, kc, cells, hash, -1);
+}
+
+Status keyindex_verify(const Table *t, int k, Err *e) {
+    const KeyConstraint *kc = &t->keys[k];
+    for (int64_t n = 0; n < t->n_tablets; n++) {
+        const Tablet *tab = t->tablets[n];
+        for (int64_t r = 0; r < tab->rows; r++) {
+            KeyCell cells[KEY_MAX];
+            uint64_t hash;
+            int64_t id = rowid_make(n, r);
+            if (tablet_row_deleted(tab, r) || !stored_key(t, kc, id, cells, &hash)) continue;
+            int64_t found = sorted_find(t, kc, cells, -1);
+            if (found < 0) found = hash_find(t, kc, cells, hash, -1);
+            if (found != id) return err_internal(e, "key \"%s\" finds row %lld instead of %lld", kc->name, (long long)found, (long long)id);
+        }
+    }
+    return ST_OK;
+}

@@ -1,0 +1,43 @@
+/* keyindex.h - from the key of a PRIMARY KEY or UNIQUE constraint to its row.
+ *
+ * Two forms side by side, split by tablet:
+ *   sorted   the first `sorted_tablets` tablets are main, their first key column is an
+ *            integer without NULLs, non-decreasing over all of them, with short runs of equal values:
+ *            no storage at all; a lookup searches the tablets' zone maps, then the column, then
+ *            the run.
+ *   hash     rows of all other tablets: open addressing, 8-byte entries
+ *            (28 bits of hash, 36 bits of row number + 1), linear probing by the hash's high bits.
+ *
+ * Entries are hints: a lookup always compares the row's key and asks whether the row is there and
+ * not deleted. Therefore deletes, in-place updates and undo never touch the index: undone entries
+ * are skipped, and an old key's entry comes back to life with its row. Growing moves entries by their
+ * own bits, without reading rows. Stale entries are swept when the table has no open undo.
+ *
+ * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
+ */
+#ifndef STELE_STORAGE_KEYINDEX_H
+#define STELE_STORAGE_KEYINDEX_H
+
+#include "storage/table.h"
+
+enum { KEYINDEX_MAX_RUN = 64, KEYINDEX_MAX_COLS = 32 };
+
+typedef struct HashIndex {
+    MemAccount *acct;
+    int64_t sorted_tablets;
+    uint64_t *slots;
+    int bits;      /* log2 of slots; 0 = none */
+    int64_t used;
+} HashIndex;
+
+HashIndex *keyindex_new(MemAccount *acct, Err *e);
+void keyindex_free(HashIndex *x);
+/* Enters all rows of tablets [first, n) of key k and checks uniqueness: 23505. */
+Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e);
+/* Enters one stored row and checks uniqueness. */
+Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e);
+/* A live row with this key, or -1. NULLs: -1. Values have the key columns' types. */
+int64_t keyindex_lookup(const Table *t, int k, const Value *vals);
+Status keyindex_verify(const Table *t, int k, Err *e);
+
+#endif

@@ -1,0 +1,188 @@
+/* storage_int.h - what the files of src/storage share (and src/catalog's file code).
+ *
+ * Ownership: a Tablet owns its block, its delete bitmap and its column array; a Table owns its
+ * tablets, dictionaries, statistics arena and key indexes. Everything is charged to the
+ * table's account. TableState is all of a table's data at once; truncate and rebuilds swap
+ * states, so that undo is swapping back.
+ */
+#ifndef STELE_STORAGE_STORAGE_INT_H
+#define STELE_STORAGE_STORAGE_INT_H
+
+#include "base/hash.h"
+#include "storage/keyindex.h"
+#include "storage/table.h"
+#include "storage/tablet.h"
+
+static_assert((int)ENC_FOR == TABLET_FOR && (int)ENC_PLAIN == TABLET_PLAIN && (int)ENC_STR == TABLET_STR, "one enum");
+
+/* A tablet whose strings outgrow this gets no more of them: main offsets are 32 bits. */
+#define TABLET_STR_BYTES (INT64_C(1) << 30)
+enum { DICT_MAX_ENTRIES = 1 << 20 };
+
+/* Strings that are only ever added, freed together. */
+typedef struct StrChunk {
+    struct StrChunk *next;
+    int64_t size; /* with this header */
+} StrChunk;
+typedef struct StrHeap {
+    MemAccount *acct;
+    StrChunk *chunks;
+    char *free;
+    int64_t left;
+    int64_t total; /* bytes of all chunks */
+} StrHeap;
+bool strheap_add(StrHeap *h, Str s, Str *out, Err *e);
+void strheap_free(StrHeap *h);
+
+struct DictImpl {
+    MemAccount *acct;
+    int64_t cap;      /* of entries */
+    uint64_t *slots;  /* hash << 32 | code + 1 */
+    int64_t n_slots;
+    StrHeap heap;
+};
+Dict *dict_new(MemAccount *acct, Err *e);
+void dict_free(Dict *d);
+/* Code of s, added at the unordered end when it is new; -1 on failure. */
+int32_t dict_add(Dict *d, Str s, Err *e);
+/* Room for n entries, so that adding them costs no rehashing. */
+Status dict_reserve(Dict *d, int64_t n, Err *e);
+
+typedef struct DeltaCol {
+    void *cells;
+    uint64_t *validity;
+    int64_t cell_size;
+} DeltaCol;
+struct TabletBlock {
+    MemAccount *acct;
+    int n_cols;
+    void *bytes; /* main */
+    int64_t size;
+    int64_t cap; /* delta: rows that fit */
+    DeltaCol *delta;
+    StrHeap heap;
+    uint64_t *deleted; /* TABLET_ROWS bits once there is one */
+};
+enum { DELETED_BYTES = TABLET_ROWS / 8 };
+
+/* ---- encoding (tablet.c) ---- */
+typedef struct ColSeg { /* a run of rows of one column, to be encoded */
+    const void *cells;  /* of the column's phys; Str for strings; int32 codes */
+    const uint8_t *valid; /* bytes or NULL */
+    int64_t n;
+} ColSeg;
+typedef struct EncCol {
+    uint8_t encoding, width, phys, flags;
+    int64_t base, min, max, null_count;
+    void *data;
+    int64_t data_bytes; /* payload; the allocation has TABLET_GUARD more */
+    uint64_t *validity;
+    int64_t validity_bytes;
+    char *var;
+    int64_t var_bytes;
+} EncCol;
+Status enc_fixed(MemAccount *a, uint8_t phys, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
+/* codes through remap[] when given; marks the column as codes */
+Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
+Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
+void enc_release(MemAccount *a, EncCol *c);
+/* One block of the columns' bytes; the columns are copied and stay the caller's. */
+Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out, Err *e);
+/* Takes over `bytes` (mem_alloc, size) on success. XX001 with the offset inside the block when malformed. `what` names the file. */
+Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e);
+Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
+Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
+Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
+/* A delta tablet's rows as a main block (for files). */
+Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
+void tablet_free(Tablet *tab);
+Status tablet_ensure_deleted(Tablet *tab, Err *e);
+
+static inline bool tablet_row_deleted(const Tablet *t, int64_t row) {
+    return t->deleted && (t->deleted[row >> 6] >> (row & 63) & 1);
+}
+static inline bool column_row_valid(const TabletColumn *c, int64_t row) {
+    return !c->validity || (c->validity[row >> 6] >> (row & 63) & 1);
+}
+static inline uint64_t for_code(const TabletColumn *c, int64_t i) {
+    const uint8_t *d = c->data;
+    uint64_t v = 0;
+    switch (c->width) {
+    case 0: return 0;
+    case 1: return d[i >> 3] >> (i & 7) & 1u;
+    case 2: return d[i >> 2] >> ((i & 3) * 2) & 3u;
+    case 4: return d[i >> 1] >> ((i & 1) * 4) & 15u;
+    case 8: return d[i];
+    case 16: memcpy(&v, d + 2 * i, 2); return v;
+    case 24: memcpy(&v, d + 3 * i, 3); return v;
+    case 32: memcpy(&v, d + 4 * i, 4); return v;
+    default: memcpy(&v, d + 8 * i, 8); return v;
+    }
+}
+/* The integer of a row of an integer-like or code column (ENC_PLAIN I128: its low 64 bits). */
+static inline int64_t column_i64(const TabletColumn *c, int64_t i) {
+    if (c->encoding == ENC_FOR) return (int64_t)((uint64_t)c->base + for_code(c, i));
+    switch (c->phys) {
+    case PH_BOOL: return ((const uint8_t *)c->data)[i];
+    case PH_I16: return ((const int16_t *)c->data)[i];
+    case PH_I32: return ((const int32_t *)c->data)[i];
+    case PH_I64: return ((const int64_t *)c->data)[i];
+    default: return (int64_t)((const int128_t *)c->data)[i];
+    }
+}
+static inline Str column_str(const TabletColumn *c, int64_t i) {
+    if (c->is_delta) return ((const Str *)c->data)[i];
+    return str_make(c->var_base + c->offsets[i], (int64_t)(c->offsets[i + 1] - c->offsets[i]));
+}
+static inline bool phys_is_int(uint8_t p) { return p <= PH_I128; }
+
+/* ---- table ---- */
+typedef struct TableState {
+    int64_t n_tablets, cap_tablets;
+    Tablet **tablets;
+    int64_t live_rows, changed_rows;
+    Dict **dicts;          /* per column */
+    ColumnStats *stats;    /* per column */
+    HashIndex **indexes;   /* per key */
+    Arena *stats_arena;    /* bytes of most common values */
+} TableState;
+
+struct TableImpl {
+    int64_t cap_tablets;
+    int64_t changed_rows; /* since the last merge */
+    int64_t undo_open;    /* undo records of this table */
+    Arena *stats_arena;
+    MemAccount *parent;
+};
+
+static inline uint8_t column_phys(const Column *c) { return c->dict ? (uint8_t)PH_I32 : (uint8_t)type_phys(c->type); }
+static inline int64_t rowid_make(int64_t tablet, int64_t row) { return tablet << 32 | row; }
+
+/* Moves the table's data out, leaving it empty (but usable); and back. */
+Status table_state_take(Table *t, TableState **out, Err *e);
+void table_state_put(Table *t, TableState *s); /* frees what the table holds now; consumes s */
+void table_state_free(Table *t, TableState *s);
+Status table_add_tablet(Table *t, Tablet *tab, Err *e);
+Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
+Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t rows, Err *e);
+Status undo_reserve(UndoLog *u, Err *e);
+/* "Failing row contains (...)" */
+Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e);
+Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
+
+/* ---- statistics (stats.c) ---- */
+void stats_reset(Table *t);
+Status stats_compute(Table *t, Pool *pool, Err *e);
+/* Widens for n new cells of column `col`; rows_before = rows ever stored before them. */
+void stats_widen(Table *t, int col, int64_t n, const Vec *v, int64_t rows_before);
+
+/* Rebuild (bulk.c): everything live becomes fresh main tablets. */
+Status bulk_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e);
+
+/* Runs fn(ctx, worker) on the pool, or here when there is none. */
+static inline void pool_run_or_here(Pool *p, int workers, PoolFn fn, void *ctx) {
+    if (p && workers > 1) pool_run(p, workers, fn, ctx);
+    else fn(ctx, 0);
+}
+
+#endif

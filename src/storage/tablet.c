@@ -1,0 +1,547 @@
+/* tablet.c - encoding columns, building and opening main tablets, and delta tablets.
+ *
+ * Encoding is in two steps. enc_*() turn runs of raw cells into one column's final bytes; tablet_build()
+ * lays the columns out as tablet.h says and adds header and checksum. Bulk loads keep the columns apart until
+ * their dictionaries are known.
+ *
+ * Delta tablets have no block: plain cells, validity bitmaps that appear with the first NULL, and a
+ * heap of strings. They grow up to TABLET_ROWS rows. Cells of NULL rows are zero there too.
+ */
+#include "storage/storage_int.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3") /* min/max and packing loops are worth vectorising */
+#endif
+
+enum { CHUNK = 1024 };
+
+/* ---- integers of any stored type ---- */
+static void load_i64(uint8_t phys, const void *cells, int64_t first, int64_t n, int64_t *restrict out) {
+    switch (phys) {
+    case PH_BOOL: for (int64_t i = 0; i < n; i++) out[i] = ((const uint8_t *)cells)[first + i]; break;
+    case PH_I16: for (int64_t i = 0; i < n; i++) out[i] = ((const int16_t *)cells)[first + i]; break;
+    case PH_I32: for (int64_t i = 0; i < n; i++) out[i] = ((const int32_t *)cells)[first + i]; break;
+    case PH_I64: memcpy(out, (const int64_t *)cells + first, (size_t)n * 8); break;
+    default: for (int64_t i = 0; i < n; i++) out[i] = (int64_t)((const int128_t *)cells)[first + i];
+    }
+}
+
+static int64_t count_nulls(const ColSeg *segs, int64_t n_segs) {
+    int64_t nulls = 0;
+    for (int64_t s = 0; s < n_segs; s++) {
+        if (!segs[s].valid) continue;
+        for (int64_t i = 0; i < segs[s].n; i++) nulls += !segs[s].valid[i];
+    }
+    return nulls;
+}
+
+static int width_for(uint64_t range) {
+    if (range == 0) return 0;
+    int bits = 64 - __builtin_clzll(range);
+    static const int widths[] = {1, 2, 4, 8, 16, 24, 32};
+    for (int i = 0; i < ARRAY_LEN(widths); i++)
+        if (bits <= widths[i]) return widths[i];
+    return 64;
+}
+
+static void *enc_alloc(MemAccount *a, int64_t bytes, Err *e) {
+    return mem_calloc(a, bytes + TABLET_GUARD, e);
+}
+
+static Status enc_validity(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
+    out->null_count = count_nulls(segs, n_segs);
+    if (out->null_count == 0) return ST_OK;
+    out->validity_bytes = (rows + 63) / 64 * 8;
+    out->validity = enc_alloc(a, out->validity_bytes, e);
+    if (!out->validity) return ST_ERROR;
+    int64_t row = 0;
+    for (int64_t s = 0; s < n_segs; s++) {
+        for (int64_t i = 0; i < segs[s].n; i++, row++)
+            if (!segs[s].valid || segs[s].valid[i]) out->validity[row >> 6] |= UINT64_C(1) << (row & 63);
+    }
+    return ST_OK;
+}
+
+/* Packs n codes at `row`; the target is zeroed, codes fit the width. */
+static void pack(int width, int64_t base, const int64_t *restrict v, int64_t n, int64_t row, uint8_t *restrict d) {
+    uint64_t b = (uint64_t)base;
+    switch (width) {
+    case 0: break;
+    case 1: for (int64_t i = 0; i < n; i++) d[(row + i) >> 3] |= (uint8_t)(((uint64_t)v[i] - b) << ((row + i) & 7)); break;
+    case 2: for (int64_t i = 0; i < n; i++) d[(row + i) >> 2] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 3) * 2)); break;
+    case 4: for (int64_t i = 0; i < n; i++) d[(row + i) >> 1] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 1) * 4)); break;
+    case 8: for (int64_t i = 0; i < n; i++) d[row + i] = (uint8_t)((uint64_t)v[i] - b); break;
+    case 16: {
+        uint16_t *o = (uint16_t *)(void *)d + row;
+        for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)((uint64_t)v[i] - b);
+        break;
+    }
+    case 24: {
+        uint8_t *o = d + 3 * row; /* the fourth byte of each store is overwritten by the next; the last spills into the guard */
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t c = (uint32_t)((uint64_t)v[i] - b);
+            memcpy(o + 3 * i, &c, 4);
+        }
+        break;
+    }
+    case 32: {
+        uint32_t *o = (uint32_t *)(void *)d + row;
+        for (int64_t i = 0; i < n; i++) o[i] = (uint32_t)((uint64_t)v[i] - b);
+        break;
+    }
+    default: {
+        uint64_t *o = (uint64_t *)(void *)d + row;
+        for (int64_t i = 0; i < n; i++) o[i] = (uint64_t)v[i] - b;
+    }
+    }
+}
+
+static Status enc_for(MemAccount *a, uint8_t phys, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out,
+                      Err *e) {
+    int64_t tmp[CHUNK], min = INT64_MAX, max = INT64_MIN;
+    for (int64_t s = 0; s < n_segs; s++) {
+        for (int64_t i = 0; i < segs[s].n; i += CHUNK) {
+            int64_t n = MIN_OF(CHUNK, segs[s].n - i);
+            const uint8_t *valid = segs[s].valid ? segs[s].valid + i : NULL;
+            load_i64(phys, segs[s].cells, i, n, tmp);
+            if (remap)
+                for (int64_t j = 0; j < n; j++) tmp[j] = valid && !valid[j] ? 0 : remap[tmp[j]];
+            if (valid) {
+                for (int64_t j = 0; j < n; j++) {
+                    if (!valid[j]) continue;
+                    min = MIN_OF(min, tmp[j]);
+                    max = MAX_OF(max, tmp[j]);
+                }
+            } else {
+                for (int64_t j = 0; j < n; j++) {
+                    min = tmp[j] < min ? tmp[j] : min;
+                    max = tmp[j] > max ? tmp[j] : max;
+                }
+            }
+        }
+    }
+    out->encoding = ENC_FOR;
+    out->phys = phys;
+    if (min <= max) {
+        out->flags |= TABLET_COL_HAS_MINMAX;
+        out->base = out->min = min;
+        out->max = max;
+        out->width = (uint8_t)width_for((uint64_t)max - (uint64_t)min);
+    }
+    int64_t bits = out->width;
+    out->data_bytes = (rows * bits + 7) / 8;
+    if (out->width == 0) return ST_OK;
+    out->data = enc_alloc(a, out->data_bytes, e);
+    if (!out->data) return ST_ERROR;
+    int64_t row = 0;
+    for (int64_t s = 0; s < n_segs; s++) {
+        for (int64_t i = 0; i < segs[s].n; i += CHUNK) {
+            int64_t n = MIN_OF(CHUNK, segs[s].n - i);
+            const uint8_t *valid = segs[s].valid ? segs[s].valid + i : NULL;
+            load_i64(phys, segs[s].cells, i, n, tmp);
+            if (remap)
+                for (int64_t j = 0; j < n; j++) tmp[j] = valid && !valid[j] ? 0 : remap[tmp[j]];
+            if (valid)
+                for (int64_t j = 0; j < n; j++) tmp[j] = valid[j] ? tmp[j] : min;
+            pack(out->width, min, tmp, n, row, out->data);
+            row += n;
+        }
+    }
+    return ST_OK;
+}
+
+static bool i128_fits(const ColSeg *segs, int64_t n_segs) {
+    for (int64_t s = 0; s < n_segs; s++) {
+        const int128_t *c = segs[s].cells;
+        for (int64_t i = 0; i < segs[s].n; i++)
+            if ((!segs[s].valid || segs[s].valid[i]) && c[i] != (int64_t)c[i]) return false;
+    }
+    return true;
+}
+
+Status enc_fixed(MemAccount *a, uint8_t phys, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
+    memset(out, 0, sizeof *out);
+    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK) goto fail;
+    if (phys_is_int(phys) && (phys != PH_I128 || i128_fits(segs, n_segs))) {
+        if (enc_for(a, phys, NULL, segs, n_segs, rows, out, e) != ST_OK) goto fail;
+        return ST_OK;
+    }
+    int64_t size = phys_size((Phys)phys);
+    out->encoding = ENC_PLAIN;
+    out->phys = phys;
+    out->data_bytes = rows * size;
+    out->data = enc_alloc(a, out->data_bytes, e);
+    if (!out->data) goto fail;
+    char *d = out->data;
+    for (int64_t s = 0; s < n_segs; s++) {
+        if (segs[s].n) memcpy(d, segs[s].cells, (size_t)(segs[s].n * size));
+        if (segs[s].valid)
+            for (int64_t i = 0; i < segs[s].n; i++)
+                if (!segs[s].valid[i]) memset(d + i * size, 0, (size_t)size);
+        d += segs[s].n * size;
+    }
+    return ST_OK;
+fail:
+    enc_release(a, out);
+    return ST_ERROR;
+}
+
+Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
+    memset(out, 0, sizeof *out);
+    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK || enc_for(a, PH_I32, remap, segs, n_segs, rows, out, e) != ST_OK) {
+        enc_release(a, out);
+        return ST_ERROR;
+    }
+    out->flags |= TABLET_COL_CODES;
+    return ST_OK;
+}
+
+Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
+    memset(out, 0, sizeof *out);
+    int64_t bytes = 0, row = 0;
+    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK) goto fail;
+    for (int64_t s = 0; s < n_segs; s++) {
+        const Str *c = segs[s].cells;
+        for (int64_t i = 0; i < segs[s].n; i++) bytes += !segs[s].valid || segs[s].valid[i] ? (int64_t)c[i].len : 0;
+    }
+    if (bytes > UINT32_MAX) {
+        err_set(e, ERR_PROGRAM_LIMIT, "strings of one tablet exceed 4 GiB");
+        goto fail;
+    }
+    out->encoding = ENC_STR;
+    out->phys = PH_STR;
+    out->var_bytes = bytes;
+    out->data_bytes = (rows + 1) * 4;
+    out->data = mem_alloc(a, out->data_bytes + TABLET_GUARD, e);
+    out->var = mem_alloc(a, bytes + TABLET_GUARD, e);
+    if (!out->data || !out->var) goto fail;
+    uint32_t *off = out->data, at = 0;
+    for (int64_t s = 0; s < n_segs; s++) {
+        const Str *c = segs[s].cells;
+        for (int64_t i = 0; i < segs[s].n; i++, row++) {
+            off[row] = at;
+            if (segs[s].valid && !segs[s].valid[i]) continue;
+            if (c[i].len) memcpy(out->var + at, c[i].ptr, c[i].len);
+            at += c[i].len;
+        }
+    }
+    off[row] = at;
+    memset(out->var + at, 0, TABLET_GUARD);
+    return ST_OK;
+fail:
+    enc_release(a, out);
+    return ST_ERROR;
+}
+
+void enc_release(MemAccount *a, EncCol *c) {
+    if (c->data) mem_free(a, c->data, c->data_bytes + TABLET_GUARD);
+    if (c->validity) mem_free(a, c->validity, c->validity_bytes + TABLET_GUARD);
+    if (c->var) mem_free(a, c->var, c->var_bytes + TABLET_GUARD);
+    memset(c, 0, sizeof *c);
+}
+
+/* ---- main tablets ---- */
+static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
+    int64_t size = (int64_t)(sizeof(Tablet) + sizeof(struct TabletBlock) + sizeof(TabletColumn) * (size_t)n_cols);
+    Tablet *t = mem_calloc(a, size, e);
+    if (!t) return NULL;
+    t->block = (struct TabletBlock *)(void *)(t + 1);
+    t->cols = (TabletColumn *)(void *)(t->block + 1);
+    t->block->acct = a;
+    t->block->n_cols = n_cols;
+    t->block->heap.acct = a;
+    return t;
+}
+
+void tablet_free(Tablet *t) {
+    if (!t) return;
+    struct TabletBlock *b = t->block;
+    MemAccount *a = b->acct;
+    if (b->bytes) mem_free(a, b->bytes, b->size);
+    if (b->deleted) mem_free(a, b->deleted, DELETED_BYTES);
+    if (b->delta) {
+        for (int i = 0; i < b->n_cols; i++) {
+            if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
+            if (b->delta[i].validity) mem_free(a, b->delta[i].validity, b->cap / 8);
+        }
+        mem_free(a, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
+    }
+    strheap_free(&b->heap);
+    mem_free(a, t, (int64_t)(sizeof(Tablet) + sizeof(struct TabletBlock) + sizeof(TabletColumn) * (size_t)b->n_cols));
+}
+
+Status tablet_ensure_deleted(Tablet *t, Err *e) {
+    if (t->block->deleted) return ST_OK;
+    t->block->deleted = mem_calloc(t->block->acct, DELETED_BYTES, e);
+    if (!t->block->deleted) return ST_ERROR;
+    t->deleted = t->block->deleted;
+    return ST_OK;
+}
+
+/* Fills the column views from a checked block. */
+static void attach(Tablet *t) {
+    const char *p = t->block->bytes;
+    const TabletHeader *h = t->block->bytes;
+    const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h);
+    t->rows = (int64_t)h->rows;
+    for (int i = 0; i < t->block->n_cols; i++, d++) {
+        TabletColumn *c = &t->cols[i];
+        c->encoding = d->encoding;
+        c->width = d->width;
+        c->phys = d->phys;
+        c->base = d->base;
+        c->data = p + d->data_offset;
+        if (d->encoding == ENC_STR) {
+            c->offsets = (const uint32_t *)(const void *)(p + d->data_offset);
+            c->var_base = p + d->var_offset;
+        }
+        c->validity = d->validity_offset ? (const uint64_t *)(const void *)(p + d->validity_offset) : NULL;
+        c->has_minmax = (d->flags & TABLET_COL_HAS_MINMAX) != 0;
+        c->min = d->min;
+        c->max = d->max;
+        c->null_count = d->null_count;
+    }
+}
+
+static int64_t area(int64_t bytes) { return align_up(bytes + TABLET_GUARD, TABLET_ALIGN); }
+
+Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out, Err *e) {
+    int64_t header = (int64_t)(sizeof(TabletHeader) + sizeof(TabletColDesc) * (size_t)n_cols);
+    int64_t fixed = align_up(header, TABLET_ALIGN), var = fixed;
+    for (int i = 0; i < n_cols; i++) {
+        var += area(cols[i].data_bytes);
+        if (cols[i].validity) var += area(cols[i].validity_bytes);
+    }
+    int64_t size = var;
+    for (int i = 0; i < n_cols; i++)
+        if (cols[i].encoding == ENC_STR) size += area(cols[i].var_bytes);
+    Tablet *t = tablet_alloc(a, n_cols, e);
+    if (!t) return ST_ERROR;
+    t->block->bytes = mem_calloc(a, size, e);
+    if (!t->block->bytes) {
+        tablet_free(t);
+        return ST_ERROR;
+    }
+    t->block->size = size;
+    char *p = t->block->bytes;
+    TabletHeader *h = t->block->bytes;
+    memcpy(h->magic, TABLET_MAGIC, sizeof h->magic);
+    h->format = TABLET_FORMAT;
+    h->header_bytes = (uint32_t)header;
+    h->block_bytes = (uint64_t)size;
+    h->table_id = (uint64_t)table_id;
+    h->rows = (uint64_t)rows;
+    h->n_cols = (uint32_t)n_cols;
+    h->key_offset = (uint64_t)fixed;
+    h->fixed_offset = (uint64_t)fixed;
+    h->fixed_bytes = (uint64_t)(var - fixed);
+    h->var_offset = (uint64_t)var;
+    h->var_bytes = (uint64_t)(size - var);
+    TabletColDesc *d = (TabletColDesc *)(void *)(p + sizeof *h);
+    int64_t at = fixed, var_at = var;
+    for (int i = 0; i < n_cols; i++, d++) {
+        const EncCol *c = &cols[i];
+        d->encoding = c->encoding;
+        d->width = c->width;
+        d->phys = c->phys;
+        d->flags = c->flags;
+        d->base = c->base;
+        d->min = c->min;
+        d->max = c->max;
+        d->null_count = c->null_count;
+        d->data_offset = (uint64_t)at;
+        d->data_bytes = (uint64_t)c->data_bytes;
+        if (c->data) memcpy(p + at, c->data, (size_t)c->data_bytes);
+        at += area(c->data_bytes);
+        if (c->validity) {
+            d->validity_offset = (uint64_t)at;
+            memcpy(p + at, c->validity, (size_t)c->validity_bytes);
+            at += area(c->validity_bytes);
+        }
+        if (c->encoding == ENC_STR) {
+            d->var_offset = (uint64_t)var_at;
+            d->var_bytes = (uint64_t)c->var_bytes;
+            if (c->var_bytes) memcpy(p + var_at, c->var, (size_t)c->var_bytes);
+            var_at += area(c->var_bytes);
+        }
+    }
+    h->checksum = checksum64(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM);
+    attach(t);
+    *out = t;
+    return ST_OK;
+}
+
+/* ---- checking foreign bytes ---- */
+static Status corrupt(Err *e, const char *what, int64_t at, const char *reason) {
+    return err_set(e, ERR_DATA_CORRUPTED, "file \"%s\" is corrupted at offset %lld: %s", what, (long long)at, reason);
+}
+/* An aligned area of `bytes` with its guard inside [from, to). */
+static bool area_ok(uint64_t offset, uint64_t bytes, uint64_t from, uint64_t to) {
+    return offset % TABLET_ALIGN == 0 && offset >= from && offset <= to && bytes <= to - offset && to - offset - bytes >= TABLET_GUARD;
+}
+
+static bool desc_ok(const char *p, const TabletHeader *h, const TabletColDesc *d) {
+    uint64_t rows = h->rows, fixed_end = h->fixed_offset + h->fixed_bytes, want;
+    if (d->encoding > ENC_STR || d->phys >= PH_COUNT_ || d->null_count < 0 || (uint64_t)d->null_count > rows) return false;
+    if (d->encoding == ENC_FOR) {
+        static const uint8_t widths[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
+        if (!phys_is_int(d->phys) || !memchr(widths, d->width, sizeof widths)) return false;
+        want = (rows * d->width + 7) / 8;
+        if ((d->flags & TABLET_COL_HAS_MINMAX) && d->min > d->max) return false;
+    } else if (d->encoding == ENC_PLAIN) {
+        if (d->phys == PH_STR) return false;
+        want = rows * (uint64_t)phys_size((Phys)d->phys);
+    } else {
+        want = (rows + 1) * 4;
+    }
+    if (d->data_bytes != want || !area_ok(d->data_offset, want, h->fixed_offset, fixed_end)) return false;
+    if (d->validity_offset && !area_ok(d->validity_offset, (rows + 63) / 64 * 8, h->fixed_offset, fixed_end)) return false;
+    if ((d->null_count > 0) != (d->validity_offset != 0)) return false;
+    if (d->encoding != ENC_STR) return true;
+    if (!area_ok(d->var_offset, d->var_bytes, h->var_offset, h->var_offset + h->var_bytes)) return false;
+    const uint32_t *off = (const uint32_t *)(const void *)(p + d->data_offset);
+    if (off[0] != 0 || off[rows] != d->var_bytes) return false;
+    bool ok = true;
+    for (uint64_t i = 0; i < rows; i++) ok &= off[i] <= off[i + 1];
+    return ok;
+}
+
+Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e) {
+    const TabletHeader *h = bytes;
+    const char *p = bytes;
+    uint64_t n = (uint64_t)size;
+    if (size < (int64_t)sizeof *h || memcmp(h->magic, TABLET_MAGIC, sizeof h->magic) != 0)
+        return corrupt(e, what, at, "not a tablet");
+    if (h->format != TABLET_FORMAT) return corrupt(e, what, at + 8, "unknown tablet format");
+    if (h->block_bytes != n) return corrupt(e, what, at + TABLET_CHECKSUM_FROM, "tablet has another size");
+    if (h->checksum != checksum64(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM))
+        return corrupt(e, what, at, "tablet checksum does not match");
+    uint64_t header = sizeof(TabletHeader) + sizeof(TabletColDesc) * (uint64_t)h->n_cols;
+    if (h->rows > TABLET_ROWS || header > n || h->header_bytes != header || h->fixed_offset < header || h->fixed_offset > n ||
+        h->fixed_bytes > n - h->fixed_offset || h->var_offset != h->fixed_offset + h->fixed_bytes || h->var_bytes != n - h->var_offset)
+        return corrupt(e, what, at, "tablet header is invalid");
+    const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h);
+    for (uint32_t i = 0; i < h->n_cols; i++)
+        if (!desc_ok(p, h, &d[i])) return corrupt(e, what, at + (int64_t)((const char *)&d[i] - p), "column descriptor is invalid");
+    return ST_OK;
+}
+
+Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e) {
+    TRY(tablet_check_block(bytes, size, what, at, e));
+    const TabletHeader *h = bytes;
+    Tablet *t = tablet_alloc(a, (int)h->n_cols, e);
+    if (!t) return ST_ERROR;
+    t->block->bytes = bytes;
+    t->block->size = size;
+    attach(t);
+    *out = t;
+    return ST_OK;
+}
+
+/* ---- delta tablets ---- */
+static void delta_attach(Tablet *t) {
+    for (int i = 0; i < t->block->n_cols; i++) {
+        t->cols[i].data = t->block->delta[i].cells;
+        t->cols[i].validity = t->block->delta[i].validity;
+    }
+}
+
+Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
+    MemAccount *a = (MemAccount *)&t->account;
+    Tablet *tab = tablet_alloc(a, t->n_cols, e);
+    if (!tab) return ST_ERROR;
+    tab->is_delta = true;
+    tab->block->delta = mem_calloc(a, (int64_t)sizeof(DeltaCol) * t->n_cols, e);
+    if (!tab->block->delta) {
+        tablet_free(tab);
+        return ST_ERROR;
+    }
+    for (int i = 0; i < t->n_cols; i++) {
+        TabletColumn *c = &tab->cols[i];
+        c->phys = column_phys(&t->cols[i]);
+        c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
+        c->is_delta = true;
+        tab->block->delta[i].cell_size = phys_size((Phys)c->phys);
+    }
+    *out = tab;
+    return ST_OK;
+}
+
+/* Room for `rows` rows, at most TABLET_ROWS. Capacity is a multiple of 64. When it fails part of the way,
+ * the columns that grew already go back to the old size. */
+Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
+    struct TabletBlock *b = t->block;
+    if (rows <= b->cap) return ST_OK;
+    int64_t cap = b->cap ? b->cap : 64;
+    while (cap < rows) cap *= 2;
+    int i = 0;
+    for (; i < b->n_cols; i++) {
+        DeltaCol *c = &b->delta[i];
+        void *cells = mem_realloc(b->acct, c->cells, b->cap * c->cell_size, cap * c->cell_size, e);
+        if (!cells) goto undo;
+        c->cells = cells;
+        if (c->validity) {
+            uint64_t *v = mem_realloc(b->acct, c->validity, b->cap / 8, cap / 8, e);
+            if (!v) {
+                Err ignored = {0};
+                if (b->cap) {
+                    void *back = mem_realloc(b->acct, c->cells, cap * c->cell_size, b->cap * c->cell_size, &ignored);
+                    c->cells = back ? back : c->cells;
+                }
+                goto undo;
+            }
+            memset((char *)v + b->cap / 8, 0xff, (size_t)((cap - b->cap) / 8));
+            c->validity = v;
+        }
+    }
+    b->cap = cap;
+    delta_attach(t);
+    return ST_OK;
+undo:
+    /* Sizes are remembered once for all columns, so the grown ones must shrink again. */
+    for (int k = 0; k < i; k++) {
+        DeltaCol *c = &b->delta[k];
+        Err ignored = {0};
+        if (b->cap == 0) {
+            mem_free(b->acct, c->cells, cap * c->cell_size);
+            c->cells = NULL;
+            continue;
+        }
+        void *back = mem_realloc(b->acct, c->cells, cap * c->cell_size, b->cap * c->cell_size, &ignored);
+        c->cells = back ? back : c->cells;
+        if (c->validity) {
+            back = mem_realloc(b->acct, c->validity, cap / 8, b->cap / 8, &ignored);
+            c->validity = back ? back : c->validity;
+        }
+    }
+    delta_attach(t);
+    return ST_ERROR;
+}
+
+Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
+    Status st = ST_ERROR;
+    int64_t rows = tab->rows, enc_bytes = (int64_t)sizeof(EncCol) * t->n_cols;
+    EncCol *enc = mem_calloc(a, enc_bytes, e);
+    uint8_t *valid = mem_alloc(a, TABLET_ROWS, e);
+    if (!enc || !valid) goto done;
+    for (int i = 0; i < t->n_cols; i++) {
+        const TabletColumn *c = &tab->cols[i];
+        ColSeg seg = {c->data, NULL, rows};
+        if (c->validity) {
+            for (int64_t r = 0; r < rows; r++) valid[r] = column_row_valid(c, r);
+            seg.valid = valid;
+        }
+        if (t->cols[i].dict) st = enc_codes(a, NULL, &seg, 1, rows, &enc[i], e);
+        else if (c->encoding == ENC_STR) st = enc_strings(a, &seg, 1, rows, &enc[i], e);
+        else st = enc_fixed(a, c->phys, &seg, 1, rows, &enc[i], e);
+        if (st != ST_OK) goto done;
+    }
+    st = tablet_build(a, t->id, rows, t->n_cols, enc, out, e);
+done:
+    if (enc) {
+        for (int i = 0; i < t->n_cols; i++) enc_release(a, &enc[i]);
+        mem_free(a, enc, enc_bytes);
+    }
+    if (valid) mem_free(a, valid, TABLET_ROWS);
+    return st;
+}

@@ -1,0 +1,649 @@
+/* func_numeric.c - arithmetic and mathematics on integers, numerics and floats.
+ *
+ * Numerics have a static precision and scale (type.h), so every operation has a rule for
+ * its result type, where PostgreSQL decides per value:
+ *
+ *   + -      scale max(s1, s2), one more digit before the point than the larger operand
+ *   *        scale s1 + s2 if that is at most 18, else max(s1, s2, 18); precision p1 + p2
+ *   /        scale max(s1, 16), precision 38
+ *   %        scale max(s1, s2)
+ *   sum      numeric(38, s); of bigint numeric(38, 0); of smaller integers bigint
+ *   avg      numeric(38, max(s, 16))
+ *   round, trunc, ceil, floor with one argument: scale 0; round and trunc to n digits keep the scale
+ *            (func_refine_type knows better when n is a constant)
+ *   sqrt exp ln log power   numeric(38, 16), rounded from extended precision; sqrt and integer powers are exact
+ *
+ * Precisions stop at 38 digits; a value that does not fit raises 22003. Unconstrained operands keep
+ * results of + - * % unconstrained (printed without trailing zeros).
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "types/func_int.h"
+
+#define OUT_OF_RANGE(i, what) FAIL(i, ERR_NUMERIC_RANGE, what " out of range")
+#define DIV_ZERO(cond, i) FAIL_IF(cond, i, ERR_DIVISION_BY_ZERO, "division by zero")
+#define FLOAT_OVER(i) FAIL(i, ERR_NUMERIC_RANGE, "value out of range: overflow")
+#define FLOAT_UNDER(i) FAIL(i, ERR_NUMERIC_RANGE, "value out of range: underflow")
+
+bool num_put(const FuncCtx *ctx, Vec *out, int64_t i, int128_t v, int scale) {
+    if (scale != ctx->ret.scale && numeric_rescale(v, scale, ctx->ret.scale, &v)) return false;
+    if (numeric_exceeds(v, ctx->ret.precision)) return false;
+    if (out->phys == PH_I64) ((int64_t *)out->data)[i] = (int64_t)v;
+    else ((int128_t *)out->data)[i] = v;
+    return true;
+}
+
+Status num_overflow(FuncCtx *ctx, int64_t i) {
+    ctx->error_row = i;
+    err_set(ctx->err, ERR_NUMERIC_RANGE, "numeric field overflow");
+    err_detail(ctx->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
+               ctx->ret.precision, ctx->ret.scale, ctx->ret.precision == ctx->ret.scale ? "" : "10^",
+               ctx->ret.precision == ctx->ret.scale ? 1 : ctx->ret.precision - ctx->ret.scale);
+    return ST_ERROR;
+}
+
+/* ---- integers ---------------------------------------------------------------- */
+
+#define INT_OPS(T, sfx, what)                                                                                      \
+    K2F(add_##sfx, T, T, T, 0, { if (__builtin_add_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
+    K2F(sub_##sfx, T, T, T, 0, { if (__builtin_sub_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
+    K2F(mul_##sfx, T, T, T, 0, { if (__builtin_mul_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
+    K2F(div_##sfx, T, T, T, 0, {                                                                                   \
+        DIV_ZERO(y == 0, i);                                                                                       \
+        if (y == -1) {                                                                                             \
+            if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);                                        \
+        } else {                                                                                                   \
+            z = (T)(x / y);                                                                                        \
+        }                                                                                                          \
+    })                                                                                                             \
+    K2F(mod_##sfx, T, T, T, 0, {                                                                                   \
+        DIV_ZERO(y == 0, i);                                                                                       \
+        z = y == -1 ? (T)0 : (T)(x % y);                                                                           \
+    })                                                                                                             \
+    K1F(neg_##sfx, T, T, 0, { if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what); })                   \
+    K1F(abs_##sfx, T, T, 0, {                                                                                      \
+        if (x >= 0) z = x;                                                                                         \
+        else if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);                                       \
+    })                                                                                                             \
+    K1(plus_##sfx, T, T, x)                                                                                        \
+    K2(and_##sfx, T, T, T, x & y)                                                                                  \
+    K2(or_##sfx, T, T, T, x | y)                                                                                   \
+    K2(xor_##sfx, T, T, T, x ^ y)                                                                                  \
+    K1(not_##sfx, T, T, ~x)
+
+INT_OPS(int16_t, i16, "smallint")
+INT_OPS(int32_t, i32, "integer")
+INT_OPS(int64_t, i64, "bigint")
+
+/* Shift counts wrap as the machine's do, in 32 bits for smaller types. */
+K2(shl_i16, int16_t, int32_t, int16_t, (uint32_t)x << (y & 31))
+K2(shr_i16, int16_t, int32_t, int16_t, (int32_t)x >> (y & 31))
+K2(shl_i32, int32_t, int32_t, int32_t, (uint32_t)x << (y & 31))
+K2(shr_i32, int32_t, int32_t, int32_t, x >> (y & 31))
+K2(shl_i64, int64_t, int32_t, int64_t, (uint64_t)x << (y & 63))
+K2(shr_i64, int64_t, int32_t, int64_t, x >> (y & 63))
+
+static uint64_t magnitude(int64_t v) { return v < 0 ? 0 - (uint64_t)v : (uint64_t)v; }
+static uint64_t gcd_u64(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+K2F(gcd_i32, int32_t, int32_t, int32_t, 0, {
+    uint64_t g = gcd_u64(magnitude(x), magnitude(y));
+    if (g > INT32_MAX) OUT_OF_RANGE(i, "integer");
+    z = (int32_t)g;
+})
+K2F(gcd_i64, int64_t, int64_t, int64_t, 0, {
+    uint64_t g = gcd_u64(magnitude(x), magnitude(y));
+    if (g > INT64_MAX) OUT_OF_RANGE(i, "bigint");
+    z = (int64_t)g;
+})
+static bool lcm_u64(int64_t x, int64_t y, uint64_t *out) {
+    uint64_t a = magnitude(x), b = magnitude(y), g = gcd_u64(a, b);
+    *out = 0;
+    return g != 0 && __builtin_mul_overflow(a / g, b, out);
+}
+K2F(lcm_i32, int32_t, int32_t, int32_t, 0, {
+    uint64_t g;
+    if (lcm_u64(x, y, &g) || g > INT32_MAX) OUT_OF_RANGE(i, "integer");
+    z = (int32_t)g;
+})
+K2F(lcm_i64, int64_t, int64_t, int64_t, 0, {
+    uint64_t g;
+    if (lcm_u64(x, y, &g) || g > INT64_MAX) OUT_OF_RANGE(i, "bigint");
+    z = (int64_t)g;
+})
+
+/* ---- floats ------------------------------------------------------------------ */
+
+#define FLOAT_OPS(T, sfx, FABS, FFLOOR)                                                                        \
+    K2F(add_##sfx, T, T, T, 0, { z = x + y; if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); })          \
+    K2F(sub_##sfx, T, T, T, 0, { z = x - y; if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); })          \
+    K2F(mul_##sfx, T, T, T, 0, {                                                                               \
+        z = x * y;                                                                                             \
+        if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i);                                                 \
+        if (z == 0 && x != 0 && y != 0) FLOAT_UNDER(i);                                                        \
+    })                                                                                                         \
+    K2F(div_##sfx, T, T, T, 0, {                                                                               \
+        DIV_ZERO(y == 0 && !isnan(x), i);                                                                      \
+        z = x / y;                                                                                             \
+        if (isinf(z) && !isinf(x)) FLOAT_OVER(i);                                                              \
+        if (z == 0 && x != 0 && !isinf(y)) FLOAT_UNDER(i);                                                     \
+    })                                                                                                         \
+    K1(neg_##sfx, T, T, -x)                                                                                    \
+    K1(plus_##sfx, T, T, x)                                                                                    \
+    K1(abs_##sfx, T, T, FABS(x))
+
+FLOAT_OPS(float, f32, fabsf, floorf)
+FLOAT_OPS(double, f64, fabs, floor)
+
+K1(ceil_f64, double, double, ceil(x))
+K1(floor_f64, double, double, floor(x))
+K1(round_f64, double, double, rint(x))
+K1(trunc_f64, double, double, trunc(x))
+K1(sign_f64, double, double, x > 0 ? 1 : x < 0 ? -1 : x)
+
+#define FLOAT_CHECK(z, x)                       \
+    if (isinf(z) && !isinf(x)) FLOAT_OVER(i)
+K1F(sqrt_f64, double, double, 0, {
+    FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
+    z = sqrt(x);
+})
+K1(cbrt_f64, double, double, cbrt(x))
+K1F(exp_f64, double, double, 0, {
+    z = exp(x);
+    FLOAT_CHECK(z, x);
+    if (z == 0 && !isinf(x)) FLOAT_UNDER(i);
+})
+#define LOG_CHECK(x, i)                                                                          \
+    FAIL_IF(x == 0, i, ERR_INVALID_LOGARITHM, "cannot take logarithm of zero");                  \
+    FAIL_IF(x < 0, i, ERR_INVALID_LOGARITHM, "cannot take logarithm of a negative number")
+K1F(ln_f64, double, double, 0, { LOG_CHECK(x, i); z = log(x); })
+K1F(log10_f64, double, double, 0, { LOG_CHECK(x, i); z = log10(x); })
+K2F(pow_f64, double, double, double, 0, {
+    FAIL_IF(x == 0 && y < 0, i, ERR_INVALID_POWER, "zero raised to a negative power is undefined");
+    FAIL_IF(x < 0 && !isinf(x) && floor(y) != y && !isnan(y), i, ERR_INVALID_POWER,
+            "a negative number raised to a non-integer power yields a complex result");
+    z = pow(x, y);
+    if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i);
+    if (z == 0 && x != 0 && !isinf(x) && !isinf(y)) FLOAT_UNDER(i);
+})
+#define INPUT_CHECK(bad) FAIL_IF(bad, i, ERR_NUMERIC_RANGE, "input is out of range")
+K1(degrees_f64, double, double, x * (180.0 / M_PI))
+K1(radians_f64, double, double, x * (M_PI / 180.0))
+K1F(sin_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = sin(x); })
+K1F(cos_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = cos(x); })
+K1F(tan_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = tan(x); })
+K1F(cot_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = 1.0 / tan(x); })
+K1F(asin_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = asin(x); })
+K1F(acos_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = acos(x); })
+K1(atan_f64, double, double, atan(x))
+K2(atan2_f64, double, double, double, atan2(x, y))
+K1F(sinh_f64, double, double, 0, { z = sinh(x); })
+K1F(cosh_f64, double, double, 0, { z = cosh(x); })
+K1(tanh_f64, double, double, tanh(x))
+K1(asinh_f64, double, double, asinh(x))
+K1F(acosh_f64, double, double, 0, { INPUT_CHECK(x < 1); z = acosh(x); })
+K1F(atanh_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = atanh(x); })
+KERNEL(pi_f64) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) ((double *)out->data)[i] = M_PI;
+    return ST_OK;
+}
+
+/* ---- numeric arithmetic -------------------------------------------------------- */
+
+#define NUM_LOOP(...)                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        if (!row_valid(out, i)) {                                                                  \
+            num_zero(out, i);                                                                      \
+            continue;                                                                              \
+        }                                                                                          \
+        const int128_t x = num_at(&args[0], i);                                                    \
+        int128_t z = 0;                                                                            \
+        int zs = sx;                                                                               \
+        (void)zs;                                                                                  \
+        __VA_ARGS__                                                                                \
+        if (UNLIKELY(!num_put(ctx, out, i, z, zs))) return num_overflow(ctx, i);                   \
+    }
+#define NUM1(fn, ...)                                                                              \
+    KERNEL(fn) {                                                                                   \
+        KERNEL_UNUSED();                                                                           \
+        const int sx = args[0].type.scale;                                                         \
+        NUM_LOOP(__VA_ARGS__)                                                                      \
+        return ST_OK;                                                                              \
+    }
+#define NUM2(fn, ...)                                                                              \
+    KERNEL(fn) {                                                                                   \
+        KERNEL_UNUSED();                                                                           \
+        const int sx = args[0].type.scale, sy = args[1].type.scale;                                \
+        (void)sy;                                                                                  \
+        NUM_LOOP(const int128_t y = num_at(&args[1], i); __VA_ARGS__)                              \
+        return ST_OK;                                                                              \
+    }
+#define NUM_FORMAT(i) FAIL(i, ERR_NUMERIC_RANGE, "value overflows numeric format")
+
+/* Brings x and y to one scale. */
+static bool align(int128_t *x, int sx, int128_t *y, int sy) {
+    if (sx < sy) return numeric_rescale(*x, sx, sy, x);
+    if (sy < sx) return numeric_rescale(*y, sy, sx, y);
+    return false;
+}
+
+NUM2(add_num, {
+    int128_t a = x;
+    int128_t b = y;
+    if (align(&a, sx, &b, sy) || __builtin_add_overflow(a, b, &z)) NUM_FORMAT(i);
+    zs = MAX_OF(sx, sy);
+})
+NUM2(sub_num, {
+    int128_t a = x;
+    int128_t b = y;
+    if (align(&a, sx, &b, sy) || __builtin_sub_overflow(a, b, &z)) NUM_FORMAT(i);
+    zs = MAX_OF(sx, sy);
+})
+
+/* x * y at scale sr, by 256-bit division by 1 when the exact product does not fit: a*b/10^k = a / (10^k/b) is not
+ * exact, so the factors' trailing zeros are removed first and the rest goes through two rounding-free halves. */
+static bool mul_rescaled(int128_t x, int sx, int128_t y, int sy, int sr, int128_t *z) {
+    int128_t p;
+    if (!i128_mul_overflow(x, y, &p)) return sx + sy == sr ? (*z = p, numeric_exceeds(p, 38)) : numeric_rescale(p, sx + sy, sr, z);
+    while (sx > 0 && x % 10 == 0) x /= 10, sx--;
+    while (sy > 0 && y % 10 == 0) y /= 10, sy--;
+    if (!i128_mul_overflow(x, y, &p)) return numeric_rescale(p, sx + sy, sr, z);
+    /* 256-bit product, then divided digit by digit of 2^32. */
+    bool neg = (x < 0) != (y < 0);
+    uint128_t a = x < 0 ? 0 - (uint128_t)x : (uint128_t)x, b = y < 0 ? 0 - (uint128_t)y : (uint128_t)y;
+    uint32_t w[8] = {0};
+    for (int i = 0; i < 4; i++) {
+        uint64_t carry = 0;
+        for (int j = 0; j < 4; j++) {
+            uint64_t t = (uint64_t)(uint32_t)(a >> (32 * i)) * (uint32_t)(b >> (32 * j)) + w[i + j] + carry;
+            w[i + j] = (uint32_t)t;
+            carry = t >> 32;
+        }
+        w[i + 4] = (uint32_t)carry;
+    }
+    int drop = sx + sy - sr;
+    if (drop <= 0) return true;
+    uint32_t last = 0; /* the most significant dropped digit decides the rounding */
+    while (drop-- > 0) {
+        uint64_t rem = 0;
+        for (int i = 7; i >= 0; i--) {
+            uint64_t t = (rem << 32) | w[i];
+            w[i] = (uint32_t)(t / 10);
+            rem = t % 10;
+        }
+        last = (uint32_t)rem;
+    }
+    if (w[4] | w[5] | w[6] | w[7] | (w[3] >> 31)) return true;
+    uint128_t r = ((uint128_t)(((uint64_t)w[3] << 32) | w[2]) << 64) | (((uint64_t)w[1] << 32) | w[0]);
+    r += last >= 5;
+    *z = neg ? -(int128_t)r : (int128_t)r;
+    return numeric_exceeds(*z, 38);
+}
+NUM2(mul_num, {
+    if (mul_rescaled(x, sx, y, sy, ctx->ret.scale, &z)) NUM_FORMAT(i);
+    zs = ctx->ret.scale;
+})
+NUM2(div_num, {
+    DIV_ZERO(y == 0, i);
+    if (numeric_div(x, sx, y, sy, ctx->ret.scale, &z)) NUM_FORMAT(i);
+    zs = ctx->ret.scale;
+})
+NUM2(mod_num, {
+    DIV_ZERO(y == 0, i);
+    int128_t a = x;
+    int128_t b = y;
+    if (align(&a, sx, &b, sy)) NUM_FORMAT(i);
+    z = b == -1 ? 0 : a % b;
+    zs = MAX_OF(sx, sy);
+})
+/* div(): the quotient truncated. */
+NUM2(quot_num, {
+    DIV_ZERO(y == 0, i);
+    int128_t a = x;
+    int128_t b = y;
+    if (align(&a, sx, &b, sy)) NUM_FORMAT(i);
+    z = b == -1 ? -a : a / b;
+    zs = 0;
+})
+NUM1(neg_num, { z = -x; })
+NUM1(plus_num, { z = x; })
+NUM1(abs_num, { z = x < 0 ? -x : x; })
+NUM1(sign_num, { z = (x > 0) - (x < 0); zs = 0; })
+NUM1(round_num, { if (numeric_rescale(x, sx, 0, &z)) NUM_FORMAT(i); zs = 0; })
+NUM1(trunc_num, { z = x / pow10_i128[sx]; zs = 0; })
+NUM1(ceil_num, { z = x / pow10_i128[sx] + (x > 0 && x % pow10_i128[sx] != 0); zs = 0; })
+NUM1(floor_num, { z = x / pow10_i128[sx] - (x < 0 && x % pow10_i128[sx] != 0); zs = 0; })
+
+/* v of scale s with everything below 10^-d removed, rounded or cut; d may be negative. */
+static bool num_digits(int128_t v, int s, int32_t d, bool round, int128_t *z) {
+    *z = v;
+    if (d >= s) return false;
+    int64_t k = (int64_t)s - d;
+    if (k > 38) return *z = 0, false;
+    int128_t p = pow10_i128[k], q = v / p, r = v % p;
+    if (round && (r < 0 ? -r : r) >= p - p / 2) q += v < 0 ? -1 : 1;
+    return i128_mul_overflow(q, p, z) || numeric_exceeds(*z, 38);
+}
+NUM1(roundn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), true, &z)) NUM_FORMAT(i); })
+NUM1(truncn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), false, &z)) NUM_FORMAT(i); })
+
+static long double num_to_ld(int128_t v, int s) { return (long double)v / (long double)pow10_i128[s]; }
+/* At scale 16 through the decimal digits a long double really has. */
+static bool num_from_ld(long double d, int s, int128_t *z) {
+    if (!isfinite(d)) return true;
+    long double p = (long double)pow10_i128[s];
+    long double r = d * p;
+    if (fabsl(r) >= 1e38L) return true;
+    *z = (int128_t)(r < 0 ? r - 0.5L : r + 0.5L);
+    return false;
+}
+NUM1(sqrt_num, {
+    FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
+    zs = ctx->ret.scale;
+    if (x != 0) {
+        if (num_from_ld(sqrtl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+        /* One Newton step makes the estimate good to the last digit. */
+        int128_t q;
+        if (z != 0 && !numeric_div(x, sx, z, zs, zs, &q)) z = (z + q) / 2;
+    }
+})
+NUM1(exp_num, {
+    zs = ctx->ret.scale;
+    if (num_from_ld(expl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+})
+NUM1(ln_num, {
+    LOG_CHECK(x, i);
+    zs = ctx->ret.scale;
+    if (num_from_ld(logl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+})
+NUM1(log10_num, {
+    LOG_CHECK(x, i);
+    zs = ctx->ret.scale;
+    if (num_from_ld(log10l(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+})
+NUM2(logb_num, {
+    LOG_CHECK(x, i);
+    LOG_CHECK(y, i);
+    zs = ctx->ret.scale;
+    long double b = logl(num_to_ld(x, sx));
+    DIV_ZERO(b == 0, i);
+    if (num_from_ld(logl(num_to_ld(y, sy)) / b, zs, &z)) NUM_FORMAT(i);
+})
+
+/* x^e for e >= 0 at scale sr by repeated squaring; true on overflow. */
+static bool pow_int(int128_t x, int sx, uint64_t e, int sr, int128_t *z) {
+    int128_t acc = pow10_i128[sr], base;
+    if (numeric_rescale(x, sx, sr, &base)) return true;
+    while (e) {
+        if ((e & 1) && mul_rescaled(acc, sr, base, sr, sr, &acc)) return true;
+        e >>= 1;
+        if (e && mul_rescaled(base, sr, base, sr, sr, &base)) return true;
+    }
+    *z = acc;
+    return false;
+}
+NUM2(pow_num, {
+    FAIL_IF(x == 0 && y < 0, i, ERR_INVALID_POWER, "zero raised to a negative power is undefined");
+    bool whole = y % pow10_i128[sy] == 0;
+    FAIL_IF(x < 0 && !whole, i, ERR_INVALID_POWER,
+            "a negative number raised to a non-integer power yields a complex result");
+    zs = ctx->ret.scale;
+    int128_t e = y / pow10_i128[sy];
+    bool done = whole && e >= 0 && e <= 1 << 20 && !pow_int(x, sx, (uint64_t)e, zs, &z);
+    if (!done && num_from_ld(powl(num_to_ld(x, sx), num_to_ld(y, sy)), zs, &z)) NUM_FORMAT(i);
+})
+static int128_t gcd_i128(int128_t a, int128_t b) {
+    while (b) {
+        int128_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a < 0 ? -a : a;
+}
+NUM2(gcd_num, { z = gcd_i128(x, y); })
+NUM2(lcm_num, {
+    int128_t g = gcd_i128(x, y);
+    if (g != 0 && i128_mul_overflow(x / g, y, &z)) NUM_FORMAT(i);
+    if (z < 0) z = -z;
+})
+KERNEL(factorial_num) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        num_zero(out, i);
+        if (!row_valid(out, i)) continue;
+        int64_t x = AT(int64_t, 0, i);
+        FAIL_IF(x < 0, i, ERR_NUMERIC_RANGE, "factorial of a negative number is undefined");
+        int128_t z = 1;
+        for (int64_t k = 2; k <= x; k++)
+            if (k > 33 || i128_mul_overflow(z, k, &z)) NUM_FORMAT(i);
+        if (!num_put(ctx, out, i, z, 0)) NUM_FORMAT(i);
+    }
+    return ST_OK;
+}
+KNF(scale_num, int32_t, 0, {
+    int128_t v = num_at(&args[0], i);
+    int s = args[0].type.scale;
+    if (args[0].type.flags & TF_UNCONSTRAINED)
+        while (s > 0 && v % 10 == 0) v /= 10, s--;
+    z = s;
+})
+NUM1(trim_scale_num, { z = x; })
+
+#define BUCKET_CHECK(count, same)                                                                       \
+    FAIL_IF(count <= 0, i, "2201G", "count must be greater than zero");                                 \
+    FAIL_IF(same, i, "2201G", "lower bound cannot equal upper bound")
+KNF(width_bucket_f64, int32_t, 0, {
+    double v = AT(double, 0, i);
+    double lo = AT(double, 1, i);
+    double hi = AT(double, 2, i);
+    int32_t c = AT(int32_t, 3, i);
+    FAIL_IF(isnan(v) || isnan(lo) || isnan(hi), i, "2201G",
+            "operand, lower bound, and upper bound cannot be NaN");
+    FAIL_IF(isinf(lo) || isinf(hi), i, "2201G", "lower and upper bounds must be finite");
+    BUCKET_CHECK(c, lo == hi);
+    bool up = lo < hi;
+    if (up ? v < lo : v > lo) z = 0;
+    else if (up ? v >= hi : v <= hi) {
+        if (__builtin_add_overflow(c, 1, &z)) OUT_OF_RANGE(i, "integer");
+    } else {
+        z = (int32_t)((double)c * ((v - lo) / (hi - lo)));
+        if (z >= c) z = c - 1;
+        z++;
+    }
+})
+KNF(width_bucket_num, int32_t, 0, {
+    int128_t v = num_at(&args[0], i);
+    int128_t lo = num_at(&args[1], i);
+    int128_t hi = num_at(&args[2], i);
+    int32_t c = AT(int32_t, 3, i);
+    BUCKET_CHECK(c, lo == hi);
+    bool up = lo < hi;
+    if (up ? v < lo : v > lo) z = 0;
+    else if (up ? v >= hi : v <= hi) {
+        if (__builtin_add_overflow(c, 1, &z)) OUT_OF_RANGE(i, "integer");
+    } else {
+        /* floor((v - lo) * c / (hi - lo)), exactly where the product fits. */
+        int128_t d = up ? v - lo : lo - v;
+        int128_t w = up ? hi - lo : lo - hi;
+        int128_t p;
+        if (i128_mul_overflow(d, c, &p)) z = (int32_t)((long double)d / (long double)w * c) + 1;
+        else z = (int32_t)(p / w) + 1;
+    }
+})
+
+/* ---- result types ---------------------------------------------------------------- */
+
+static Type num_type(int p, int s, uint8_t flags) {
+    Type t = type_numeric(MAX_OF(MIN_OF(p, NUMERIC_MAX_PRECISION), 1), MIN_OF(s, NUMERIC_MAX_PRECISION));
+    t.flags = flags & TF_UNCONSTRAINED;
+    return t;
+}
+static Type tf_add(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs; /* arguments have a common scale */
+    return num_type(a[0].precision + 1, a[0].scale, a[0].flags);
+}
+static Type tf_mul(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    int s = a[0].scale + a[1].scale;
+    if (s > 18) s = MAX_OF(MAX_OF(a[0].scale, a[1].scale), 18);
+    return num_type(a[0].precision + a[1].precision, s, a[0].flags | a[1].flags);
+}
+static Type tf_div(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return num_type(38, MAX_OF(a[0].scale, 16), 0);
+}
+static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return a[0];
+}
+static Type tf_round0(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return num_type(a[0].precision - a[0].scale + 1, 0, 0);
+}
+static Type tf_roundn(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return num_type(a[0].precision + 1, a[0].scale, a[0].flags);
+}
+static Type tf_whole(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs, (void)a;
+    return num_type(38, 0, 0);
+}
+static Type tf_sign(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs, (void)a;
+    return num_type(1, 0, 0);
+}
+static Type tf_real(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return num_type(38, MAX_OF(a[0].scale, 16), 0);
+}
+static Type tf_trim(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return num_type(a[0].precision, a[0].scale, TF_UNCONSTRAINED);
+}
+
+/* ---- table -------------------------------------------------------------------------- */
+
+#define OPF (FN_OPERATOR | SF)
+#define OPS (FN_OPERATOR | S_)
+#define INT_DEFS(T, sfx)                                                                          \
+    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                              \
+    DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),                       \
+    DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),                          \
+    DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient, truncated"),              \
+    DEF("%", OPF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),                        \
+    DEF("mod", SF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),                       \
+    DEF("-", OPF, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                            \
+    DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),                        \
+    DEF("@", OPF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                      \
+    DEF("abs", SF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                     \
+    DEF("&", OPS, T, 2, ARGS(T, T), OP_NONE, and_##sfx, NULL, "bitwise and"),                     \
+    DEF("|", OPS, T, 2, ARGS(T, T), OP_NONE, or_##sfx, NULL, "bitwise or"),                       \
+    DEF("#", OPS, T, 2, ARGS(T, T), OP_NONE, xor_##sfx, NULL, "bitwise exclusive or"),            \
+    DEF("~", OPS, T, 1, ARGS(T), OP_NONE, not_##sfx, NULL, "bitwise not"),                        \
+    DEF("<<", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shl_##sfx, NULL, "shift left"),                \
+    DEF(">>", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shr_##sfx, NULL, "shift right")
+#define FLOAT_DEFS(T, sfx)                                                                        \
+    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                              \
+    DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),                       \
+    DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),                          \
+    DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient"),                         \
+    DEF("-", OPS, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                            \
+    DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),                        \
+    DEF("@", OPS, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                      \
+    DEF("abs", S_, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value")
+#define MATH_F(nm, fl, fn, dc) DEF(nm, fl, T_FLOAT8, 1, ARGS(T_FLOAT8), OP_NONE, fn, NULL, dc)
+#define NUM_F1(nm, fl, op, fn, tf, dc) DEF(nm, fl, T_NUMERIC, 1, ARGS(T_NUMERIC), op, fn, tf, dc)
+#define NUM_F2(nm, fl, op, fn, tf, dc) DEF(nm, fl, T_NUMERIC, 2, ARGS(T_NUMERIC, T_NUMERIC), op, fn, tf, dc)
+#define ANYS FN_ANY_NUMERIC_SCALE
+
+static const FuncDef defs[] = {
+    INT_DEFS(T_INT2, i16),
+    INT_DEFS(T_INT4, i32),
+    INT_DEFS(T_INT8, i64),
+    FLOAT_DEFS(T_FLOAT4, f32),
+    FLOAT_DEFS(T_FLOAT8, f64),
+    DEF("gcd", SF, T_INT4, 2, ARGS(T_INT4, T_INT4), OP_NONE, gcd_i32, NULL, "greatest common divisor"),
+    DEF("gcd", SF, T_INT8, 2, ARGS(T_INT8, T_INT8), OP_NONE, gcd_i64, NULL, "greatest common divisor"),
+    DEF("lcm", SF, T_INT4, 2, ARGS(T_INT4, T_INT4), OP_NONE, lcm_i32, NULL, "least common multiple"),
+    DEF("lcm", SF, T_INT8, 2, ARGS(T_INT8, T_INT8), OP_NONE, lcm_i64, NULL, "least common multiple"),
+    NUM_F2("+", OPF, OP_ADD, add_num, tf_add, "sum"),
+    NUM_F2("-", OPF, OP_SUB, sub_num, tf_add, "difference"),
+    NUM_F2("*", OPF | ANYS, OP_MUL, mul_num, tf_mul, "product"),
+    NUM_F2("/", OPF | ANYS, OP_NUM_DIV, div_num, tf_div, "quotient"),
+    NUM_F2("%", OPF, OP_MOD, mod_num, tf_same, "remainder"),
+    NUM_F2("mod", SF, OP_MOD, mod_num, tf_same, "remainder"),
+    NUM_F2("div", SF, OP_NONE, quot_num, tf_whole, "quotient, truncated to an integer"),
+    NUM_F2("gcd", SF, OP_NONE, gcd_num, tf_same, "greatest common divisor"),
+    NUM_F2("lcm", SF, OP_NONE, lcm_num, tf_real, "least common multiple"),
+    NUM_F1("-", OPF, OP_NEG, neg_num, tf_same, "negation"),
+    NUM_F1("+", OPS, OP_NONE, plus_num, tf_same, "unary plus"),
+    NUM_F1("@", OPF, OP_ABS, abs_num, tf_same, "absolute value"),
+    NUM_F1("abs", SF, OP_ABS, abs_num, tf_same, "absolute value"),
+    NUM_F1("sign", S_, OP_NONE, sign_num, tf_sign, "-1, 0 or 1"),
+    NUM_F1("round", SF, OP_NONE, round_num, tf_round0, "nearest integer, halves away from zero"),
+    NUM_F1("trunc", SF, OP_NONE, trunc_num, tf_round0, "towards zero"),
+    NUM_F1("ceil", SF, OP_NONE, ceil_num, tf_round0, "smallest integer not below"),
+    NUM_F1("ceiling", SF, OP_NONE, ceil_num, tf_round0, "smallest integer not below"),
+    NUM_F1("floor", SF, OP_NONE, floor_num, tf_round0, "greatest integer not above"),
+    DEF("round", SF, T_NUMERIC, 2, ARGS(T_NUMERIC, T_INT4), OP_NONE, roundn_num, tf_roundn, "rounded to n digits"),
+    DEF("trunc", SF, T_NUMERIC, 2, ARGS(T_NUMERIC, T_INT4), OP_NONE, truncn_num, tf_roundn, "cut to n digits"),
+    NUM_F1("sqrt", SF, OP_NONE, sqrt_num, tf_real, "square root"),
+    NUM_F1("exp", SF, OP_NONE, exp_num, tf_real, "e to the power"),
+    NUM_F1("ln", SF, OP_NONE, ln_num, tf_real, "natural logarithm"),
+    NUM_F1("log", SF, OP_NONE, log10_num, tf_real, "decimal logarithm"),
+    NUM_F1("log10", SF, OP_NONE, log10_num, tf_real, "decimal logarithm"),
+    NUM_F2("log", SF | ANYS, OP_NONE, logb_num, tf_real, "logarithm of the second argument to the base of the first"),
+    NUM_F2("power", SF | ANYS, OP_NONE, pow_num, tf_real, "power"),
+    NUM_F2("pow", SF | ANYS, OP_NONE, pow_num, tf_real, "power"),
+    NUM_F2("^", OPF | ANYS, OP_NONE, pow_num, tf_real, "power"),
+    DEF("factorial", SF, T_NUMERIC, 1, ARGS(T_INT8), OP_NONE, factorial_num, tf_whole, "factorial"),
+    DEF("scale", S_, T_INT4, 1, ARGS(T_NUMERIC), OP_NONE, scale_num, NULL, "digits after the point"),
+    NUM_F1("trim_scale", S_, OP_NONE, trim_scale_num, tf_trim, "without trailing zeros"),
+    DEF("width_bucket", SF, T_INT4, 4, ARGS(T_NUMERIC, T_NUMERIC, T_NUMERIC, T_INT4), OP_NONE, width_bucket_num, NULL,
+        "number of the equal-width bucket"),
+    DEF("width_bucket", SF, T_INT4, 4, ARGS(T_FLOAT8, T_FLOAT8, T_FLOAT8, T_INT4), OP_NONE, width_bucket_f64, NULL,
+        "number of the equal-width bucket"),
+    MATH_F("sign", S_, sign_f64, "-1, 0 or 1"),
+    MATH_F("round", S_, round_f64, "nearest integer, halves to even"),
+    MATH_F("trunc", S_, trunc_f64, "towards zero"),
+    MATH_F("ceil", S_, ceil_f64, "smallest integer not below"),
+    MATH_F("ceiling", S_, ceil_f64, "smallest integer not below"),
+    MATH_F("floor", S_, floor_f64, "greatest integer not above"),
+    MATH_F("sqrt", SF, sqrt_f64, "square root"),
+    MATH_F("cbrt", S_, cbrt_f64, "cube root"),
+    DEF("|/", OPF, T_FLOAT8, 1, ARGS(T_FLOAT8), OP_NONE, sqrt_f64, NULL, "square root"),
+    DEF("||/", OPS, T_FLOAT8, 1, ARGS(T_FLOAT8), OP_NONE, cbrt_f64, NULL, "cube root"),
+    MATH_F("exp", SF, exp_f64, "e to the power"),
+    MATH_F("ln", SF, ln_f64, "natural logarithm"),
+    MATH_F("log", SF, log10_f64, "decimal logarithm"),
+    MATH_F("log10", SF, log10_f64, "decimal logarithm"),
+    DEF("power", SF, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, pow_f64, NULL, "power"),
+    DEF("pow", SF, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, pow_f64, NULL, "power"),
+    DEF("^", OPF, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, pow_f64, NULL, "power"),
+    DEF("pi", S_, T_FLOAT8, 0, ARGS(0), OP_NONE, pi_f64, NULL, "3.14159..."),
+    MATH_F("degrees", S_, degrees_f64, "radians to degrees"),
+    MATH_F("radians", S_, radians_f64, "degrees to radians"),
+    MATH_F("sin", SF, sin_f64, "sine"),
+    MATH_F("cos", SF, cos_f64, "cosine"),
+    MATH_F("tan", SF, tan_f64, "tangent"),
+    MATH_F("cot", SF, cot_f64, "cotangent"),
+    MATH_F("asin", SF, asin_f64, "inverse sine"),
+    MATH_F("acos", SF, acos_f64, "inverse cosine"),
+    MATH_F("atan", S_, atan_f64, "inverse tangent"),
+    DEF("atan2", S_, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), OP_NONE, atan2_f64, NULL, "inverse tangent of y/x"),
+    MATH_F("sinh", SF, sinh_f64, "hyperbolic sine"),
+    MATH_F("cosh", SF, cosh_f64, "hyperbolic cosine"),
+    MATH_F("tanh", S_, tanh_f64, "hyperbolic tangent"),
+    MATH_F("asinh", S_, asinh_f64, "inverse hyperbolic sine"),
+    MATH_F("acosh", SF, acosh_f64, "inverse hyperbolic cosine"),
+    MATH_F("atanh", SF, atanh_f64, "inverse hyperbolic tangent"),
+};
+const FuncDefs func_defs_numeric = {defs, ARRAY_LEN(defs)};

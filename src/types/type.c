@@ -1,0 +1,226 @@
+/* type.c - names, modifiers and physical forms of SQL types.
+ *
+ * Two spellings exist: what PostgreSQL prints (format_type: "character varying(10)") and
+ * what users and libpg_query write ("varchar", "int4", "pg_catalog" names). One table per direction.
+ */
+#include "types/type.h"
+
+#include <stdio.h>
+
+#include "types/type_int.h"
+
+Phys type_phys(Type t) {
+    switch ((TypeId)t.id) {
+    case T_BOOL: case T_VOID: return PH_BOOL;
+    case T_INT2: return PH_I16;
+    case T_INT4: case T_DATE: return PH_I32;
+    case T_INT8: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return PH_I64;
+    case T_NUMERIC: return t.precision <= 18 ? PH_I64 : PH_I128;
+    case T_FLOAT4: return PH_F32;
+    case T_FLOAT8: return PH_F64;
+    case T_INTERVAL: return PH_INTERVAL;
+    case T_UUID: return PH_UUID;
+    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_COUNT_: break;
+    }
+    return PH_STR;
+}
+
+static const struct {
+    const char *name;
+    int64_t size;
+} phys_info[PH_COUNT_] = {
+    [PH_BOOL] = {"bool", 1}, [PH_I16] = {"i16", 2}, [PH_I32] = {"i32", 4},
+    [PH_I64] = {"i64", 8},   [PH_I128] = {"i128", 16}, [PH_F32] = {"f32", 4},
+    [PH_F64] = {"f64", 8},   [PH_STR] = {"str", 16}, [PH_INTERVAL] = {"interval", 16},
+    [PH_UUID] = {"uuid", 16},
+};
+
+int64_t phys_size(Phys p) { return (unsigned)p < PH_COUNT_ ? phys_info[p].size : 0; }
+const char *phys_name(Phys p) { return (unsigned)p < PH_COUNT_ ? phys_info[p].name : "?"; }
+
+static const char *const base_names[T_COUNT_] = {
+    [T_UNKNOWN] = "unknown",
+    [T_BOOL] = "boolean",
+    [T_INT2] = "smallint",
+    [T_INT4] = "integer",
+    [T_INT8] = "bigint",
+    [T_NUMERIC] = "numeric",
+    [T_FLOAT4] = "real",
+    [T_FLOAT8] = "double precision",
+    [T_CHAR] = "character",
+    [T_VARCHAR] = "character varying",
+    [T_TEXT] = "text",
+    [T_BYTEA] = "bytea",
+    [T_DATE] = "date",
+    [T_TIME] = "time without time zone",
+    [T_TIMESTAMP] = "timestamp without time zone",
+    [T_TIMESTAMPTZ] = "timestamp with time zone",
+    [T_INTERVAL] = "interval",
+    [T_UUID] = "uuid",
+    [T_VOID] = "void",
+};
+
+const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
+
+static const struct {
+    int32_t mask;
+    const char *words;
+} interval_ranges[] = {
+    {IR_YEAR, "year"},
+    {IR_MONTH, "month"},
+    {IR_DAY, "day"},
+    {IR_HOUR, "hour"},
+    {IR_MINUTE, "minute"},
+    {IR_SECOND, "second"},
+    {IR_YEAR | IR_MONTH, "year to month"},
+    {IR_DAY | IR_HOUR, "day to hour"},
+    {IR_DAY | IR_HOUR | IR_MINUTE, "day to minute"},
+    {IR_DAY | IR_HOUR | IR_MINUTE | IR_SECOND, "day to second"},
+    {IR_HOUR | IR_MINUTE, "hour to minute"},
+    {IR_HOUR | IR_MINUTE | IR_SECOND, "hour to second"},
+    {IR_MINUTE | IR_SECOND, "minute to second"},
+};
+
+const char *type_name(Type t, char *buf, int64_t size) {
+    const char *base = type_base_name((TypeId)t.id);
+    size_t n = (size_t)size;
+    switch ((TypeId)t.id) {
+    case T_NUMERIC:
+        if (t.flags & TF_UNCONSTRAINED) break;
+        snprintf(buf, n, "numeric(%d,%d)", t.precision, t.scale);
+        return buf;
+    case T_CHAR:
+        /* Without a length it is the blank-trimmed type of any length, which SQL cannot spell. */
+        if (t.length <= 0) base = "bpchar";
+        else return snprintf(buf, n, "character(%d)", t.length), buf;
+        break;
+    case T_VARCHAR:
+        if (t.length <= 0) break;
+        snprintf(buf, n, "character varying(%d)", t.length);
+        return buf;
+    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ:
+        if (t.precision >= 6) break;
+        snprintf(buf, n, "%s(%d) %s time zone", t.id == T_TIME ? "time" : "timestamp", t.precision,
+                 t.id == T_TIMESTAMPTZ ? "with" : "without");
+        return buf;
+    case T_INTERVAL:
+        for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
+            if (interval_ranges[i].mask != t.length) continue;
+            snprintf(buf, n, "interval %s", interval_ranges[i].words);
+            return buf;
+        }
+        break;
+    default: break;
+    }
+    snprintf(buf, n, "%s", base);
+    return buf;
+}
+
+static const struct {
+    const char *name;
+    TypeId id;
+} aliases[] = {
+    {"bool", T_BOOL}, {"boolean", T_BOOL},
+    {"int2", T_INT2}, {"smallint", T_INT2},
+    {"int4", T_INT4}, {"int", T_INT4}, {"integer", T_INT4},
+    {"int8", T_INT8}, {"bigint", T_INT8},
+    {"numeric", T_NUMERIC}, {"decimal", T_NUMERIC}, {"dec", T_NUMERIC},
+    {"float4", T_FLOAT4}, {"real", T_FLOAT4},
+    {"float8", T_FLOAT8}, {"float", T_FLOAT8}, {"double precision", T_FLOAT8}, {"double", T_FLOAT8},
+    {"bpchar", T_CHAR}, {"char", T_CHAR}, {"character", T_CHAR}, {"nchar", T_CHAR},
+    {"varchar", T_VARCHAR}, {"character varying", T_VARCHAR}, {"char varying", T_VARCHAR},
+    {"text", T_TEXT}, {"name", T_TEXT}, {"string", T_TEXT},
+    {"bytea", T_BYTEA},
+    {"date", T_DATE},
+    {"time", T_TIME}, {"time without time zone", T_TIME},
+    {"timestamp", T_TIMESTAMP}, {"timestamp without time zone", T_TIMESTAMP},
+    {"timestamptz", T_TIMESTAMPTZ}, {"timestamp with time zone", T_TIMESTAMPTZ},
+    {"interval", T_INTERVAL},
+    {"uuid", T_UUID},
+    {"void", T_VOID},
+    {"unknown", T_UNKNOWN},
+};
+
+enum { CHAR_LENGTH_MAX = 10485760 };
+
+static Status numeric_modifiers(int n_mods, const int64_t *mods, Type *out, Err *e) {
+    int64_t precision = mods[0], scale = n_mods > 1 ? mods[1] : 0;
+    if (n_mods > 2) return err_set(e, ERR_INVALID_PARAMETER, "invalid NUMERIC type modifier");
+    if (precision < 1 || precision > NUMERIC_MAX_PRECISION) {
+        return err_set(e, ERR_INVALID_PARAMETER, "NUMERIC precision %lld must be between 1 and %d",
+                       (long long)precision, NUMERIC_MAX_PRECISION);
+    }
+    if (scale < 0 || scale > NUMERIC_MAX_PRECISION) {
+        return err_set(e, ERR_INVALID_PARAMETER, "NUMERIC scale %lld must be between 0 and %d", (long long)scale,
+                       NUMERIC_MAX_PRECISION);
+    }
+    *out = type_numeric((int)precision, (int)scale);
+    return ST_OK;
+}
+
+static Status length_modifier(const char *name, int n_mods, const int64_t *mods, Type *out, Err *e) {
+    if (n_mods != 1) return err_set(e, ERR_INVALID_PARAMETER, "invalid type modifier");
+    if (mods[0] < 1) return err_set(e, ERR_INVALID_PARAMETER, "length for type %s must be at least 1", name);
+    if (mods[0] > CHAR_LENGTH_MAX) {
+        return err_set(e, ERR_INVALID_PARAMETER, "length for type %s cannot exceed %d", name, CHAR_LENGTH_MAX);
+    }
+    out->length = (int32_t)mods[0];
+    return ST_OK;
+}
+
+/* libpg_query passes the fields of "interval year to month" as a bit mask. */
+static Status interval_modifiers(int n_mods, const int64_t *mods, Type *out, Err *e) {
+    if (n_mods > 2) return err_set(e, ERR_INVALID_PARAMETER, "invalid INTERVAL type modifier");
+    if (n_mods == 2 && mods[1] != 6) {
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "precision of type interval is not supported");
+    }
+    if (mods[0] == IR_FULL) return ST_OK;
+    for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
+        if (interval_ranges[i].mask != mods[0]) continue;
+        out->length = (int32_t)mods[0];
+        return ST_OK;
+    }
+    return err_set(e, ERR_INVALID_PARAMETER, "invalid INTERVAL type modifier");
+}
+
+Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e) {
+    int64_t i = 0;
+    while (i < ARRAY_LEN(aliases) && !slice_eq(name, slice_of(aliases[i].name))) i++;
+    if (i == ARRAY_LEN(aliases)) {
+        return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s\" does not exist", (int)MIN_OF(name.len, 128), name.ptr);
+    }
+    TypeId id = aliases[i].id;
+    *out = type_make(id);
+    if (n_mods == 0) {
+        if (id == T_CHAR && slice_eq(name, slice_of("bpchar"))) out->length = 0;
+        return ST_OK;
+    }
+    switch (id) {
+    case T_NUMERIC: return numeric_modifiers(n_mods, mods, out, e);
+    case T_CHAR: return length_modifier("char", n_mods, mods, out, e);
+    case T_VARCHAR: return length_modifier("varchar", n_mods, mods, out, e);
+    case T_INTERVAL: return interval_modifiers(n_mods, mods, out, e);
+    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ:
+        if (n_mods != 1) return err_set(e, ERR_INVALID_PARAMETER, "invalid type modifier");
+        if (mods[0] < 0) {
+            return err_set(e, ERR_INVALID_PARAMETER, "%s(%lld)%s precision must not be negative",
+                           id == T_TIME ? "TIME" : "TIMESTAMP", (long long)mods[0],
+                           id == T_TIMESTAMPTZ ? " WITH TIME ZONE" : "");
+        }
+        out->precision = (uint8_t)MIN_OF(mods[0], 6); /* as PostgreSQL, which reduces it with a warning */
+        return ST_OK;
+    case T_FLOAT8:
+        if (!slice_eq(name, slice_of("float"))) break;
+        if (n_mods != 1 || mods[0] < 1) {
+            return err_set(e, ERR_INVALID_PARAMETER, "precision for type float must be at least 1 bit");
+        }
+        if (mods[0] > 53) {
+            return err_set(e, ERR_INVALID_PARAMETER, "precision for type float must be less than 54 bits");
+        }
+        *out = type_make(mods[0] <= 24 ? T_FLOAT4 : T_FLOAT8);
+        return ST_OK;
+    default: break;
+    }
+    return err_set(e, ERR_INVALID_PARAMETER, "type modifier is not allowed for type \"%.*s\"",
+                   (int)MIN_OF(name.len, 128), name.ptr);
+}

@@ -1,0 +1,48 @@
+/* type_int.h - what the files of src/types share among themselves; nobody else includes it.
+ *
+ * Text conversion of one kind of value lives with the kind (datetime.c, numeric.c); value.c
+ * only dispatches.
+ */
+#ifndef STELE_TYPES_TYPE_INT_H
+#define STELE_TYPES_TYPE_INT_H
+
+#include "types/type.h"
+
+/* Fields of "interval year to month": PostgreSQL's bits, kept in Type.length (0 = all). */
+enum {
+    IR_MONTH = 1 << 1,
+    IR_YEAR = 1 << 2,
+    IR_DAY = 1 << 3,
+    IR_HOUR = 1 << 10,
+    IR_MINUTE = 1 << 11,
+    IR_SECOND = 1 << 12,
+    IR_FULL = 0x7FFF,
+};
+
+/* Without blanks (space, \t \n \v \f \r) at both ends. */
+Slice text_trim(Slice s);
+static inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static inline char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+/* 22P02 "invalid input syntax for type <type>: "text"". */
+Status text_syntax_error(const char *sqlstate, const char *type, Slice text, Err *e);
+
+/* numeric.c: sign, digits, point; returns the length. */
+int64_t numeric_format(int128_t v, int scale, bool trim_zeros, char *out);
+int64_t u64_format(uint64_t v, char *out);
+/* Correctly rounded and independent of the locale: digits (at most 800) * 10^exp10. */
+double decimal_to_f64(const char *digits, int64_t n, int64_t exp10);
+float decimal_to_f32(const char *digits, int64_t n, int64_t exp10);
+
+/* datetime.c */
+Status date_parse(Slice text, int tz_offset, int32_t *out, Err *e);
+Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e);
+Status timestamp_parse(Slice text, int precision, bool with_tz, int tz_offset, int64_t *out, Err *e);
+Status interval_parse(Slice text, int range, Interval *out, Err *e);
+int64_t date_format(int32_t days, char *out);
+int64_t time_format(int64_t micros, char *out);
+int64_t timestamp_format(int64_t micros, bool with_tz, int tz_offset, char *out);
+int64_t interval_format(const Interval *iv, char *out);
+
+#endif
