@@ -34,6 +34,7 @@
     X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")     \
     X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")    \
     X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")  \
+    X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")              \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")      \
     X(SYNTAX, "42601", "syntax_error")                              \
     X(NAME_TOO_LONG, "42622", "name_too_long")                      \
@@ -107,6 +108,7 @@
 #define ERR_FAILED_TRANSACTION "25P02"
 #define ERR_BAD_STATEMENT_NAME "26000"
 #define ERR_DEPENDENT_OBJECTS "2BP01"
+#define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_SYNTAX "42601"
 #define ERR_NAME_TOO_LONG "42622"

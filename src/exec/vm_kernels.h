@@ -2,7 +2,7 @@
  *
  * vm_kernels.inc holds every loop once; vm_kernels_base.c, _avx2.c and _avx512.c compile it for
  * x86-64-v2, v3 and v4 and export a table each. vm_kernels() picks the best that the processor has,
- * once; vm_set_isa() forces one, for tests. On other architectures there is only the base table.
+ * once; vm_set_isa() and the environment variable STELE_ISA force one. On other architectures there is only the base table.
  *
  * Loops run over all n cells, those of NULL rows included (their data is defined, see func.h). A loop that can fail
  * returns non-zero if any cell failed; the caller then looks for the first failing row that is not
@@ -12,6 +12,7 @@
 #ifndef STELE_EXEC_VM_KERNELS_H
 #define STELE_EXEC_VM_KERNELS_H
 
+#include "exec/vm.h"
 #include "program/program.h"
 
 typedef uint32_t (*VmBin)(int64_t n, const void *a, const void *b, void *d);
@@ -65,8 +66,4 @@ extern const VmKernels vm_kernels_avx2, vm_kernels_avx512;
 #endif
 
 const VmKernels *vm_kernels(void);
-/* "base", "avx2", "avx512", or NULL for the best. False when the processor lacks it. The environment variable
- * STELE_ISA does the same at start. Not while queries run. */
-bool vm_set_isa(const char *name);
-
 #endif

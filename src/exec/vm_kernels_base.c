@@ -5,7 +5,7 @@
 #pragma GCC target("sse4.2,popcnt")
 #endif
 #define VM_KERNELS vm_kernels_base
-#define VM_KERNELS_NAME "base"
+#define VM_KERNELS_NAME "baseline"
 #include "exec/vm_kernels.inc"
 
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static const VmKernels *find(const char *name) {
     if (v4 && (!name || strcmp(name, "avx512") == 0)) return &vm_kernels_avx512;
     if (v3 && (!name || strcmp(name, "avx2") == 0)) return &vm_kernels_avx2;
 #endif
-    return !name || strcmp(name, "base") == 0 ? &vm_kernels_base : NULL;
+    return !name || strcmp(name, "baseline") == 0 ? &vm_kernels_base : NULL;
 }
 
 bool vm_set_isa(const char *name) {
@@ -39,3 +39,5 @@ const VmKernels *vm_kernels(void) {
     atomic_store(&chosen, k); /* racing threads store the same */
     return k;
 }
+
+const char *vm_isa(void) { return vm_kernels()->name; }

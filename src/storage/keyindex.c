@@ -215,7 +215,7 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
     const Tablet *tab = t->tablets[n];
     const TabletColumn *c = &tab->cols[kc->cols[0]];
     *yes = false;
-    if (tab->is_delta || c->encoding != ENC_FOR || c->validity || !c->has_minmax || tab->n_deleted || tab->rows == 0) return ST_OK;
+    if (tab->is_delta || c->encoding != ENC_FOR || c->validity || !c->has_minmax || tab->rows == 0) return ST_OK;
     for (int i = 1; i < kc->n_cols; i++)
         if (tab->cols[kc->cols[i]].validity) return ST_OK;
     int64_t run[KEYINDEX_MAX_RUN], n_run = 0, prev = 0;
@@ -243,16 +243,15 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
             int64_t id = rowid_make(n, i + j);
             if (have && vals[j] < prev) return ST_OK;
             if (!have || vals[j] > prev) n_run = 0;
-            else if (kc->n_cols == 1) dup_row = dup_row < 0 ? id : dup_row;
-            else {
+            if (n_run == KEYINDEX_MAX_RUN) return ST_OK;
+            if (n_run > 0 && !tablet_row_deleted(tab, i + j)) {
                 KeyCell cells[KEY_MAX];
                 uint64_t hash;
-                if (n_run == KEYINDEX_MAX_RUN) return ST_OK;
                 stored_key(t, kc, id, cells, &hash);
-                for (int64_t r = 0; r < n_run && dup_row < 0; r++)
-                    if (row_has_key(t, kc, run[r], cells, 1)) dup_row = id;
+                for (int64_t r = 0; r < n_run; r++)
+                    if (row_live(t, run[r]) && row_has_key(t, kc, run[r], cells, 1)) dup_row = id;
             }
-            if (kc->n_cols > 1) run[n_run++] = id;
+            run[n_run++] = id;
             have = true;
             prev = vals[j];
         }

@@ -52,6 +52,7 @@ typedef struct DeltaCol {
     void *cells;
     uint64_t *validity;
     int64_t cell_size;
+    bool wide; /* held a value beyond 64 bits: no min and max */
 } DeltaCol;
 struct TabletBlock {
     MemAccount *acct;
@@ -152,6 +153,7 @@ struct TableImpl {
     int64_t changed_rows; /* since the last merge */
     int64_t undo_open;    /* undo records of this table */
     Arena *stats_arena;
+    Arena *names;
     MemAccount *parent;
 };
 
@@ -165,7 +167,6 @@ void table_state_free(Table *t, TableState *s);
 Status table_add_tablet(Table *t, Tablet *tab, Err *e);
 Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
 Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t rows, Err *e);
-Status undo_reserve(UndoLog *u, Err *e);
 /* "Failing row contains (...)" */
 Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e);
 Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
@@ -173,8 +174,17 @@ Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
 /* ---- statistics (stats.c) ---- */
 void stats_reset(Table *t);
 Status stats_compute(Table *t, Pool *pool, Err *e);
-/* Widens for n new cells of column `col`; rows_before = rows ever stored before them. */
-void stats_widen(Table *t, int col, int64_t n, const Vec *v, int64_t rows_before);
+/* What a run of new cells of one column looks like. */
+typedef struct CellSummary {
+    int64_t n, nulls;
+    bool has_range, wide;
+    int64_t min, max;
+    double bytes;
+} CellSummary;
+/* New cells of column `col` come into the table; rows_before = rows stored before them, deleted ones too. */
+void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before);
+/* A column is unique by a constraint of its own. */
+bool stats_key_column(const Table *t, int col);
 
 /* Rebuild (bulk.c): everything live becomes fresh main tablets. */
 Status bulk_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e);

@@ -164,7 +164,8 @@ int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int
 int64_t tablet_live_rows(const Tablet *tab, int64_t first, int64_t n, int32_t *out, bool *identity);
 
 /* ---- changing (exclusive lock) ---------------------------------------------- */
-/* Undo log of a transaction: what to reverse. */
+/* Undo log of a transaction: what to reverse. Tables it names must live until undo_rollback or undo_forget:
+ * a dropped table is freed after the log has forgotten it. */
 typedef struct UndoLog UndoLog;
 UndoLog *undo_new(MemAccount *acct, Err *e);
 void undo_free(UndoLog *u);

@@ -228,18 +228,19 @@ static int64_t scan_digits(DateParse *p, int64_t *value) {
     return p->s - from;
 }
 
-/* ".digits" at p->s -> microseconds, rounded (may be 1,000,000). */
+/* ".digits" at p->s -> microseconds, rounded half to even as PostgreSQL does here (may be 1,000,000). */
 static int64_t scan_fraction(DateParse *p) {
     p->s++;
-    int64_t v = 0;
-    int n = 0;
-    bool up = false;
+    int64_t v = 0, n = 0;
+    char seventh = '0';
+    bool more = false;
     for (; p->s < p->end && is_digit(*p->s); p->s++, n++) {
         if (n < 6) v = v * 10 + (*p->s - '0');
-        else if (n == 6) up = *p->s >= '5';
+        else if (n == 6) seventh = *p->s;
+        else more |= *p->s != '0';
     }
     for (; n < 6; n++) v *= 10;
-    return v + up;
+    return v + (seventh > '5' || (seventh == '5' && (more || v % 2)));
 }
 
 /* The rest of "hh:mm[:ss[.f]]", standing on the first colon. */
@@ -508,7 +509,9 @@ static Scan scan_sign(DateParse *p) {
         p->special = negative ? S_NEG_INF : S_POS_INF;
         return SC_OK;
     }
-    if (!p->have_time || p->have_zone) return SC_SYNTAX;
+    /* A zone follows a time, or a date with a blank between. */
+    bool after_date = (p->have_date || p->have_julian) && is_blank(p->s[-1]);
+    if ((!p->have_time && !after_date) || p->have_zone) return SC_SYNTAX;
     return scan_zone(p);
 }
 
@@ -682,8 +685,8 @@ Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e
     int64_t n = 0;
     while (n < t.len && is_digit(t.ptr[n])) n++;
     Scan sc;
-    if ((n == 6 || n == 4) && (n == t.len || (t.ptr[n] != '-' && t.ptr[n] != '/' && t.ptr[n] != ':' && n == 6) ||
-                               (n == 4 && t.ptr[n] == ' '))) {
+    if ((n == 6 && (n == t.len || (t.ptr[n] != '/' && t.ptr[n] != ':'))) ||
+        (n == 4 && (n == t.len || t.ptr[n] == ' '))) {
         int64_t v;
         p.s = t.ptr;
         scan_digits(&p, &v);
@@ -700,7 +703,7 @@ Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e
     }
     if (sc == SC_OK && (!p.have_time || p.special)) sc = SC_SYNTAX;
     int64_t days;
-    if (sc == SC_OK && (p.have_date || p.month || p.day || p.have_julian)) sc = resolve_day(&p, &days);
+    if (sc == SC_OK && (p.have_year || p.month || p.day || p.have_julian)) sc = resolve_day(&p, &days);
     if (sc) return scan_error(sc, "time", text, e);
     *out = round_micros(time_of(&p), precision);
     return ST_OK;
@@ -811,10 +814,13 @@ typedef struct Number {
 
 static const int64_t frac_one = INT64_C(1000000000000000000);
 
-/* frac * unit, where frac is in 10^-18, rounded half away from zero. */
+/* frac * unit, where frac is in 10^-18, rounded half to even. */
 static int64_t scale_fraction(int64_t frac, int64_t unit) {
-    int128_t v = (int128_t)frac * unit, half = frac_one / 2;
-    return (int64_t)((v >= 0 ? v + half : v - half) / frac_one);
+    int128_t v = (int128_t)frac * unit;
+    int64_t q = (int64_t)(v / frac_one), r = (int64_t)(v % frac_one);
+    int64_t away = r < 0 ? -r : r;
+    if (away > frac_one / 2 || (away == frac_one / 2 && q % 2 != 0)) q += r < 0 ? -1 : 1;
+    return q;
 }
 
 static bool add_scaled(int64_t *sum, int64_t n, int64_t unit) {
@@ -996,8 +1002,9 @@ static const char *skip_blanks(const char *s, const char *end) {
 
 /* Everything else: a list of "number unit", "h:m:s", "y-m", a last bare number, and "ago". */
 static Scan scan_interval(const char *s, const char *end, int range, IntervalSum *t) {
-    bool any = false, bare = false, time_seen = false;
-    uint32_t seen = 0;
+    const uint32_t all_seconds = 1u << DF_SECOND | 1u << DF_MILLISECONDS | 1u << DF_MICROSECONDS;
+    uint32_t seen = 0; /* a field may be given once; seconds with a fraction are all three kinds */
+    bool any = false, bare = false;
     for (;;) {
         s = skip_blanks(s, end);
         if (s < end && *s == '@' && !any) {
@@ -1021,8 +1028,9 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
         if (sc) return sc;
         any = true;
         if (s < end && *s == ':') {
-            if (time_seen) return SC_SYNTAX;
-            time_seen = true;
+            const uint32_t fields = 1u << DF_HOUR | 1u << DF_MINUTE | all_seconds;
+            if (seen & fields) return SC_SYNTAX;
+            seen |= fields;
             if ((sc = interval_time(&s, end, n, range, t)) != SC_OK) return sc;
             continue;
         }
@@ -1031,7 +1039,7 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
             Number m;
             if ((sc = scan_interval_number(&s, end, neg, &m)) != SC_OK) return sc;
             if (m.whole > 11 || m.whole < -11) return SC_RANGE;
-            if (m.has_fraction) return SC_SYNTAX;
+            if (m.has_fraction || (s < end && *s == '-')) return SC_SYNTAX;
             if (!add_field(t, n, DF_YEAR) || !add_field(t, m, DF_MONTH)) return SC_RANGE;
             continue;
         }
@@ -1043,8 +1051,9 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
             unit = interval_unit((Slice){after, w - after});
             if (unit == DF_INVALID) return SC_SYNTAX;
             s = w;
-            if (seen & 1u << unit) return SC_SYNTAX;
-            seen |= 1u << unit;
+            uint32_t fields = unit == DF_SECOND && n.frac ? all_seconds : 1u << unit;
+            if (seen & fields) return SC_SYNTAX;
+            seen |= fields;
         } else {
             /* "1 12:30": days before a time. */
             const char *look = after;

@@ -191,7 +191,7 @@ KERNEL(date_part_f64) {
         int inf;
         TRY(part_of(ctx, args, i, true, &v, &inf));
         if (inf == 2) out->valid[i] = 0;
-        else *r = inf ? inf * INFINITY : (double)v / 1e6;
+        else *r = inf == 1 ? HUGE_VAL : inf == -1 ? -HUGE_VAL : (double)v / 1e6;
     }
     return ST_OK;
 }
@@ -307,9 +307,9 @@ KNF(date_bin_ts, int64_t, 0, {
         int128_t d = (int128_t)ts - origin;
         int128_t q = d / stride;
         if (d < 0 && d % stride != 0) q--;
-        int128_t r = origin + q * stride;
-        if (r < TS_MIN_VALID || r >= TS_MAX_END) TS_RANGE(i);
-        z = (int64_t)r;
+        int128_t start = origin + q * stride;
+        if (start < TS_MIN_VALID || start >= TS_MAX_END) TS_RANGE(i);
+        z = (int64_t)start;
     }
 })
 

@@ -154,7 +154,7 @@ K1F(sqrt_f64, double, double, 0, {
     FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
     z = sqrt(x);
 })
-K1(cbrt_f64, double, double, cbrt(x))
+K1(cbrt_f64, double, double, cbrtl((long double)x))
 K1F(exp_f64, double, double, 0, {
     z = exp(x);
     FLOAT_CHECK(z, x);

@@ -35,6 +35,10 @@ int64_t u64_format(uint64_t v, char *out);
 double decimal_to_f64(const char *digits, int64_t n, int64_t exp10);
 float decimal_to_f32(const char *digits, int64_t n, int64_t exp10);
 
+/* float.c: PostgreSQL's text, at most 24 bytes. */
+int64_t f64_format(double v, char *out);
+int64_t f32_format(float v, char *out);
+
 /* datetime.c */
 Status date_parse(Slice text, int tz_offset, int32_t *out, Err *e);
 Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e);

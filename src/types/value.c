@@ -1,112 +1,15 @@
 /* value.c - values and cells: text, order, hash, copies.
  *
  * A cell is the raw content of a register or column slot, `phys_size` bytes; a Value is a cell
- * with its type. Floats are written with the fewest digits that read back the same, laid out as
- * PostgreSQL does with extra_float_digits = 1. No locale is consulted.
+ * with its type. No locale is consulted.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/hash.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
-/* ---- floats ----------------------------------------------------------------------- */
-
-static const double small_pow10[7] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-
-/* Digits d[0..n) with the point after the first and exponent exp10, as %g would; exponents below -4 and
- * from `limit` on are written. */
-static int64_t layout_float(bool negative, const char *d, int n, int exp10, int limit, char *out) {
-    char *p = out;
-    if (negative) *p++ = '-';
-    if (exp10 < -4 || exp10 >= limit) {
-        *p++ = d[0];
-        if (n > 1) {
-            *p++ = '.';
-            memcpy(p, d + 1, (size_t)(n - 1));
-            p += n - 1;
-        }
-        *p++ = 'e';
-        *p++ = exp10 < 0 ? '-' : '+';
-        unsigned x = (unsigned)(exp10 < 0 ? -exp10 : exp10);
-        if (x < 10) *p++ = '0';
-        p += u64_format(x, p);
-    } else if (exp10 < 0) {
-        *p++ = '0';
-        *p++ = '.';
-        for (int i = -1; i > exp10; i--) *p++ = '0';
-        memcpy(p, d, (size_t)n);
-        p += n;
-    } else {
-        for (int i = 0; i < n || i <= exp10; i++) {
-            if (i == exp10 + 1) *p++ = '.';
-            *p++ = i < n ? d[i] : '0';
-        }
-    }
-    return p - out;
-}
-
-/* snprintf("%.*e") as digits and exponent; trailing zeros dropped. */
-static int float_digits(double v, int precision, char *digits, int *exp10) {
-    char text[64];
-    snprintf(text, sizeof text, "%.*e", precision - 1, v);
-    int n = 0;
-    const char *p = text;
-    for (; *p && *p != 'e'; p++) { /* the point may be another sign in the program's locale */
-        if (is_digit(*p)) digits[n++] = *p;
-    }
-    *exp10 = (int)strtol(p + 1, NULL, 10);
-    while (n > 1 && digits[n - 1] == '0') n--;
-    return n;
-}
-
-static int64_t f64_format(double v, char *out) {
-    if (isnan(v)) return memcpy(out, "NaN", 3), 3;
-    bool negative = signbit(v);
-    if (isinf(v)) return negative ? (memcpy(out, "-Infinity", 9), 9) : (memcpy(out, "Infinity", 8), 8);
-    double u = fabs(v);
-    char digits[40];
-    int n, exp10;
-    if (u < 1e15 && u >= 1e-4) {
-        /* 1. Few decimals: m / 10^k with m < 10^15 reads back exactly, and fifteen digits are unique. */
-        for (int k = 0; k <= 6; k++) {
-            double m = u * small_pow10[k];
-            if (m >= 1e15) break;
-            uint64_t r = (uint64_t)(m + 0.5);
-            if (r == 0 || r >= 1000000000000000ULL || (double)r / small_pow10[k] != u) continue;
-            n = (int)u64_format(r, digits);
-            exp10 = n - 1 - k;
-            while (n > 1 && digits[n - 1] == '0') n--;
-            return layout_float(negative, digits, n, exp10, 15, out);
-        }
-    }
-    if (u == 0) return layout_float(negative, "0", 1, 0, 15, out);
-    /* 2. The fewest digits from 15 on; numbers with less precision than that (denormals) from 1 on. */
-    int from = u < 2.3e-308 ? 1 : 15;
-    for (int precision = from;; precision++) {
-        n = float_digits(u, precision, digits, &exp10);
-        if (precision >= 17 || decimal_to_f64(digits, n, exp10 - (n - 1)) == u) break;
-    }
-    return layout_float(negative, digits, n, exp10, 15, out);
-}
-
-static int64_t f32_format(float v, char *out) {
-    if (isnan(v)) return memcpy(out, "NaN", 3), 3;
-    bool negative = signbit(v);
-    if (isinf(v)) return negative ? (memcpy(out, "-Infinity", 9), 9) : (memcpy(out, "Infinity", 8), 8);
-    float u = fabsf(v);
-    char digits[40];
-    int n, exp10;
-    if (u == 0) return layout_float(negative, "0", 1, 0, 6, out);
-    int from = u < 1.2e-38f ? 1 : 6;
-    for (int precision = from;; precision++) {
-        n = float_digits((double)u, precision, digits, &exp10);
-        if (precision >= 9 || decimal_to_f32(digits, n, exp10 - (n - 1)) == u) break;
-    }
-    return layout_float(negative, digits, n, exp10, 6, out);
-}
+/* ---- float input --------------------------------------------------------------------- */
 
 static bool word_is(Slice s, const char *lower) {
     for (int64_t i = 0; i < s.len; i++) {
@@ -133,7 +36,7 @@ static Status float_parse(Slice text, bool single, void *out, Err *e) {
         f = NAN;
         negative = false;
     } else {
-        char stack[64], *digits = stack;
+        char digits[796]; /* no double needs more than 767 to be told from its neighbours */
         int64_t n = 0, exp = 0, count = 0;
         bool dropped = false, nonzero = false, point = false;
         for (; s < end && (is_digit(*s) || (*s == '.' && !point)); s++) {
@@ -147,11 +50,11 @@ static Status float_parse(Slice text, bool single, void *out, Err *e) {
                 exp -= point;
                 continue;
             }
-            if (n < (int64_t)sizeof stack - 2) {
+            if (n < (int64_t)sizeof digits - 1) {
                 digits[n++] = *s;
                 exp -= point;
             } else {
-                /* What is beyond 62 digits only matters as "a little more". */
+                /* What is beyond only matters as "a little more". */
                 dropped |= *s != '0';
                 exp += !point;
             }
@@ -324,9 +227,12 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     case T_INT2: return numeric_format(*(const int16_t *)cell, 0, false, out);
     case T_INT4: return numeric_format(*(const int32_t *)cell, 0, false, out);
     case T_INT8: return numeric_format(*(const int64_t *)cell, 0, false, out);
-    case T_NUMERIC:
-        return numeric_format(t.precision <= 18 ? *(const int64_t *)cell : *(const int128_t *)cell, t.scale,
-                              (t.flags & TF_UNCONSTRAINED) != 0, out);
+    case T_NUMERIC: {
+        int128_t v; /* cells need not be aligned to 16 bytes */
+        if (t.precision <= 18) v = *(const int64_t *)cell;
+        else memcpy(&v, cell, sizeof v);
+        return numeric_format(v, t.scale, (t.flags & TF_UNCONSTRAINED) != 0, out);
+    }
     case T_FLOAT4: return f32_format(*(const float *)cell, out);
     case T_FLOAT8: return f64_format(*(const double *)cell, out);
     case T_DATE: return date_format(*(const int32_t *)cell, out);
@@ -384,8 +290,12 @@ char *value_to_text(Arena *a, const Value *v, int64_t *len_out) {
 
 static Status numeric_cell(Type t, Slice text, void *cell, Err *e) {
     int128_t v;
-    TRY(numeric_parse(text, t.scale, &v, NULL, e));
-    if (numeric_exceeds(v, t.precision)) {
+    bool fresh = e && !err_is_set(e);
+    Status st = numeric_parse(text, t.scale, &v, NULL, e);
+    bool too_big = st != ST_OK && fresh && strcmp(e->sqlstate, ERR_NUMERIC_RANGE) == 0;
+    if (too_big && !(t.flags & TF_UNCONSTRAINED)) err_clear(e); /* retold with the type's limits */
+    else if (st != ST_OK) return st;
+    if (too_big || numeric_exceeds(v, t.precision)) {
         err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
         int whole = t.precision - t.scale;
         err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", t.precision,

@@ -28,6 +28,7 @@ typedef struct Opt {
     Err *err;
     VEC(ColStat) stats; /* by ColId */
     struct CteInfo *ctes; /* estimates of definitions in scope */
+    IdVec exists_marks;   /* mark columns of which only IS TRUE is asked */
 } Opt;
 typedef struct CteInfo {
     struct CteInfo *next;

@@ -147,7 +147,25 @@ bool scan_is_word(Slice t, Tok k, const char *lower) {
     return lower[n] == 0;
 }
 
+/* The grammar's scanner reads a whole run of operator characters at every comment start in it and backs up, which is
+ * quadratic for text such as a million empty comments without blanks
+ * between them. Bounds that work; strings are counted too, which errs on the safe side. */
+static Status check_comment_runs(Slice t, Err *e) {
+    enum { COST_MAX = 200 << 20 };
+    int64_t run_end = 0, cost = 0;
+    for (const char *p = t.ptr, *end = t.ptr + t.len; (p = memmem(p, (size_t)(end - p), "/*", 2)) != NULL; p++) {
+        int64_t i = p - t.ptr;
+        if (i >= run_end)
+            for (run_end = i; run_end < t.len && char_class(t.ptr[run_end]) == C_OP;) run_end++;
+        cost += run_end - i;
+        if (cost > COST_MAX) return err_at(e, i + 1, ERR_STATEMENT_TOO_COMPLEX, "too many comments in a row");
+    }
+    return ST_OK;
+}
+
 Status sql_depth_check(Slice t, Err *e) {
+    enum { OPERATOR_MAX = 1000 };
+    TRY(check_comment_runs(t, e));
     int64_t parens = 0, cases = 0, at = 0;
     for (;;) {
         Tok k = scan_next(t, &at);
@@ -161,6 +179,9 @@ Status sql_depth_check(Slice t, Err *e) {
             if (scan_is_word(t, k, "case")) cases++;
             else if (cases > 0 && scan_is_word(t, k, "end")) cases--;
         } else {
+            /* Each sign of a run such as +-+-+- makes the grammar's scanner look at the whole run. */
+            if (k.kind == TOK_OP && k.end - k.start > OPERATOR_MAX)
+                return err_at(e, k.start + 1, ERR_SYNTAX, "operator too long");
             continue;
         }
         if (UNLIKELY(parens + cases > AST_MAX_NESTING)) {

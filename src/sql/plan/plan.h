@@ -230,6 +230,8 @@ void expr_remap(Expr *e, int64_t n, const ColMap *map);
 bool expr_is_volatile(const Expr *e);
 bool expr_can_fail(const Expr *e); /* may raise a data error */
 Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children);
+/* Calls fn with every expression slot of this operator alone (its subplans and children are not entered). */
+Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx);
 /* A set of column ids as a bitmap. */
 typedef struct ColSet { uint64_t *bits; int64_t n_words; } ColSet;
 ColSet colset_new(PlanCtx *c); /* room for all current ids; grows on add */

@@ -1,0 +1,172 @@
+/* dml.c - INSERT, UPDATE, DELETE: the plan's rows are materialised first, then applied.
+ *
+ * Materialising first keeps a statement from seeing its own changes. The store's columns are: [rowid] values checks
+ * returning. Everything is undone by the statement's undo mark when a row fails.
+ */
+#include <stdio.h>
+
+#include "session/session.h"
+
+enum { BULK_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
+
+typedef struct Chunk {
+    Vec *cols;
+    void **data;
+    uint8_t **valid;
+    int64_t cap;
+} Chunk;
+
+static Status chunk_init(Session *s, Arena *a, const RowLayout *l, int64_t cap, Chunk *c) {
+    c->cap = cap;
+    c->cols = arena_array(a, Vec, l->n_cols + 1);
+    c->data = arena_array(a, void *, l->n_cols + 1);
+    c->valid = arena_array(a, uint8_t *, l->n_cols + 1);
+    if (!c->cols || !c->data || !c->valid) return err_oom(&s->err);
+    for (int32_t i = 0; i < l->n_cols; i++) {
+        c->data[i] = arena_alloc(a, phys_size((Phys)l->cols[i].phys) * cap);
+        c->valid[i] = arena_alloc(a, cap);
+        if (!c->data[i] || !c->valid[i]) return err_oom(&s->err);
+    }
+    return ST_OK;
+}
+
+static void chunk_load(const RowLayout *l, const RowRun *run, int64_t first, int64_t n, Chunk *c) {
+    for (int32_t i = 0; i < l->n_cols; i++) {
+        c->cols[i] = (Vec){.data = c->data[i], .valid = c->valid[i], .phys = l->cols[i].phys, .type = l->cols[i].type};
+        rows_load(l, i, run, first, NULL, n, &c->cols[i]);
+    }
+}
+
+static Status run_checks(Session *s, const BoundStmt *b, const Chunk *c, int32_t first, int64_t n) {
+    for (int32_t k = 0; k < b->n_checks; k++) {
+        const Vec *v = &c->cols[first + k];
+        const uint8_t *d = v->data;
+        for (int64_t i = 0; i < n; i++)
+            if ((!v->valid || v->valid[i]) && !d[i])
+                return err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[k]);
+    }
+    return ST_OK;
+}
+
+static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
+    *out = (Value){.type = t, .is_null = v->valid && !v->valid[i]};
+    int64_t size = phys_size((Phys)v->phys);
+    memcpy(value_cell(out), (const char *)v->data + i * size, (size_t)size);
+}
+
+/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. */
+static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t n, int64_t *done) {
+    Table *t = b->table;
+    Vec one[1600];
+    if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
+    for (int64_t r = 0; r < n; r++) {
+        bool taken = false;
+        for (int k = 0; k < t->n_keys && !taken; k++) {
+            Value key[32];
+            bool null_key = false;
+            for (int j = 0; j < t->keys[k].n_cols && j < 32; j++) {
+                int col = t->keys[k].cols[j];
+                cell_value(&c->cols[col], r, t->cols[col].type, &key[j]);
+                null_key |= key[j].is_null;
+            }
+            taken = !null_key && table_lookup(t, k, key) >= 0;
+        }
+        if (taken) continue;
+        for (int i = 0; i < t->n_cols; i++) {
+            one[i] = c->cols[i];
+            one[i].data = (char *)c->cols[i].data + r * phys_size((Phys)c->cols[i].phys);
+            if (one[i].valid) one[i].valid += r;
+        }
+        TRY(table_append(t, 1, one, s->undo, NULL, &s->err));
+        ++*done;
+    }
+    return ST_OK;
+}
+
+Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
+    Arena *a = st->run_arena;
+    Table *t = b->table;
+    int32_t n_values = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
+    int32_t has_rowid = b->kind != STMT_INSERT, n = 0;
+    ColId *ids = arena_array(a, ColId, 1 + n_values + b->n_checks + b->n_result + 1);
+    if (!ids) return ST_ERROR;
+    if (has_rowid) ids[n++] = b->rowid;
+    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
+    int32_t first_check = n;
+    for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
+    int32_t first_result = n;
+    for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
+    RunOutput r;
+    TRY(session_run_plan(s, c, b, n, ids, &st->account, &r));
+    st->query = r.query;
+    const RowLayout *l = rows_layout(r.rows);
+    int64_t total = rows_count(r.rows), done = 0;
+    Chunk ch;
+    TRY(chunk_init(s, a, l, 2048, &ch));
+    int64_t mark = undo_mark(s->undo);
+    BulkLoad *bulk = NULL;
+    Status out = ST_OK;
+    if (b->kind == STMT_INSERT && total >= BULK_ROWS && !b->on_conflict_nothing) out = bulk_begin(t, 1, &bulk, &s->err);
+    /* UPDATE checks keys as if all rows changed at once, so its rows go down in one call. */
+    int64_t *rowids = b->kind == STMT_UPDATE ? arena_array(a, int64_t, total + 1) : NULL;
+    Chunk all = {0};
+    if (b->kind == STMT_UPDATE && out == ST_OK) out = rowids ? chunk_init(s, a, l, MAX_OF(total, 1), &all) : ST_ERROR;
+    int64_t n_runs = rows_n_runs(r.rows), at = 0;
+    for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
+        RowRun run;
+        out = rows_run_open(r.rows, i, &run, &s->err);
+        if (out != ST_OK) break;
+        for (int64_t first = 0; out == ST_OK && first < run.n; first += ch.cap) {
+            int64_t k = MIN_OF(ch.cap, run.n - first);
+            chunk_load(l, &run, first, k, &ch);
+            out = run_checks(s, b, &ch, first_check, k);
+            if (out != ST_OK) break;
+            int64_t d = 0;
+            switch (b->kind) {
+            case STMT_INSERT:
+                if (b->on_conflict_nothing) out = insert_skipping(s, b, &ch, k, &done);
+                else if (bulk) out = bulk_add(bulk, 0, i, k, ch.cols, &s->err), done += k;
+                else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
+                break;
+            case STMT_DELETE:
+                out = table_delete(t, k, ch.cols[0].data, s->undo, &d, &s->err);
+                done += d;
+                break;
+            default: /* UPDATE: gather */
+                for (int32_t j = 0; j <= n_values; j++) {
+                    int64_t size = phys_size((Phys)l->cols[j].phys);
+                    memcpy((char *)all.data[j] + at * size, ch.cols[j].data, (size_t)(k * size));
+                    if (ch.cols[j].valid) memcpy(all.valid[j] + at, ch.cols[j].valid, (size_t)k);
+                    else memset(all.valid[j] + at, 1, (size_t)k);
+                }
+                at += k;
+            }
+            if (atomic_load(&s->cancel)) out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        }
+        rows_run_close(r.rows, &run);
+    }
+    if (out == ST_OK && b->kind == STMT_UPDATE && at > 0) {
+        Vec *vals = arena_array(a, Vec, n_values + 1);
+        if (!vals) out = ST_ERROR;
+        for (int32_t j = 0; out == ST_OK && j < n_values; j++)
+            vals[j] = (Vec){.data = all.data[j + 1], .valid = all.valid[j + 1], .phys = l->cols[j + 1].phys, .type = l->cols[j + 1].type};
+        if (out == ST_OK) out = table_update(t, at, all.data[0], n_values, b->set_cols, vals, s->undo, &s->err);
+        done = at;
+    }
+    if (bulk) {
+        int64_t rows = 0;
+        if (out == ST_OK) out = bulk_finish(bulk, s->db->pool, s->undo, &rows, &s->err);
+        bulk_cancel(bulk);
+    }
+    if (out != ST_OK) {
+        undo_rollback(s->undo, mark);
+        return ST_ERROR;
+    }
+    st->rows = r.rows;
+    st->first_col = first_result;
+    st->show_rows = b->n_result > 0;
+    st->n_rows = b->n_result > 0 ? total : 0;
+    st->affected = done;
+    snprintf(st->tag, sizeof st->tag, b->kind == STMT_INSERT ? "INSERT 0 %lld" : b->kind == STMT_UPDATE ? "UPDATE %lld" : "DELETE %lld", (long long)done);
+    return ST_OK;
+}

@@ -1,0 +1,131 @@
+/* session.h - connections and statements: from text to result.
+ *
+ * A Session runs one statement at a time: parse, bind, optimise, lower, execute, apply. It owns the transaction:
+ * lock mode, undo log of data, undo list of catalog changes. A Statement is a prepared statement with its last result.
+ *
+ * Every statement is atomic: on error its changes are undone; inside BEGIN ... COMMIT the whole transaction is (PostgreSQL's
+ * rule: it then only accepts ROLLBACK or COMMIT).
+ */
+#ifndef STELE_SESSION_SESSION_H
+#define STELE_SESSION_SESSION_H
+
+#include "catalog/catalog.h"
+#include "exec/exec.h"
+#include "exec/rows.h"
+#include "io/copy.h"
+#include "session/txn.h"
+#include "sql/plan/plan.h"
+
+typedef struct Settings {
+    int64_t threads, memory_limit, vector_size, morsel_rows, lock_timeout_ms, statement_timeout_ms;
+    uint32_t disabled_rules;
+    char rules_text[256];
+    int tz_offset;
+    char tz_text[64];
+    char temp_directory[1024];
+    char application_name[64];
+    char executor[16], device[32];
+    bool hash_constant;
+    char isa[16];
+    char search_path[64];
+    bool merge_auto;
+} Settings;
+
+typedef struct CatalogUndo CatalogUndo;
+typedef struct SqlPrepared SqlPrepared;
+
+typedef struct Session {
+    Database *db;
+    MemAccount account;
+    Err err;
+    Settings settings;
+    SessionInfo info;
+    char state; /* 'I', 'T', 'E' */
+    bool read_only;
+    LockMode lock;
+    UndoLog *undo;
+    CatalogUndo *catalog_undo; /* newest first */
+    SqlPrepared *prepared;
+    _Atomic bool cancel;
+    bool (*progress)(void *ctx, double fraction);
+    void *progress_ctx;
+    int64_t (*copy_read)(void *ctx, char *buf, int64_t size);
+    bool (*copy_write)(void *ctx, const char *data, int64_t size);
+    void *copy_ctx;
+    struct Statement *statements;
+    int64_t deadline_ns; /* statement_timeout */
+} Session;
+
+typedef struct Statement {
+    Session *session;
+    struct Statement *next, **link;
+    Arena *arena;       /* text, AST: as long as the statement */
+    Arena *run_arena;   /* plans and results of one run */
+    MemAccount account;
+    const AstStmt *ast;
+    int32_t n_params;
+    Type *param_types;
+    Value *params;
+    bool has_shape;
+    int32_t n_cols;
+    const char **names;
+    Type *types;
+    /* result of the last run */
+    bool ran;
+    Query *query;
+    RowStore *rows;
+    int32_t first_col;
+    int64_t n_rows, next_row;
+    const char ***text_rows; /* utility results: rows of text cells */
+    bool is_text;
+    int64_t affected;
+    char tag[64];
+    Arena *cell_arena; /* texts of the current row */
+    bool show_rows;    /* the statement returns rows */
+} Statement;
+
+Status session_new(Database *db, Session **out, Err *e);
+void session_free(Session *s);
+Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
+void statement_free(Statement *st);
+void statement_reset(Statement *st);
+Status statement_run(Statement *st);
+
+/* ---- shared by session's files only ---- */
+Status settings_init(Settings *s, Database *db);
+Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
+/* Text of a setting in the arena; NULL and 42704 when unknown. */
+const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
+int64_t settings_count(void);
+void settings_at(int64_t i, const char **name, const char **doc);
+
+Status session_lock(Session *s, LockMode mode);
+/* Plans and runs a bound statement's plan; result columns ids. *query owns the rows. */
+typedef struct RunOutput {
+    QueryPlan *plan;
+    Query *query;
+    RowStore *rows;
+    int64_t plan_ns, run_ns;
+} RunOutput;
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out);
+void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
+/* INSERT, UPDATE, DELETE, bound and with parameters in place. Fills the statement's result for RETURNING. */
+Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
+Status session_utility(Session *s, Statement *st, const AstStmt *ast);
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params);
+Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params);
+Status session_begin_write(Session *s); /* exclusive lock and undo log */
+Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
+void session_free_prepared(Session *s);
+void catalog_undo_all(Session *s);
+void catalog_undo_forget(Session *s);
+/* Adds a text row to the statement's result. cells: n_cols strings (copied). */
+Status statement_text_columns(Statement *st, int32_t n, const char *const *names);
+Status statement_text_row(Statement *st, const char *const *cells);
+/* Undoable catalog changes */
+Status session_add_table(Session *s, Table *t);
+Status session_drop_table(Session *s, Table *t);
+Status session_add_view(Session *s, View *v);
+Status session_drop_view(Session *s, View *v);
+
+#endif

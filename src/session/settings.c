@@ -1,0 +1,270 @@
+/* settings.c - SET, SHOW, RESET: one table of settings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "exec/vm.h"
+#include "session/session.h"
+#include "sql/optimize/optimize.h"
+
+typedef enum Kind { K_INT, K_BYTES, K_MS, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED } Kind;
+typedef struct Def {
+    const char *name;
+    Kind kind;
+    size_t offset, size;
+    int64_t min, max;
+    const char *def;   /* K_FIXED: the value; K_ENUM: list "a|b" with the default first */
+    const char *doc;
+} Def;
+#define AT(f) offsetof(Settings, f), sizeof(((Settings *)0)->f)
+
+static const Def defs[] = {
+    {"threads", K_INT, AT(threads), 1, 1024, NULL, "worker threads a statement may use"},
+    {"memory_limit", K_BYTES, AT(memory_limit), 1 << 20, INT64_MAX, NULL, "memory of the whole database; operators spill to temporary files beyond it"},
+    {"temp_directory", K_TEXT, AT(temp_directory), 0, 0, "", "directory of temporary files ($TMPDIR or /tmp when empty)"},
+    {"vector_size", K_INT, AT(vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
+    {"morsel_rows", K_INT, AT(morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
+    {"disabled_rules", K_RULES, 0, 0, 0, 0, "", "optimiser rules switched off, separated by commas"},
+    {"executor", K_ENUM, AT(executor), 0, 0, "vm|auto", "how programs run"},
+    {"device", K_ENUM, AT(device), 0, 0, "cpu|auto", "where programs run"},
+    {"instruction_set", K_ENUM, AT(isa), 0, 0, "auto|baseline|avx2|avx512", "instruction set of the virtual machine's loops (whole process)"},
+    {"hash_constant", K_BOOL, AT(hash_constant), 0, 0, "off", "testing: every hash value is the same (whole process)"},
+    {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
+    {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
+    {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},
+    {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
+    {"application_name", K_TEXT, AT(application_name), 0, 0, "", "name of the client program"},
+    {"search_path", K_TEXT, AT(search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
+    {"client_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
+    {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
+    {"datestyle", K_FIXED, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
+    {"intervalstyle", K_FIXED, 0, 0, 0, 0, "postgres", "form of intervals"},
+    {"standard_conforming_strings", K_FIXED, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
+    {"transaction_isolation", K_FIXED, 0, 0, 0, 0, "serializable", "isolation of every transaction"},
+    {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
+};
+
+int64_t settings_count(void) { return ARRAY_LEN(defs); }
+void settings_at(int64_t i, const char **name, const char **doc) {
+    *name = defs[i].name;
+    *doc = defs[i].doc;
+}
+
+static const Def *find(const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
+        if (strcasecmp(defs[i].name, name) == 0) return &defs[i];
+    return NULL;
+}
+
+static Status bad(Err *e, const Def *d, const char *value) {
+    return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": \"%s\"", d->name, value);
+}
+
+/* Number with an optional unit: bytes (B, kB, MB, GB, TB; plain numbers are bytes) or milliseconds (ms, s, min, h). */
+static bool parse_units(const char *v, bool bytes, int64_t *out) {
+    char *end;
+    double x = strtod(v, &end);
+    while (*end == ' ') end++;
+    double f = 1;
+    if (bytes) {
+        if (!*end || !strcasecmp(end, "b")) f = 1;
+        else if (!strcasecmp(end, "kb") || !strcasecmp(end, "k") || !strcasecmp(end, "kib")) f = 1024;
+        else if (!strcasecmp(end, "mb") || !strcasecmp(end, "m") || !strcasecmp(end, "mib")) f = 1048576;
+        else if (!strcasecmp(end, "gb") || !strcasecmp(end, "g") || !strcasecmp(end, "gib")) f = 1073741824.0;
+        else if (!strcasecmp(end, "tb") || !strcasecmp(end, "t") || !strcasecmp(end, "tib")) f = 1099511627776.0;
+        else return false;
+    } else {
+        if (!*end || !strcasecmp(end, "ms")) f = 1;
+        else if (!strcasecmp(end, "s")) f = 1000;
+        else if (!strcasecmp(end, "min")) f = 60000;
+        else if (!strcasecmp(end, "h")) f = 3600000;
+        else return false;
+    }
+    if (end == v || !(x * f < 9e18) || x < 0) return false;
+    *out = (int64_t)(x * f);
+    return true;
+}
+
+static bool parse_bool(const char *v, bool *out) {
+    static const char *const yes[] = {"on", "true", "yes", "1", "t", "y"}, *const no[] = {"off", "false", "no", "0", "f", "n"};
+    for (int i = 0; i < 6; i++) {
+        if (!strcasecmp(v, yes[i])) return *out = true, true;
+        if (!strcasecmp(v, no[i])) return *out = false, true;
+    }
+    return false;
+}
+
+/* UTC, GMT, Z, or an ISO offset, or PostgreSQL's bare hours. */
+static bool parse_zone(const char *v, int *out) {
+    if (!strcasecmp(v, "utc") || !strcasecmp(v, "gmt") || !strcasecmp(v, "z") || !strcasecmp(v, "etc/utc") || !strcasecmp(v, "default")) return *out = 0, true;
+    int sign = *v == '-' ? -1 : 1, h, m = 0, used = 0;
+    const char *p = v + (*v == '-' || *v == '+');
+    if (sscanf(p, "%2d%n", &h, &used) != 1 || used == 0 || h > 15 || h < 0) return false;
+    p += used;
+    if (*p == ':') p++;
+    if (*p) {
+        if (sscanf(p, "%2d%n", &m, &used) != 1 || p[used] || m > 59 || m < 0) return false;
+    }
+    *out = sign * (h * 3600 + m * 60);
+    return true;
+}
+
+/* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
+static void apply(Session *s, const Def *d) {
+    if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.hash_constant;
+    if (strcmp(d->name, "instruction_set") == 0) (void)vm_set_isa(strcmp(s->settings.isa, "auto") == 0 ? NULL : s->settings.isa);
+    if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.memory_limit);
+}
+
+static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
+    char *base = (char *)&s->settings;
+    int64_t n = 0;
+    bool b = false;
+    switch (d->kind) {
+    case K_INT: {
+        char *end;
+        n = strtoll(value, &end, 10);
+        if (end == value || *end) return bad(e, d, value);
+        break;
+    }
+    case K_BYTES:
+        if (!parse_units(value, true, &n)) {
+            bad(e, d, value);
+            err_hint(e, "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".");
+            return ST_ERROR;
+        }
+        break;
+    case K_MS:
+        if (!parse_units(value, false, &n)) {
+            bad(e, d, value);
+            err_hint(e, "Valid units for this parameter are \"ms\", \"s\", \"min\", and \"h\".");
+            return ST_ERROR;
+        }
+        break;
+    case K_BOOL:
+        if (!parse_bool(value, &b)) return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
+        memcpy(base + d->offset, &b, sizeof b);
+        return ST_OK;
+    case K_TEXT:
+        if (strlen(value) >= d->size) return bad(e, d, value);
+        memcpy(base + d->offset, value, strlen(value) + 1);
+        return ST_OK;
+    case K_ENUM: {
+        const char *p = d->def;
+        while (p) {
+            const char *bar = strchr(p, '|');
+            size_t len = bar ? (size_t)(bar - p) : strlen(p);
+            if (strlen(value) == len && strncasecmp(p, value, len) == 0) {
+                memcpy(base + d->offset, p, len);
+                base[d->offset + len] = 0;
+                return ST_OK;
+            }
+            p = bar ? bar + 1 : NULL;
+        }
+        bad(e, d, value);
+        err_hint(e, "Available values: %s.", d->def);
+        return ST_ERROR;
+    }
+    case K_RULES: {
+        uint32_t bits;
+        if (strlen(value) >= sizeof s->settings.rules_text) return bad(e, d, value);
+        TRY(optimizer_rules_parse(slice_of(value), &bits, e));
+        s->settings.disabled_rules = bits;
+        memcpy(s->settings.rules_text, value, strlen(value) + 1);
+        return ST_OK;
+    }
+    case K_TZ: {
+        int off;
+        if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.tz_text) {
+            bad(e, d, value);
+            err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
+            return ST_ERROR;
+        }
+        s->settings.tz_offset = off;
+        memcpy(s->settings.tz_text, value, strlen(value) + 1);
+        return ST_OK;
+    }
+    case K_FIXED:
+        if (strcasecmp(value, d->def) == 0 || strcmp(d->name, "datestyle") == 0 || (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0)) return ST_OK;
+        return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
+    }
+    if (n < d->min || n > d->max)
+        return err_set(e, ERR_INVALID_PARAMETER, "%s is outside the valid range for parameter \"%s\" (%lld .. %lld)", value, d->name, (long long)d->min, (long long)d->max);
+    memcpy(base + d->offset, &n, sizeof n);
+    return ST_OK;
+}
+
+static const char *default_of(const Def *d, Database *db, char *buf, size_t size) {
+    if (strcmp(d->name, "threads") == 0) snprintf(buf, size, "%d", pool_threads(db->pool));
+    else if (strcmp(d->name, "memory_limit") == 0) snprintf(buf, size, "%lld", (long long)atomic_load(&db->account.limit));
+    else if (d->kind == K_ENUM) {
+        const char *bar = strchr(d->def, '|');
+        snprintf(buf, size, "%.*s", (int)(bar ? bar - d->def : (ptrdiff_t)strlen(d->def)), d->def);
+    } else snprintf(buf, size, "%s", d->def ? d->def : "");
+    return buf;
+}
+
+Status settings_init(Settings *st, Database *db) {
+    Session *fake = calloc(1, sizeof *fake);
+    if (!fake) return ST_ERROR;
+    fake->db = db;
+    Err e = {0};
+    char buf[128];
+    Status r = ST_OK;
+    for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
+        if (defs[i].kind != K_FIXED) {
+            const char *v = default_of(&defs[i], db, buf, sizeof buf);
+            if (strcmp(defs[i].name, "memory_limit") == 0 && strcmp(v, "0") == 0) continue;
+            r = set_value(fake, &defs[i], v, &e);
+        }
+    *st = fake->settings;
+    free(fake);
+    return r;
+}
+
+Status settings_set(Session *s, const char *name, const char *value, Err *e) {
+    const Def *d = find(name);
+    if (!d && strchr(name, '.')) return ST_OK; /* custom settings are accepted as in PostgreSQL */
+    if (!d) {
+        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+        err_hint(e, "SHOW ALL lists the parameters.");
+        return ST_ERROR;
+    }
+    char buf[128];
+    if (!value) {
+        if (d->kind == K_FIXED) return ST_OK;
+        value = default_of(d, s->db, buf, sizeof buf);
+        if (strcmp(d->name, "memory_limit") == 0 && strcmp(value, "0") == 0) return ST_OK;
+    }
+    TRY(set_value(s, d, value, e));
+    apply(s, d);
+    return ST_OK;
+}
+
+const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
+    const Def *d = find(name);
+    if (!d) {
+        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+        return NULL;
+    }
+    const char *base = (const char *)&s->settings;
+    int64_t n;
+    switch (d->kind) {
+    case K_INT: memcpy(&n, base + d->offset, sizeof n); return arena_printf(a, "%lld", (long long)n);
+    case K_MS: memcpy(&n, base + d->offset, sizeof n); return n % 1000 == 0 && n ? arena_printf(a, "%llds", (long long)(n / 1000)) : arena_printf(a, n ? "%lldms" : "%lld", (long long)n);
+    case K_BYTES: {
+        memcpy(&n, base + d->offset, sizeof n);
+        static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+        int u = 0;
+        while (u < 4 && n >= 1024 && n % 1024 == 0) n /= 1024, u++;
+        return arena_printf(a, "%lld%s", (long long)n, unit[u]);
+    }
+    case K_BOOL: return base[d->offset] ? "on" : "off";
+    case K_TEXT: case K_ENUM: return arena_strdup(a, base + d->offset);
+    case K_RULES: return arena_strdup(a, s->settings.rules_text);
+    case K_TZ: return arena_strdup(a, s->settings.tz_text);
+    default: return d->def;
+    }
+}

@@ -1,0 +1,982 @@
+/* utility.c - definitions, COPY, settings, prepared statements, maintenance. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "session/session.h"
+#include "sql/bind/bind.h"
+#include "sql/optimize/optimize.h"
+#include "sql/parse/parse.h"
+
+struct SqlPrepared {
+    SqlPrepared *next;
+    char *name;
+    Arena *arena;
+    const AstStmt *ast;
+    int32_t n_params;
+    Type *types;
+};
+
+static Status tag(Statement *st, const char *text) {
+    snprintf(st->tag, sizeof st->tag, "%s", text);
+    return ST_OK;
+}
+
+static Status check_schema(Session *s, const AstName *n) {
+    if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
+    return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
+}
+
+/* ---- CREATE TABLE ------------------------------------------------------------------------- */
+
+typedef struct TableDraft {
+    ColumnDef *cols;
+    int n_cols;
+    KeyDef *keys;
+    int n_keys;
+    CheckDef *checks;
+    int n_checks;
+} TableDraft;
+
+static int draft_column(const TableDraft *d, const char *name) {
+    for (int i = 0; i < d->n_cols; i++)
+        if (strcmp(d->cols[i].name, name) == 0) return i;
+    return -1;
+}
+
+static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
+    switch (k->kind) {
+    case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
+    case AST_CON_NULL: return ST_OK;
+    case AST_CON_DEFAULT: d->cols[column].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); return d->cols[column].default_sql ? ST_OK : ST_ERROR;
+    case AST_CON_CHECK: {
+        CheckDef *c = &d->checks[d->n_checks];
+        c->sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
+        c->name = k->name ? k->name : column >= 0 ? arena_printf(a, "%s_%s_check", table, d->cols[column].name) : arena_printf(a, "%s_check%s", table, "");
+        for (int i = 0, again = 1; i < d->n_checks && c->name; i++)
+            if (strcmp(d->checks[i].name, c->name) == 0) {
+                if (k->name) return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists", k->name);
+                c->name = arena_printf(a, "%s_check%d", table, again++);
+                i = -1;
+            }
+        d->n_checks++;
+        return c->sql && c->name ? ST_OK : ST_ERROR;
+    }
+    case AST_CON_PRIMARY_KEY:
+    case AST_CON_UNIQUE: {
+        KeyDef *q = &d->keys[d->n_keys];
+        int n = k->n_columns > 0 ? (int)k->n_columns : 1;
+        int *cols = arena_array(a, int, n);
+        if (!cols) return ST_ERROR;
+        for (int i = 0; i < n; i++) {
+            cols[i] = k->n_columns > 0 ? draft_column(d, k->columns[i]) : column;
+            if (cols[i] < 0) return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist", k->columns[i]);
+            for (int j = 0; j < i; j++)
+                if (cols[j] == cols[i]) return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
+            if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
+        }
+        if (k->kind == AST_CON_PRIMARY_KEY)
+            for (int i = 0; i < d->n_keys; i++)
+                if (d->keys[i].primary) return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION, "multiple primary keys for table \"%s\" are not allowed", table);
+        *q = (KeyDef){.primary = k->kind == AST_CON_PRIMARY_KEY, .n_cols = n, .cols = cols};
+        q->name = k->name ? k->name : q->primary ? arena_printf(a, "%s_pkey", table) : arena_printf(a, "%s_%s_key", table, d->cols[cols[0]].name);
+        d->n_keys++;
+        return q->name ? ST_OK : ST_ERROR;
+    }
+    case AST_CON_FOREIGN_KEY:
+        err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "foreign keys are not supported");
+        err_hint(&s->err, "Leave out the REFERENCES clause.");
+        return ST_ERROR;
+    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated and identity columns are not supported");
+    }
+}
+
+static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
+    *skip = false;
+    TRY(check_schema(s, n));
+    Slice name = slice_of(n->name);
+    if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name)) return ST_OK;
+    if (if_not_exists) return *skip = true, ST_OK;
+    return err_at(&s->err, n->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->name);
+}
+
+/* Binds CHECKs and DEFAULTs once so that a bad one is refused at definition. */
+static Status try_bind(Session *s, Arena *a, Table *t) {
+    for (int i = 0; i < t->n_cols; i++) {
+        if (!t->cols[i].default_sql) continue;
+        PlanCtx c;
+        plan_ctx_init(s, a, &c);
+        AstExpr *x;
+        Expr *e;
+        TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &x, &s->err));
+        if (sql_bind_scalar(&c, x, t->cols[i].type, &e) != ST_OK) return ST_ERROR;
+    }
+    if (t->n_checks == 0) return ST_OK;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    AstStmt **list;
+    int64_t n;
+    char *sql = arena_printf(a, "insert into \"%s\" default values", t->name);
+    if (!sql) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    return sql_bind(&c, list[0], 0, NULL, &b);
+}
+
+static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
+    Arena *a = st->run_arena;
+    tag(st, "CREATE TABLE");
+    TRY(session_begin_write(s));
+    bool skip;
+    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
+    if (skip) return ST_OK;
+    if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
+    int64_t n_con = x->n_constraints;
+    for (int64_t i = 0; i < x->n_columns; i++) n_con += x->columns[i]->n_constraints;
+    TableDraft d = {.cols = arena_array(a, ColumnDef, x->n_columns + 1), .keys = arena_array(a, KeyDef, n_con + 1), .checks = arena_array(a, CheckDef, n_con + 1)};
+    if (!d.cols || !d.keys || !d.checks) return ST_ERROR;
+    for (int64_t i = 0; i < x->n_columns; i++) {
+        const AstColumnDef *c = x->columns[i];
+        if (draft_column(&d, c->name) >= 0) return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", c->name);
+        d.cols[d.n_cols].name = c->name;
+        TRY(sql_bind_type(c->type, &d.cols[d.n_cols].type, &s->err));
+        d.n_cols++;
+    }
+    for (int64_t i = 0; i < x->n_columns; i++)
+        for (int64_t k = 0; k < x->columns[i]->n_constraints; k++) TRY(add_constraint(s, a, &d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+    for (int64_t k = 0; k < x->n_constraints; k++) TRY(add_constraint(s, a, &d, x->name.name, &x->constraints[k], -1));
+    Table *t;
+    TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t, &s->err));
+    t->id = s->db->catalog.next_id++;
+    if (session_add_table(s, t) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    return try_bind(s, a, t);
+}
+
+/* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
+
+/* Copies a result's rows (columns from first_col) into an empty table. */
+static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count) {
+    BulkLoad *b;
+    TRY(bulk_begin(t, 1, &b, &s->err));
+    const RowLayout *l = rows_layout(rows);
+    enum { N = 2048 };
+    Vec *v = arena_array(a, Vec, l->n_cols + 1);
+    Status r = v ? ST_OK : ST_ERROR;
+    for (int32_t i = 0; r == ST_OK && i < l->n_cols; i++) {
+        v[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)l->cols[i].phys) * N), .valid = arena_alloc(a, N), .phys = l->cols[i].phys, .type = l->cols[i].type};
+        if (!v[i].data || !v[i].valid) r = ST_ERROR;
+    }
+    for (int64_t i = 0; r == ST_OK && i < rows_n_runs(rows); i++) {
+        RowRun run;
+        r = rows_run_open(rows, i, &run, &s->err);
+        if (r != ST_OK) break;
+        for (int64_t first = 0; r == ST_OK && first < run.n; first += N) {
+            int64_t n = MIN_OF((int64_t)N, run.n - first);
+            Vec *w = arena_array(a, Vec, l->n_cols + 1);
+            if (!w) {
+                r = ST_ERROR;
+                break;
+            }
+            for (int32_t k = 0; k < l->n_cols; k++) {
+                w[k] = v[k];
+                rows_load(l, k, &run, first, NULL, n, &w[k]);
+            }
+            r = bulk_add(b, 0, i, n, w, &s->err);
+        }
+        rows_run_close(rows, &run);
+    }
+    if (r == ST_OK) r = bulk_finish(b, s->db->pool, s->undo, count, &s->err);
+    bulk_cancel(b);
+    return r;
+}
+
+static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
+    Arena *a = st->run_arena;
+    TRY(session_begin_write(s));
+    tag(st, "CREATE TABLE AS");
+    bool skip;
+    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
+    if (skip) return ST_OK;
+    if (x->materialized_view) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
+    if (x->query->kind != AST_SELECT) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, x->query, 0, NULL, &b));
+    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "too many column names were specified");
+    ColumnDef *cols = arena_array(a, ColumnDef, b->n_result + 1);
+    if (!cols) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        cols[i].name = i < x->n_columns ? x->columns[i] : b->names[i];
+        cols[i].type = c.cols.items[b->result[i]].type;
+        if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
+        for (int32_t j = 0; j < i; j++)
+            if (strcmp(cols[j].name, cols[i].name) == 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
+    }
+    Table *t;
+    TRY(table_new(&s->db->account, x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
+    t->id = s->db->catalog.next_id++;
+    if (session_add_table(s, t) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    if (x->with_no_data) return ST_OK;
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t n = 0;
+    Status out = fill_table(s, t, r.rows, a, &n);
+    query_free(r.query);
+    st->affected = n;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)n);
+    return out;
+}
+
+/* ---- views, drops, alterations ------------------------------------------------------------------- */
+
+static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
+    TRY(session_begin_write(s));
+    tag(st, "CREATE VIEW");
+    TRY(check_schema(s, &x->name));
+    Slice name = slice_of(x->name.name);
+    View *old = catalog_view(&s->db->catalog, name);
+    if (catalog_table(&s->db->catalog, name) || (old && !x->or_replace))
+        return err_at(&s->err, x->name.location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name.name);
+    Arena *a = st->run_arena;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b)); /* names and types must be right now */
+    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "CREATE VIEW specifies more column names than columns");
+    char *sql = arena_strndup(a, x->query_source.ptr, x->query_source.len);
+    if (!sql) return ST_ERROR;
+    View *v = view_new(x->name.name, sql, (int)x->n_columns, (char *const *)(uintptr_t)x->columns, &s->err);
+    if (!v) return ST_ERROR;
+    if (old && session_drop_view(s, old) != ST_OK) {
+        view_free(v);
+        return ST_ERROR;
+    }
+    if (session_add_view(s, v) != ST_OK) {
+        view_free(v);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+static bool mentions(const char *sql, const char *name) { /* whole-word search: views that use a relation */
+    size_t n = strlen(name);
+    for (const char *p = sql; (p = strstr(p, name)); p += n) {
+        bool left = p == sql || !((p[-1] >= 'a' && p[-1] <= 'z') || p[-1] == '_' || (p[-1] >= '0' && p[-1] <= '9'));
+        bool right = !((p[n] >= 'a' && p[n] <= 'z') || p[n] == '_' || (p[n] >= '0' && p[n] <= '9'));
+        if (left && right) return true;
+    }
+    return false;
+}
+
+static Status drop_dependents(Session *s, const char *name, bool cascade, const char *kind) {
+    for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
+        View *v = s->db->catalog.views[i];
+        if (strcmp(v->name, name) == 0 || !mentions(v->sql, name)) continue;
+        if (!cascade) {
+            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s %s because other objects depend on it", kind, name);
+            err_detail(&s->err, "view %s depends on %s %s", v->name, kind, name);
+            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
+            return ST_ERROR;
+        }
+        const char *dep = v->name;
+        TRY(drop_dependents(s, dep, true, "view"));
+        TRY(session_drop_view(s, v));
+        i = -1;
+    }
+    return ST_OK;
+}
+
+static Status drop(Session *s, Statement *st, const AstDrop *x) {
+    TRY(session_begin_write(s));
+    snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
+    for (int64_t i = 0; i < x->n_names; i++) {
+        const AstName *n = &x->names[i];
+        Slice name = slice_of(n->name);
+        Table *t = catalog_table(&s->db->catalog, name);
+        View *v = catalog_view(&s->db->catalog, name);
+        if (x->object == AST_OBJ_TABLE) {
+            if (v) {
+                err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", n->name);
+                err_hint(&s->err, "Use DROP VIEW to remove a view.");
+                return ST_ERROR;
+            }
+            if (!t && x->if_exists) continue;
+            if (!t) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "table \"%s\" does not exist", n->name);
+            TRY(drop_dependents(s, n->name, x->cascade, "table"));
+            TRY(session_drop_table(s, t));
+        } else if (x->object == AST_OBJ_VIEW) {
+            if (t) {
+                err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", n->name);
+                err_hint(&s->err, "Use DROP TABLE to remove a table.");
+                return ST_ERROR;
+            }
+            if (!v && x->if_exists) continue;
+            if (!v) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "view \"%s\" does not exist", n->name);
+            TRY(drop_dependents(s, n->name, x->cascade, "view"));
+            v = catalog_view(&s->db->catalog, name);
+            if (v) TRY(session_drop_view(s, v));
+        } else {
+            if (x->if_exists) continue;
+            return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "DROP %s is not supported", x->object_name);
+        }
+    }
+    return ST_OK;
+}
+
+/* Rebuilds a table under a new definition by an INSERT ... SELECT of `select_sql` into it, then swaps it in. */
+static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql) {
+    Arena *a = st->run_arena;
+    Table *t;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t, &s->err) != ST_OK) {
+        query_free(r.query);
+        return ST_ERROR;
+    }
+    t->id = s->db->catalog.next_id++;
+    int64_t rows = 0;
+    UndoLog *undo = s->undo;
+    s->undo = NULL; /* the new table is undone as a whole */
+    Status out = fill_table(s, t, r.rows, a, &rows);
+    s->undo = undo;
+    query_free(r.query);
+    if (out == ST_OK) out = session_drop_table(s, old);
+    if (out == ST_OK) out = session_add_table(s, t);
+    if (out != ST_OK && catalog_table(&s->db->catalog, slice_of(t->name)) != t) table_free(t);
+    return out == ST_OK ? try_bind(s, a, t) : out;
+}
+
+static Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
+    d->cols = arena_array(a, ColumnDef, t->n_cols + 2);
+    d->keys = arena_array(a, KeyDef, t->n_keys + 2);
+    d->checks = arena_array(a, CheckDef, t->n_checks + 2);
+    if (!d->cols || !d->keys || !d->checks) return err_oom(&s->err);
+    d->n_cols = t->n_cols;
+    for (int i = 0; i < t->n_cols; i++) d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
+    d->n_keys = t->n_keys;
+    for (int i = 0; i < t->n_keys; i++) d->keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+    d->n_checks = t->n_checks;
+    for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
+    return ST_OK;
+}
+
+static char *quoted(Arena *a, const char *name) {
+    char *q = arena_alloc(a, (int64_t)strlen(name) * 2 + 3), *p = q;
+    if (!q) return NULL;
+    *p++ = '"';
+    for (; *name; name++) {
+        if (*name == '"') *p++ = '"';
+        *p++ = *name;
+    }
+    *p++ = '"';
+    *p = 0;
+    return q;
+}
+
+/* "select a, b, <extra> from t": columns of t except `skip`. */
+static char *select_columns(Arena *a, const Table *t, int skip, const char *extra) {
+    char *sql = arena_strdup(a, "select ");
+    bool any = false;
+    for (int i = 0; sql && i < t->n_cols; i++) {
+        if (i == skip) continue;
+        sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", quoted(a, t->cols[i].name));
+        any = true;
+    }
+    if (sql && extra) sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", extra);
+    return sql ? arena_printf(a, "%s from %s", sql, quoted(a, t->name)) : NULL;
+}
+
+static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
+    Arena *a = st->run_arena;
+    TableDraft d = {0};
+    TRY(draft_of(s, a, t, &d));
+    int col = k->name ? draft_column(&d, k->name) : -1;
+    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_OTHER;
+    if (needs_col && col < 0) {
+        if (k->if_exists) return ST_OK;
+        return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+    }
+    char *sql = NULL;
+    switch (k->kind) {
+    case AST_ALTER_ADD_COLUMN: {
+        if (draft_column(&d, k->column->name) >= 0) {
+            if (k->if_exists) return ST_OK;
+            return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", k->column->name, t->name);
+        }
+        Type ty;
+        char tn[64];
+        TRY(sql_bind_type(k->column->type, &ty, &s->err));
+        d.cols[d.n_cols++] = (ColumnDef){.name = k->column->name, .type = ty};
+        d.keys = arena_array(a, KeyDef, t->n_keys + k->column->n_constraints + 1);
+        d.checks = arena_array(a, CheckDef, t->n_checks + k->column->n_constraints + 1);
+        if (!d.keys || !d.checks) return ST_ERROR;
+        for (int i = 0; i < t->n_keys; i++) d.keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+        for (int i = 0; i < t->n_checks; i++) d.checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
+        for (int64_t i = 0; i < k->column->n_constraints; i++) TRY(add_constraint(s, a, &d, t->name, &k->column->constraints[i], d.n_cols - 1));
+        const char *def = d.cols[d.n_cols - 1].default_sql;
+        sql = select_columns(a, t, -1, arena_printf(a, "(%s)::%s", def ? def : "null", type_name(ty, tn, sizeof tn)));
+        break;
+    }
+    case AST_ALTER_DROP_COLUMN:
+        for (int i = 0; i < d.n_keys; i++)
+            for (int j = 0; j < d.keys[i].n_cols; j++)
+                if (d.keys[i].cols[j] == col) { /* the key goes with its column, as in PostgreSQL */
+                    memmove(&d.keys[i], &d.keys[i + 1], sizeof(KeyDef) * (size_t)(d.n_keys - i - 1));
+                    d.n_keys--;
+                    i--;
+                    break;
+                }
+        for (int i = 0; i < d.n_keys; i++) {
+            int *c = arena_array(a, int, d.keys[i].n_cols);
+            if (!c) return ST_ERROR;
+            for (int j = 0; j < d.keys[i].n_cols; j++) c[j] = d.keys[i].cols[j] - (d.keys[i].cols[j] > col);
+            d.keys[i].cols = c;
+        }
+        for (int i = 0; i < d.n_checks; i++)
+            if (mentions(d.checks[i].sql, k->name)) {
+                memmove(&d.checks[i], &d.checks[i + 1], sizeof(CheckDef) * (size_t)(d.n_checks - i - 1));
+                d.n_checks--;
+                i--;
+            }
+        sql = select_columns(a, t, col, NULL);
+        memmove(&d.cols[col], &d.cols[col + 1], sizeof(ColumnDef) * (size_t)(d.n_cols - col - 1));
+        d.n_cols--;
+        break;
+    case AST_ALTER_SET_NOT_NULL: d.cols[col].not_null = true; break;
+    case AST_ALTER_DROP_NOT_NULL:
+        for (int i = 0; i < d.n_keys; i++)
+            for (int j = 0; j < d.keys[i].n_cols; j++)
+                if (d.keys[i].primary && d.keys[i].cols[j] == col) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" is in a primary key", k->name);
+        d.cols[col].not_null = false;
+        break;
+    case AST_ALTER_SET_DEFAULT: d.cols[col].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); break;
+    case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
+    case AST_ALTER_ADD_CONSTRAINT:
+        TRY(add_constraint(s, a, &d, t->name, k->constraint, -1));
+        if (k->constraint->kind == AST_CON_CHECK) { /* existing rows must pass */
+            PlanCtx c;
+            plan_ctx_init(s, a, &c);
+            AstStmt **list;
+            int64_t n;
+            BoundStmt *b;
+            RunOutput r;
+            char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quoted(a, t->name), d.checks[d.n_checks - 1].sql);
+            if (!q) return ST_ERROR;
+            TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
+            TRY(sql_bind(&c, list[0], 0, NULL, &b));
+            TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+            int64_t bad = rows_count(r.rows);
+            query_free(r.query);
+            if (bad) return err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", d.checks[d.n_checks - 1].name, t->name);
+        }
+        break;
+    case AST_ALTER_DROP_CONSTRAINT: {
+        bool found = false;
+        for (int i = 0; i < d.n_keys; i++)
+            if (strcmp(d.keys[i].name, k->name) == 0) {
+                memmove(&d.keys[i], &d.keys[i + 1], sizeof(KeyDef) * (size_t)(d.n_keys - i - 1));
+                d.n_keys--, i--, found = true;
+            }
+        for (int i = 0; i < d.n_checks; i++)
+            if (strcmp(d.checks[i].name, k->name) == 0) {
+                memmove(&d.checks[i], &d.checks[i + 1], sizeof(CheckDef) * (size_t)(d.n_checks - i - 1));
+                d.n_checks--, i--, found = true;
+            }
+        if (!found && !k->if_exists) return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+        break;
+    }
+    case AST_ALTER_SET_TYPE: {
+        Type ty;
+        char tn[64];
+        TRY(sql_bind_type(k->column->type, &ty, &s->err));
+        if (k->expr) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER COLUMN TYPE ... USING is not supported");
+        d.cols[col].type = ty;
+        sql = arena_strdup(a, "select ");
+        for (int i = 0; sql && i < t->n_cols; i++) {
+            const char *q = quoted(a, t->cols[i].name);
+            if (i == col) q = arena_printf(a, "%s::%s", q, type_name(ty, tn, sizeof tn));
+            sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", q);
+        }
+        sql = sql ? arena_printf(a, "%s from %s", sql, quoted(a, t->name)) : NULL;
+        break;
+    }
+    case AST_ALTER_SET_OPTIONS: return ST_OK;
+    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported", k->what ? k->what : "of this kind");
+    }
+    if (!sql) sql = select_columns(a, t, -1, NULL);
+    if (!sql) return err_oom(&s->err);
+    return rebuild(s, st, t, &d, t->name, sql);
+}
+
+static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
+    TRY(session_begin_write(s));
+    tag(st, "ALTER TABLE");
+    for (int64_t i = 0; i < x->n_cmds; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        if (!t && x->if_exists) return ST_OK;
+        if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        TRY(alter_one(s, st, t, &x->cmds[i]));
+    }
+    return ST_OK;
+}
+
+static Status rename_object(Session *s, Statement *st, const AstRename *x) {
+    TRY(session_begin_write(s));
+    tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
+    Arena *a = st->run_arena;
+    Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
+    View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
+    if (!t && !v) return x->if_exists ? ST_OK : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
+    if (is_relation && (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
+        return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+    if (v) {
+        if (!is_relation) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "view columns cannot be renamed; use CREATE OR REPLACE VIEW");
+        View *n = view_new(x->new_name, v->sql, v->n_cols, v->cols, &s->err);
+        if (!n) return ST_ERROR;
+        TRY(session_drop_view(s, v));
+        return session_add_view(s, n);
+    }
+    TRY(drop_dependents(s, x->name.name, false, "table"));
+    TableDraft d = {0};
+    TRY(draft_of(s, a, t, &d));
+    const char *name = t->name;
+    if (x->object == AST_OBJ_COLUMN) {
+        int c = draft_column(&d, x->old_name);
+        if (c < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->old_name);
+        if (draft_column(&d, x->new_name) >= 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", x->new_name, t->name);
+        for (int i = 0; i < d.n_checks; i++)
+            if (mentions(d.checks[i].sql, x->old_name)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
+        d.cols[c].name = x->new_name;
+    } else if (x->object == AST_OBJ_CONSTRAINT) {
+        bool found = false;
+        for (int i = 0; i < d.n_keys; i++)
+            if (strcmp(d.keys[i].name, x->old_name) == 0) d.keys[i].name = x->new_name, found = true;
+        for (int i = 0; i < d.n_checks; i++)
+            if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
+        if (!found) return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", x->old_name, t->name);
+    } else {
+        name = x->new_name;
+    }
+    char *sql = select_columns(a, t, -1, NULL);
+    return sql ? rebuild(s, st, t, &d, name, sql) : err_oom(&s->err);
+}
+
+static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
+    TRY(session_begin_write(s));
+    tag(st, "TRUNCATE TABLE");
+    for (int64_t i = 0; i < x->n_tables; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
+        if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
+        TRY(table_truncate(t, s->undo, &s->err));
+    }
+    return ST_OK;
+}
+
+/* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
+
+static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
+    TRY(session_begin_write(s));
+    tag(st, "CREATE INDEX");
+    Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+    if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+    if (!x->unique || x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "only CREATE UNIQUE INDEX on columns is supported");
+    Arena *a = st->run_arena;
+    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = x->location, .n_columns = x->n_elems};
+    k.columns = arena_array(a, const char *, x->n_elems + 1);
+    if (!k.columns) return ST_ERROR;
+    for (int64_t i = 0; i < x->n_elems; i++) {
+        if (!x->elems[i].column) return err_at(&s->err, x->elems[i].location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
+        k.columns[i] = x->elems[i].column;
+    }
+    k.name = x->name;
+    AstAlterCmd cmd = {.kind = AST_ALTER_ADD_CONSTRAINT, .constraint = &k, .location = x->location};
+    return alter_one(s, st, t, &cmd);
+}
+
+/* ---- COPY -------------------------------------------------------------------------------------------- */
+
+static void copy_progress(void *ctx, double f) {
+    Session *s = ctx;
+    if (s->progress && s->progress(s->progress_ctx, f)) atomic_store(&s->cancel, true);
+}
+
+static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
+    Arena *a = st->run_arena;
+    if (x->program) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
+    CopyOptions o;
+    if (x->from) {
+        if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
+        TRY(session_begin_write(s));
+        Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        int n = x->n_columns > 0 ? (int)x->n_columns : t->n_cols;
+        int *cols = arena_array(a, int, n + 1);
+        const char **names = arena_array(a, const char *, n + 1);
+        Value *defaults = arena_array(a, Value, t->n_cols + 1);
+        bool *given = arena_array(a, bool, t->n_cols + 1);
+        if (!cols || !names || !defaults || !given) return ST_ERROR;
+        for (int i = 0; i < n; i++) {
+            cols[i] = x->n_columns > 0 ? table_find_column(t, slice_of(x->columns[i])) : i;
+            if (cols[i] < 0) return err_at(&s->err, x->table.location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", x->columns[i], t->name);
+            if (given[cols[i]]) return err_at(&s->err, x->table.location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", x->columns[i]);
+            given[cols[i]] = true;
+            names[i] = t->cols[cols[i]].name;
+        }
+        for (int i = 0; i < t->n_cols; i++) {
+            defaults[i] = (Value){.type = t->cols[i].type, .is_null = true};
+            if (given[i] || !t->cols[i].default_sql) continue;
+            PlanCtx c;
+            plan_ctx_init(s, a, &c);
+            AstExpr *ast;
+            Expr *e;
+            TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &ast, &s->err));
+            TRY(sql_bind_scalar(&c, ast, t->cols[i].type, &e));
+            BoundStmt *b = arena_new_of(a, BoundStmt);
+            Plan *one = plan_new(&c, LP_VALUES, 0);
+            ColId id = plan_new_col(&c, t->cols[i].name, t->cols[i].type, true);
+            if (!b || !one || !id) return ST_ERROR;
+            one->n_rows = 1;
+            one->n_out = 1;
+            one->out_cols = arena_array(a, ColId, 1);
+            one->rows = arena_array(a, Expr **, 1);
+            one->rows[0] = arena_array(a, Expr *, 1);
+            one->out_cols[0] = id;
+            one->rows[0][0] = e;
+            *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
+            RunOutput r;
+            TRY(session_run_plan(s, &c, b, 1, one->out_cols, &st->account, &r));
+            const void *cell;
+            bool is_null;
+            Status rs = rows_cell(r.rows, 0, 0, &cell, &is_null, &s->err);
+            if (rs == ST_OK && !is_null) {
+                Value v = {.type = t->cols[i].type};
+                memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+                rs = value_copy(a, &v, &defaults[i]);
+            }
+            query_free(r.query);
+            TRY(rs);
+        }
+        if (t->n_checks > 0) { /* through INSERT, which knows how to check: load into a scratch table first */
+            TableDraft d = {0};
+            TRY(draft_of(s, a, t, &d));
+            Table *tmp;
+            TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL, &tmp, &s->err));
+            tmp->id = s->db->catalog.next_id++;
+            if (session_add_table(s, tmp) != ST_OK) {
+                table_free(tmp);
+                return ST_ERROR;
+            }
+            CopyTarget g = {tmp, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
+            int64_t rows = 0;
+            TRY(copy_options(x, n, names, a, &o, &s->err));
+            TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, NULL, NULL, s->undo, &rows, &s->err));
+            char *sql = arena_printf(a, "insert into %s select * from %s", quoted(a, t->name), quoted(a, tmp->name));
+            AstStmt **list;
+            int64_t k;
+            if (!sql) return ST_ERROR;
+            TRY(sql_parse(a, slice_of(sql), &list, &k, &s->err));
+            PlanCtx c;
+            plan_ctx_init(s, a, &c);
+            BoundStmt *b;
+            TRY(sql_bind(&c, list[0], 0, NULL, &b));
+            TRY(session_dml(s, st, &c, b));
+            TRY(session_drop_table(s, tmp));
+            st->affected = rows;
+            snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
+            return ST_OK;
+        }
+        TRY(copy_options(x, n, names, a, &o, &s->err));
+        if (!x->path && !s->copy_read) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
+        CopyTarget g = {t, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
+        int64_t rows = 0;
+        TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, NULL, NULL, s->undo, &rows, &s->err));
+        st->affected = rows;
+        snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
+        return ST_OK;
+    }
+    TRY(session_lock(s, LOCK_SHARED));
+    const AstStmt *q = x->query;
+    if (!q) {
+        char *sql = arena_strdup(a, "select ");
+        if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) && !catalog_view(&s->db->catalog, slice_of(x->table.name)))
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        for (int64_t i = 0; sql && i < x->n_columns; i++) sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quoted(a, x->columns[i]));
+        if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quoted(a, x->table.name));
+        AstStmt **list;
+        int64_t n;
+        if (!sql) return ST_ERROR;
+        TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+        q = list[0];
+    }
+    if (q->kind != AST_SELECT) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY of a data-changing query is not supported");
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, q, 0, NULL, &b));
+    TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
+    if (!x->path && !s->copy_write) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
+    Type *types = arena_array(a, Type, b->n_result + 1);
+    if (!types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) types[i] = c.cols.items[b->result[i]].type;
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t rows = 0;
+    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->copy_write, s->copy_ctx, s->settings.tz_offset, &rows, &s->err);
+    query_free(r.query);
+    st->affected = rows;
+    snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
+    return out;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------ */
+
+static const char *literal_text(Arena *a, const AstExpr *e) {
+    if (e->kind == AST_CAST) e = AST_AS_CONST(AstCast, e)->arg;
+    const AstLiteral *l = AST_AS_CONST(AstLiteral, e);
+    switch (e->kind) {
+    case AST_BOOL_LIT: return l->b ? "on" : "off";
+    case AST_INT_LIT: return arena_printf(a, "%lld", (long long)l->i);
+    case AST_NUMBER_LIT:
+    case AST_STRING_LIT: return arena_strndup(a, l->text.ptr, l->text.len);
+    case AST_COLUMN: return AST_AS_CONST(AstColumn, e)->name;
+    default: return NULL;
+    }
+}
+
+static Status set_statement(Session *s, Statement *st, const AstSet *x) {
+    Arena *a = st->run_arena;
+    tag(st, x->is_reset ? "RESET" : "SET");
+    switch (x->set_kind) {
+    case AST_RESET_ALL:
+        for (int64_t i = 0; i < settings_count(); i++) {
+            const char *name, *doc;
+            settings_at(i, &name, &doc);
+            TRY(settings_set(s, name, NULL, &s->err));
+        }
+        return ST_OK;
+    case AST_SET_TRANSACTION:
+    case AST_SET_SESSION_CHARACTERISTICS:
+        for (int64_t i = 0; i < x->n_options; i++)
+            if (strcmp(x->options[i].name, "transaction_read_only") == 0 && s->state == 'T') s->read_only = x->options[i].value && strcmp(x->options[i].value, "on") == 0;
+        return ST_OK;
+    case AST_SET_VALUE: {
+        const char *v = "";
+        for (int64_t i = 0; i < x->n_values; i++) {
+            const char *t = literal_text(a, x->values[i]);
+            if (!t) return err_at(&s->err, x->values[i]->location, ERR_SYNTAX, "SET takes constants only");
+            v = i ? arena_printf(a, "%s, %s", v, t) : t;
+            if (!v) return ST_ERROR;
+        }
+        return settings_set(s, x->name, v, &s->err);
+    }
+    default: return settings_set(s, x->name, NULL, &s->err);
+    }
+}
+
+static Status show_statement(Session *s, Statement *st, const AstShow *x) {
+    Arena *a = st->run_arena;
+    tag(st, "SHOW");
+    if (strcmp(x->name, "all") == 0) {
+        TRY(statement_text_columns(st, 3, (const char *[]){"name", "setting", "description"}));
+        for (int64_t i = 0; i < settings_count(); i++) {
+            const char *name, *doc;
+            settings_at(i, &name, &doc);
+            const char *v = settings_show(s, a, name, &s->err);
+            if (!v) return ST_ERROR;
+            TRY(statement_text_row(st, (const char *[]){name, v, doc}));
+        }
+        return ST_OK;
+    }
+    if (strcmp(x->name, "devices") == 0) {
+        TRY(statement_text_columns(st, 3, (const char *[]){"device", "kind", "state"}));
+        return statement_text_row(st, (const char *[]){"cpu", "host", arena_printf(a, "%d threads", pool_threads(s->db->pool))});
+    }
+    const char *v = settings_show(s, a, x->name, &s->err);
+    if (!v) return ST_ERROR;
+    TRY(statement_text_columns(st, 1, (const char *[]){x->name}));
+    return statement_text_row(st, (const char *[]){v});
+}
+
+/* ---- PREPARE ------------------------------------------------------------------------------------------------ */
+
+static void prepared_free(SqlPrepared *p) {
+    arena_free(p->arena);
+    free(p->name);
+    free(p);
+}
+void session_free_prepared(Session *s) {
+    while (s->prepared) {
+        SqlPrepared *p = s->prepared;
+        s->prepared = p->next;
+        prepared_free(p);
+    }
+}
+static SqlPrepared *find_prepared(Session *s, const char *name) {
+    for (SqlPrepared *p = s->prepared; p; p = p->next)
+        if (strcmp(p->name, name) == 0) return p;
+    return NULL;
+}
+
+static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) {
+    tag(st, "PREPARE");
+    if (find_prepared(s, x->name)) return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
+    TRY(session_lock(s, LOCK_SHARED));
+    SqlPrepared *p = calloc(1, sizeof *p);
+    if (!p) return err_oom(&s->err);
+    Status r = ST_ERROR;
+    AstStmt **list;
+    int64_t n = 0;
+    p->name = strdup(x->name);
+    p->arena = arena_new(&s->account, &s->err);
+    char *text = p->name && p->arena ? arena_strndup(p->arena, x->query_source.ptr, x->query_source.len) : NULL;
+    if (!text) {
+        err_oom(&s->err);
+        goto done;
+    }
+    if (sql_parse(p->arena, slice_of(text), &list, &n, &s->err) != ST_OK) goto done;
+    if (n != 1) {
+        err_internal(&s->err, "PREPARE text has %lld statements", (long long)n);
+        goto done;
+    }
+    p->ast = list[0];
+    Type *given = arena_array(st->run_arena, Type, x->n_types + 1);
+    if (!given) goto done;
+    for (int64_t i = 0; i < x->n_types; i++)
+        if (sql_bind_type(x->types[i], &given[i], &s->err) != ST_OK) goto done;
+    PlanCtx c;
+    plan_ctx_init(s, st->run_arena, &c);
+    BoundStmt *b;
+    if (sql_bind(&c, p->ast, (int32_t)x->n_types, given, &b) != ST_OK) goto done;
+    p->n_params = b->n_params;
+    p->types = arena_array(p->arena, Type, b->n_params + 1);
+    if (!p->types) goto done;
+    for (int32_t i = 0; i < b->n_params; i++) p->types[i] = b->param_types[i];
+    p->next = s->prepared;
+    s->prepared = p;
+    return ST_OK;
+done:
+    prepared_free(p);
+    return r;
+}
+
+static Status execute_statement(Session *s, Statement *st, const AstExecute *x) {
+    SqlPrepared *p = find_prepared(s, x->name);
+    if (!p) return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);
+    if (x->n_args != p->n_params) {
+        err_set(&s->err, ERR_SYNTAX, "wrong number of parameters for prepared statement \"%s\"", x->name);
+        err_detail(&s->err, "Expected %d parameters but got %lld.", (int)p->n_params, (long long)x->n_args);
+        return ST_ERROR;
+    }
+    Value *v = arena_array(st->run_arena, Value, p->n_params + 1);
+    if (!v) return ST_ERROR;
+    for (int32_t i = 0; i < p->n_params; i++) {
+        PlanCtx c;
+        plan_ctx_init(s, st->run_arena, &c);
+        Expr *e;
+        TRY(sql_bind_scalar(&c, x->args[i], p->types[i], &e));
+        if (e->kind != EX_CONST) { /* an expression: run it */
+            BoundStmt *b = arena_new_of(st->run_arena, BoundStmt);
+            Plan *one = plan_new(&c, LP_VALUES, 0);
+            ColId id = plan_new_col(&c, "arg", p->types[i], true);
+            if (!b || !one || !id) return ST_ERROR;
+            one->n_rows = one->n_out = 1;
+            one->out_cols = arena_array(st->run_arena, ColId, 1);
+            one->rows = arena_array(st->run_arena, Expr **, 1);
+            one->rows[0] = arena_array(st->run_arena, Expr *, 1);
+            one->out_cols[0] = id;
+            one->rows[0][0] = e;
+            *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
+            RunOutput r;
+            TRY(session_run_plan(s, &c, b, 1, one->out_cols, &st->account, &r));
+            const void *cell;
+            bool is_null;
+            Status rs = rows_cell(r.rows, 0, 0, &cell, &is_null, &s->err);
+            Value t = {.type = p->types[i], .is_null = is_null};
+            if (rs == ST_OK && !is_null) memcpy(value_cell(&t), cell, (size_t)phys_size(type_phys(t.type)));
+            if (rs == ST_OK) rs = value_copy(st->run_arena, &t, &v[i]);
+            query_free(r.query);
+            TRY(rs);
+        } else {
+            v[i] = e->u.value;
+        }
+    }
+    return session_execute(s, st, p->ast, p->n_params, p->types, v);
+}
+
+static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
+    tag(st, x->name ? "DEALLOCATE" : "DEALLOCATE ALL");
+    if (!x->name) {
+        session_free_prepared(s);
+        return ST_OK;
+    }
+    for (SqlPrepared **p = &s->prepared; *p; p = &(*p)->next)
+        if (strcmp((*p)->name, x->name) == 0) {
+            SqlPrepared *d = *p;
+            *p = d->next;
+            prepared_free(d);
+            return ST_OK;
+        }
+    return err_set(&s->err, ERR_BAD_STATEMENT_NAME, "prepared statement \"%s\" does not exist", x->name);
+}
+
+/* ---- maintenance --------------------------------------------------------------------------------------------- */
+
+static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
+    tag(st, x->is_vacuum ? "VACUUM" : "ANALYZE");
+    if (x->is_vacuum && s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
+    TRY(session_lock(s, LOCK_EXCLUSIVE));
+    Catalog *c = &s->db->catalog;
+    int64_t n = x->n_tables ? x->n_tables : c->n_tables;
+    for (int64_t i = 0; i < n; i++) {
+        Table *t = x->n_tables ? catalog_table(c, slice_of(x->tables[i].name)) : c->tables[i];
+        if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
+        if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
+        TRY(table_analyze(t, s->db->pool, &s->err));
+        s->db->dirty = true;
+    }
+    return ST_OK;
+}
+
+Status session_utility(Session *s, Statement *st, const AstStmt *x) {
+    switch (x->kind) {
+    case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
+    case AST_CREATE_TABLE_AS: return create_table_as(s, st, AST_AS_CONST(AstCreateTableAs, x));
+    case AST_CREATE_VIEW: return create_view(s, st, AST_AS_CONST(AstCreateView, x));
+    case AST_CREATE_INDEX: return create_index(s, st, AST_AS_CONST(AstCreateIndex, x));
+    case AST_DROP: return drop(s, st, AST_AS_CONST(AstDrop, x));
+    case AST_ALTER_TABLE: return alter_table(s, st, AST_AS_CONST(AstAlterTable, x));
+    case AST_RENAME: return rename_object(s, st, AST_AS_CONST(AstRename, x));
+    case AST_TRUNCATE: return truncate_tables(s, st, AST_AS_CONST(AstTruncate, x));
+    case AST_COPY: return copy_statement(s, st, AST_AS_CONST(AstCopy, x));
+    case AST_SET: return set_statement(s, st, AST_AS_CONST(AstSet, x));
+    case AST_SHOW: return show_statement(s, st, AST_AS_CONST(AstShow, x));
+    case AST_PREPARE: return prepare_statement(s, st, AST_AS_CONST(AstPrepare, x));
+    case AST_EXECUTE: return execute_statement(s, st, AST_AS_CONST(AstExecute, x));
+    case AST_DEALLOCATE: return deallocate(s, st, AST_AS_CONST(AstDeallocate, x));
+    case AST_VACUUM: return vacuum(s, st, AST_AS_CONST(AstVacuum, x));
+    case AST_CHECKPOINT:
+        tag(st, "CHECKPOINT");
+        if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "CHECKPOINT cannot run inside a transaction block");
+        TRY(session_lock(s, LOCK_EXCLUSIVE));
+        return database_save(s->db, &s->err);
+    case AST_DISCARD: session_free_prepared(s); return tag(st, "DISCARD ALL");
+    case AST_UNSUPPORTED:
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", AST_AS_CONST(AstUnsupported, x)->what);
+    default: return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", ast_stmt_tag(x));
+    }
+}

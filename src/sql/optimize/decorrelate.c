@@ -1,0 +1,1070 @@
+/* decorrelate.c - subqueries become joins, and joins stop being dependent.
+ *
+ * Step 1, lifting: every EX_SUBQUERY is replaced by a column of a join placed below the operator that uses it:
+ *   (NOT) EXISTS as a conjunct   semi / anti join
+ *   IN as a conjunct             semi join; NOT IN: anti join on "(x = y) IS NOT FALSE", or a mark join (hashed)
+ *   elsewhere                    mark join; scalar: single join, or a cross join with an aggregate of one row
+ * Step 2, unnesting, as soon as such a join is made, innermost first (dep_join):
+ *   a) pull(): correlated predicates are pulled up out of the right side into the join's condition; through an
+ *      aggregation they must be equalities, whose inner sides become group keys. An ungrouped aggregate then has a
+ *      default row (count 0, the rest NULL) for outer rows without a group: the join becomes an outer one and
+ *      the defaults are patched in.
+ *   b) otherwise unnest(), after Neumann and Kemper, "Unnesting Arbitrary Queries": the left side becomes a CTE, D is the set of
+ *      its distinct correlated values, D is crossed into the right side's leaves and
+ *      carried up, and the result is joined back on D, null-safely.
+ *
+ * Columns of outer levels that a right side uses stay free in it until the outer level's own join is made. */
+#include "sql/optimize/optimize_int.h"
+
+static Plan *lift_plan(Opt *o, Plan *p);
+static Expr *lift_expr(Opt *o, Expr *e, Plan **child);
+
+static bool depends(Opt *o, const Plan *p, const ColSet *corr) {
+    ColSet f = opt_free(o, p);
+    return colset_intersects(&f, corr);
+}
+static Status unsupported(Opt *o, const char *what) {
+    return err_set(o->err, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported in a correlated subquery", what);
+}
+
+/* ---- a) pulling predicates up ---------------------------------------------------------------- */
+typedef struct Pull {
+    ColSet corr;
+    ExprVec conds;
+    bool has_default; /* exactly one row per group; where no group: def_cols = def_vals (constants) */
+    IdVec def_cols;
+    ExprVec def_vals;
+} Pull;
+
+static Expr *with_defaults(Opt *o, const Pull *st, const Expr *e) {
+    Expr *x = expr_copy(o->c, e);
+    return x ? opt_fold(o, opt_subst(o, x, st->def_cols.len, st->def_cols.items, st->def_vals.items)) : NULL;
+}
+static Status take_conds(Opt *o, Plan *p, Pull *st) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        if (opt_uses(o, p->conds[i], &st->corr)) TRY(opt_push(o, &st->conds, p->conds[i]));
+        else p->conds[n++] = p->conds[i];
+    }
+    p->n_conds = n;
+    return ST_OK;
+}
+static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) {
+    if (!e || id <= 0) return ST_ERROR;
+    ColId *ids = arena_array(o->a, ColId, p->n_out + 1);
+    Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
+    if (!ids || !ex) return ST_ERROR;
+    for (int32_t i = 0; i < p->n_exprs; i++) {
+        ids[i] = p->out_cols[i];
+        ex[i] = p->exprs[i];
+    }
+    ids[p->n_exprs] = id;
+    ex[p->n_exprs] = e;
+    p->out_cols = ids;
+    p->exprs = ex;
+    p->n_exprs++;
+    p->n_out = p->n_exprs;
+    if (p->kind == LP_AGG) p->n_keys = p->n_exprs;
+    return ST_OK;
+}
+static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
+    Plan *p = *pp;
+    *ok = true;
+    if (!depends(o, p, &st->corr)) return ST_OK;
+    *ok = false;
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (expr_is_volatile(p->conds[i])) return ST_OK;
+    switch ((PlanKind)p->kind) {
+    case LP_FILTER:
+        TRY(pull(o, &p->children[0], st, ok));
+        if (!*ok) return ST_OK;
+        if (st->has_default) { /* the default row must not pass */
+            bool passes = true;
+            for (int32_t i = 0; i < p->n_conds && passes; i++) {
+                if (opt_uses(o, p->conds[i], &st->corr)) continue;
+                Expr *d = with_defaults(o, st, p->conds[i]);
+                if (!d) return ST_ERROR;
+                if (opt_const_false(d) || opt_const_null(d)) passes = false;
+            }
+            if (passes) {
+                *ok = false;
+                return ST_OK;
+            }
+            st->has_default = false;
+        }
+        TRY(take_conds(o, p, st));
+        if (p->n_conds == 0) *pp = p->children[0];
+        return ST_OK;
+    case LP_SCAN: {
+        Plan *f = plan_new(o->c, LP_FILTER, 1);
+        if (!f) return ST_ERROR;
+        f->children[0] = p;
+        f->conds = p->conds;
+        f->n_conds = p->n_conds;
+        p->conds = NULL;
+        p->n_conds = 0;
+        *pp = f;
+        return pull(o, pp, st, ok);
+    }
+    case LP_PROJECT: {
+        for (int32_t i = 0; i < p->n_exprs; i++)
+            if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
+        TRY(pull(o, &p->children[0], st, ok));
+        if (!*ok) return ST_OK;
+        if (st->has_default) {
+            IdVec cols = {0};
+            ExprVec vals = {0};
+            for (int32_t i = 0; i < p->n_out; i++) {
+                Expr *d = with_defaults(o, st, p->exprs[i]);
+                if (!d) return ST_ERROR;
+                if (!opt_is_const(d)) {
+                    *ok = false;
+                    return ST_OK;
+                }
+                if (!vec_push(o->a, &cols, p->out_cols[i]) || opt_push(o, &vals, d) != ST_OK) return ST_ERROR;
+            }
+            st->def_cols = cols;
+            st->def_vals = vals;
+        }
+        ColSet used = colset_new(o->c), below = opt_outputs(o, p->children[0]), have = opt_outputs(o, p);
+        for (int64_t i = 0; i < st->conds.len; i++) expr_cols(o->c, st->conds.items[i], &used);
+        ColSet need = opt_set_and(o, &used, &below);
+        for (int64_t w = 0; w < need.n_words; w++)
+            for (uint64_t b = need.bits[w]; b; b &= b - 1) {
+                ColId id = (ColId)(w * 64 + __builtin_ctzll(b));
+                if (!colset_has(&have, id)) TRY(append_out(o, p, id, opt_col(o, id)));
+            }
+        return ST_OK;
+    }
+    case LP_JOIN: {
+        if (p->dependent) return ST_OK;
+        if (p->join == JN_INNER) {
+            for (int k = 0; k < 2; k++) {
+                TRY(pull(o, &p->children[k], st, ok));
+                if (*ok && st->has_default) *ok = false;
+                if (!*ok) return ST_OK;
+            }
+            return take_conds(o, p, st);
+        }
+        if (p->join == JN_RIGHT || p->join == JN_FULL || depends(o, p->children[1], &st->corr)) return ST_OK;
+        for (int32_t i = 0; i < p->n_conds; i++)
+            if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
+        TRY(pull(o, &p->children[0], st, ok));
+        if (*ok && st->has_default) *ok = false;
+        return ST_OK;
+    }
+    case LP_AGG: {
+        for (int32_t i = 0; i < p->n_keys; i++)
+            if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
+        for (int32_t i = 0; i < p->n_aggs; i++) {
+            const AggCall *g = &p->aggs[i];
+            if ((g->arg && opt_uses(o, g->arg, &st->corr)) || (g->arg2 && opt_uses(o, g->arg2, &st->corr)) ||
+                (g->filter && opt_uses(o, g->filter, &st->corr)))
+                return ST_OK;
+        }
+        TRY(pull(o, &p->children[0], st, ok));
+        if (!*ok) return ST_OK;
+        bool grouped = p->n_keys > 0;
+        ColSet below = opt_outputs(o, p->children[0]);
+        if (st->has_default || (!grouped && st->conds.len == 0)) {
+            *ok = false;
+            return ST_OK;
+        }
+        /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key does that,
+         * but groups nobody asks for would raise 21000 */
+        for (int32_t i = 0; i < p->n_aggs; i++)
+            if (p->aggs[i].kind == AGG_SINGLE) {
+                *ok = false;
+                return ST_OK;
+            }
+        for (int64_t i = 0; i < st->conds.len; i++) {
+            Expr *c = st->conds.items[i], *in, *out;
+            bool ns;
+            if (!opt_equi(o, c, &below, &st->corr, &in, &out, &ns)) {
+                *ok = false;
+                return ST_OK;
+            }
+            ColId key = 0;
+            for (int32_t k = 0; k < p->n_keys && !key; k++)
+                if (expr_equal(p->exprs[k], in)) key = p->out_cols[k];
+            if (!key) {
+                if (in->kind == EX_COL) key = opt_new_like(o, in->u.col);
+                else key = plan_new_col(o->c, "key", in->type, true);
+                Expr *copy = expr_copy(o->c, in);
+                TRY(append_out(o, p, key, copy));
+            }
+            Expr *kc = opt_col(o, key);
+            if (!kc) return ST_ERROR;
+            c->args[c->args[0] == in ? 0 : 1] = kc;
+        }
+        if (!grouped) {
+            st->has_default = true;
+            for (int32_t i = 0; i < p->n_aggs; i++) {
+                bool count = p->aggs[i].kind == AGG_COUNT || p->aggs[i].kind == AGG_COUNT_STAR;
+                if (!vec_push(o->a, &st->def_cols, p->aggs[i].out)) return ST_ERROR;
+                TRY(opt_push(o, &st->def_vals, count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
+            }
+        }
+        return ST_OK;
+    }
+    case LP_SORT:
+        if (p->limit >= 0 || p->offset > 0) return ST_OK;
+        *pp = p->children[0]; /* order inside a subquery without LIMIT means nothing */
+        return pull(o, pp, st, ok);
+    case LP_CTE:
+        if (depends(o, p->children[0], &st->corr)) return ST_OK;
+        return pull(o, &p->children[1], st, ok);
+    default: return ST_OK;
+    }
+}
+
+/* L left join R on the pulled conditions, with the default row's values where nothing matched. */
+static Plan *join_with_defaults(Opt *o, Plan *l, Plan *r, Pull *st) {
+    ColSet ro = opt_outputs(o, r), lo = opt_outputs(o, l);
+    ColId marker = 0;
+    for (int64_t i = 0; i < st->conds.len && !marker; i++) {
+        Expr *a, *b;
+        bool ns;
+        if (opt_equi(o, st->conds.items[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL) marker = b->u.col;
+    }
+    MapVec map = {0};
+    for (int64_t i = 0; i < st->def_cols.len; i++) {
+        if (opt_const_null(st->def_vals.items[i]) || !colset_has(&ro, st->def_cols.items[i])) continue;
+        ColMap m = {st->def_cols.items[i], opt_new_like(o, st->def_cols.items[i])};
+        if (m.to <= 0 || !vec_push(o->a, &map, m)) return NULL;
+    }
+    if (map.len == 0) return opt_join(o, JN_LEFT, l, r, &st->conds);
+    opt_plan_remap(r, map.len, map.items);
+    for (int64_t i = 0; i < st->conds.len; i++) expr_remap(st->conds.items[i], map.len, map.items);
+    marker = opt_mapped(&map, marker);
+    IdVec ids = {0};
+    ExprVec ex = {0};
+    if (!marker) {
+        if (opt_out_ids(o, r, &ids) != ST_OK) return NULL;
+        for (int64_t i = 0; i < ids.len; i++)
+            if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK) return NULL;
+        marker = plan_new_col(o->c, "found", type_make(T_BOOL), false);
+        if (!vec_push(o->a, &ids, marker) || opt_push(o, &ex, expr_bool(o->c, true)) != ST_OK) return NULL;
+        if (!(r = opt_project(o, r, ids.len, ids.items, ex.items))) return NULL;
+    }
+    Plan *j = opt_join(o, JN_LEFT, l, r, &st->conds);
+    ids.len = ex.len = 0;
+    if (!j || opt_out_ids(o, j, &ids) != ST_OK) return NULL;
+    for (int64_t i = 0; i < ids.len; i++) {
+        ColId orig = ids.items[i];
+        for (int64_t k = 0; k < map.len; k++)
+            if (map.items[k].to == ids.items[i]) orig = map.items[k].from;
+        Expr *e = opt_col(o, ids.items[i]);
+        if (orig != ids.items[i])
+            for (int64_t k = 0; k < st->def_cols.len; k++)
+                if (st->def_cols.items[k] == orig)
+                    e = opt_case(o, opt_unary(o, EX_IS_NULL, opt_col(o, marker)), opt_cast(o, st->def_vals.items[k], o->c->cols.items[orig].type), e);
+        ids.items[i] = orig;
+        if (opt_push(o, &ex, e) != ST_OK) return NULL;
+    }
+    return opt_project(o, j, ids.len, ids.items, ex.items);
+}
+
+/* ---- b) unnesting with the domain ---------------------------------------------------------- */
+typedef struct Unnest {
+    Opt *o;
+    ColSet corr;
+    int64_t n;
+    const ColId *outer;
+    int64_t dom_cte;
+    const ColId *dom_cols;
+    struct CorrCte {
+        struct CorrCte *next;
+        int64_t id;
+        ColId *cols;
+    } *ctes; /* CTEs whose definition was extended by D's columns */
+} Unnest;
+
+static bool scans_corr_cte(const Unnest *u, const Plan *p) {
+    if (p->kind == LP_CTE_SCAN)
+        for (const struct CorrCte *c = u->ctes; c; c = c->next)
+            if (c->id == p->cte_id) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (scans_corr_cte(u, p->children[i])) return true;
+    return false;
+}
+static bool un_depends(const Unnest *u, const Plan *p) { return depends(u->o, p, &u->corr) || (u->ctes && scans_corr_cte(u, p)); }
+static ColId *fresh_locals(Unnest *u) {
+    ColId *l = arena_array(u->o->a, ColId, u->n + 1);
+    for (int64_t i = 0; l && i < u->n; i++)
+        if ((l[i] = opt_new_like(u->o, u->outer[i])) <= 0) return NULL;
+    return l;
+}
+static Plan *dom_scan(Unnest *u, ColId **local) {
+    *local = fresh_locals(u);
+    return *local ? opt_cte_scan(u->o, u->dom_cte, u->n, *local, u->dom_cols) : NULL;
+}
+static void localise(Unnest *u, Expr *e, const ColId *local) {
+    for (int64_t i = 0; i < u->n; i++) {
+        ColMap m = {u->outer[i], local[i]};
+        expr_remap(e, 1, &m);
+    }
+}
+static void localise_conds(Unnest *u, Plan *p, const ColId *local) {
+    for (int32_t i = 0; i < p->n_conds; i++) localise(u, p->conds[i], local);
+}
+static Status add_same(Unnest *u, ExprVec *conds, const ColId *a, const ColId *b, const Plan *pa, const Plan *pb) {
+    Opt *o = u->o;
+    for (int64_t i = 0; i < u->n; i++) {
+        Expr *x = opt_col(o, a[i]), *y = opt_col(o, b[i]);
+        bool nonnull = pa && pb && (opt_col_nonnull(o, pa, a[i]) || opt_col_nonnull(o, pb, b[i]));
+        Expr *c = NULL;
+        if (nonnull) c = opt_op(o, "=", x, y);
+        else c = opt_pair(o, EX_NOT_DISTINCT, x, y);
+        TRY(opt_push(o, conds, c));
+    }
+    return ST_OK;
+}
+static Plan *unnest(Unnest *u, Plan *p, ColId **local);
+
+/* One row per value of D out of p (which carries *local): the first by sort keys k.. */
+static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const ColId *local) {
+    Opt *o = u->o;
+    if (k == sort->n_sort || sort->kind != LP_SORT) {
+        IdVec ids = {0};
+        MapVec map = {0};
+        if (opt_out_ids(o, p, &ids) != ST_OK || opt_plan_rename(o, p, &map) != ST_OK) return NULL;
+        Expr **keys = arena_array(o->a, Expr *, u->n + 1);
+        AggCall *aggs = arena_array(o->a, AggCall, ids.len + 1);
+        if (!keys || !aggs) return NULL;
+        for (int64_t i = 0; i < u->n; i++) keys[i] = opt_col(o, opt_mapped(&map, local[i]));
+        int64_t n = 0;
+        for (int64_t i = 0; i < ids.len; i++) {
+            bool key = false;
+            for (int64_t j = 0; j < u->n; j++) key |= local[j] == ids.items[i];
+            if (key) continue;
+            Expr *arg = opt_col(o, opt_mapped(&map, ids.items[i]));
+            if (!arg) return NULL;
+            aggs[n++] = (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, arg->type), .arg = arg, .out = ids.items[i]};
+        }
+        return opt_agg(o, p, u->n, local, keys, n, aggs);
+    }
+    const SortKey *s = &sort->sort[k];
+    int64_t cte = ++o->c->n_ctes;
+    IdVec ids = {0};
+    MapVec map = {0};
+    if (opt_out_ids(o, p, &ids) != ST_OK || opt_plan_rename(o, p, &map) != ST_OK) return NULL;
+    ColId *def = arena_array(o->a, ColId, ids.len + 1);
+    if (!def) return NULL;
+    for (int64_t i = 0; i < ids.len; i++) def[i] = opt_mapped(&map, ids.items[i]);
+    Plan *all = opt_cte_scan(o, cte, ids.len, ids.items, def);
+    /* best value of the key per D */
+    ColId *l2 = fresh_locals(u), *l3 = fresh_locals(u), *dl = arena_array(o->a, ColId, u->n + 1);
+    if (!l2 || !l3 || !dl) return NULL;
+    for (int64_t i = 0; i < u->n; i++) dl[i] = opt_mapped(&map, local[i]);
+    ColId key_def = opt_mapped(&map, s->expr->u.col), key2 = opt_new_like(o, s->expr->u.col);
+    if (key2 <= 0) return NULL;
+    ColId *so = arena_array(o->a, ColId, u->n + 1), *sd = arena_array(o->a, ColId, u->n + 1);
+    Expr **keys = arena_array(o->a, Expr *, u->n + 1);
+    if (!so || !sd || !keys) return NULL;
+    for (int64_t i = 0; i < u->n; i++) {
+        so[i] = l2[i];
+        sd[i] = dl[i];
+        keys[i] = opt_col(o, l2[i]);
+    }
+    so[u->n] = key2;
+    sd[u->n] = key_def;
+    Plan *scan2 = opt_cte_scan(o, cte, u->n + 1, so, sd);
+    AggCall ag[3];
+    Type rt;
+    if (opt_agg_call(o, s->desc ? "max" : "min", opt_col(o, key2), &ag[0], &rt) != ST_OK) return NULL;
+    if (opt_agg_call(o, "count", opt_col(o, key2), &ag[1], &rt) != ST_OK) return NULL;
+    ag[2] = (AggCall){.kind = AGG_COUNT_STAR, .func = opt_agg_func(AGG_COUNT_STAR, rt)};
+    Type kt = o->c->cols.items[s->expr->u.col].type;
+    ag[0].out = plan_new_col(o->c, "best", kt, true);
+    ag[1].out = plan_new_col(o->c, "n_values", type_make(T_INT8), false);
+    ag[2].out = plan_new_col(o->c, "n_rows", type_make(T_INT8), false);
+    Plan *best = opt_agg(o, scan2, u->n, l3, keys, s->nulls_first ? 3 : 1, ag);
+    Expr *value = opt_col(o, ag[0].out);
+    if (s->nulls_first) value = opt_case(o, opt_op(o, "<", opt_col(o, ag[1].out), opt_col(o, ag[2].out)), opt_null(o, kt), value);
+    ExprVec conds = {0};
+    if (add_same(u, &conds, local, l3, NULL, NULL) != ST_OK) return NULL;
+    if (opt_push(o, &conds, opt_pair(o, EX_NOT_DISTINCT, opt_col(o, s->expr->u.col), value)) != ST_OK) return NULL;
+    Plan *j = opt_join(o, JN_SEMI, all, best, &conds);
+    Plan *c = plan_new(o->c, LP_CTE, 2);
+    if (!j || !c) return NULL;
+    c->cte_id = cte;
+    c->children[0] = p;
+    c->children[1] = limit_one(u, j, sort, k + 1, local);
+    return c->children[1] ? c : NULL;
+}
+
+static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (p->join == JN_RIGHT) {
+        Plan *x = p->children[0];
+        p->children[0] = p->children[1];
+        p->children[1] = x;
+        p->join = JN_LEFT;
+    }
+    bool dl = un_depends(u, p->children[0]), dr = un_depends(u, p->children[1]), dc = false;
+    for (int32_t i = 0; i < p->n_conds; i++) dc |= opt_uses(o, p->conds[i], &u->corr);
+    if (p->join == JN_MARK && (dr || dc)) {
+        bool exists = false;
+        for (int64_t i = 0; i < o->exists_marks.len; i++) exists |= o->exists_marks.items[i] == p->mark_col;
+        if (!exists) {
+            unsupported(o, "this form of IN");
+            return NULL;
+        }
+    }
+    if (p->join == JN_INNER && dl != dr) {
+        int k = dl ? 0 : 1;
+        if (!(p->children[k] = unnest(u, p->children[k], local))) return NULL;
+        localise_conds(u, p, *local);
+        return p;
+    }
+    ColId *ll, *lr = NULL;
+    if (!(p->children[0] = unnest(u, p->children[0], &ll))) return NULL;
+    if (dr || p->join == JN_FULL) {
+        if (!(p->children[1] = unnest(u, p->children[1], &lr))) return NULL;
+    }
+    localise_conds(u, p, ll);
+    *local = ll;
+    if (!lr) return p;
+    ExprVec conds = {0};
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_push(o, &conds, p->conds[i]) != ST_OK) return NULL;
+    if (add_same(u, &conds, ll, lr, p->children[0], p->children[1]) != ST_OK) return NULL;
+    p->conds = conds.items;
+    p->n_conds = (int32_t)conds.len;
+    if (p->join != JN_FULL) return p;
+    IdVec ids = {0};
+    ExprVec ex = {0};
+    if (opt_out_ids(o, p, &ids) != ST_OK) return NULL;
+    for (int64_t i = 0; i < ids.len; i++)
+        if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK) return NULL;
+    if (!(*local = fresh_locals(u))) return NULL;
+    for (int64_t i = 0; i < u->n; i++) {
+        if (!vec_push(o->a, &ids, (*local)[i])) return NULL;
+        if (opt_push(o, &ex, opt_coalesce(o, opt_col(o, ll[i]), opt_col(o, lr[i]))) != ST_OK) return NULL;
+    }
+    return opt_project(o, p, ids.len, ids.items, ex.items);
+}
+
+static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    ColId *below;
+    bool grouped = p->n_keys > 0;
+    if (!(p->children[0] = unnest(u, p->children[0], &below))) return NULL;
+    for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], below);
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        if (p->aggs[i].arg) localise(u, p->aggs[i].arg, below);
+        if (p->aggs[i].arg2) localise(u, p->aggs[i].arg2, below);
+        if (p->aggs[i].filter) localise(u, p->aggs[i].filter, below);
+    }
+    ColId *keys = fresh_locals(u);
+    if (!keys) return NULL;
+    for (int64_t i = 0; i < u->n; i++)
+        if (append_out(o, p, keys[i], opt_col(o, below[i])) != ST_OK) return NULL;
+    *local = keys;
+    if (grouped) return p;
+    /* one row for every value of D, also where nothing was aggregated */
+    ColId *dl;
+    Plan *d = dom_scan(u, &dl);
+    if (!d) return NULL;
+    IdVec ids = {0};
+    ExprVec ex = {0}, conds = {0};
+    for (int64_t i = 0; i < u->n; i++)
+        if (!vec_push(o->a, &ids, dl[i]) || opt_push(o, &ex, opt_col(o, dl[i])) != ST_OK) return NULL;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        AggCall *g = &p->aggs[i];
+        ColId id = g->out;
+        Expr *e = NULL;
+        if (g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR) {
+            g->out = opt_new_like(o, id);
+            e = opt_coalesce(o, opt_col(o, g->out), opt_int8(o, 0));
+        } else
+            e = opt_col(o, id);
+        if (!vec_push(o->a, &ids, id) || opt_push(o, &ex, e) != ST_OK) return NULL;
+    }
+    if (add_same(u, &conds, dl, keys, d, NULL) != ST_OK) return NULL;
+    *local = dl;
+    return opt_project(o, opt_join(o, JN_LEFT, d, p, &conds), ids.len, ids.items, ex.items);
+}
+
+static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (!un_depends(u, p)) {
+        Plan *d = dom_scan(u, local);
+        return opt_join(o, JN_INNER, d, p, NULL);
+    }
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: { /* correlated pushed conditions */
+        ExprVec conds = {0};
+        for (int32_t i = 0; i < p->n_conds; i++)
+            if (opt_push(o, &conds, p->conds[i]) != ST_OK) return NULL;
+        p->n_conds = 0;
+        p = opt_filter(o, p, &conds);
+        return p ? unnest(u, p, local) : NULL;
+    }
+    case LP_FILTER: case LP_REPEAT:
+        if (!(p->children[0] = unnest(u, p->children[0], local))) return NULL;
+        localise_conds(u, p, *local);
+        return p;
+    case LP_PROJECT:
+        if (!(p->children[0] = unnest(u, p->children[0], local))) return NULL;
+        for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], *local);
+        for (int64_t i = 0; i < u->n; i++)
+            if (append_out(o, p, (*local)[i], opt_col(o, (*local)[i])) != ST_OK) return NULL;
+        return p;
+    case LP_JOIN: return unnest_join(u, p, local);
+    case LP_AGG: return unnest_agg(u, p, local);
+    case LP_SORT: case LP_LIMIT: {
+        Plan *sort = p;
+        int64_t limit = p->limit, offset = p->offset > 0 ? p->offset : 0;
+        if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit < 0) sort = p->children[0];
+        Plan *child = unnest(u, sort->children[0], local);
+        if (!child) return NULL;
+        if (limit < 0 && offset == 0) return child;
+        if (limit == 0) {
+            Plan *e = opt_empty(o, child);
+            return e;
+        }
+        if (limit != 1 || offset != 0) {
+            unsupported(o, "LIMIT other than 1, or OFFSET,");
+            return NULL;
+        }
+        return limit_one(u, child, sort, 0, *local);
+    }
+    case LP_SETOP: {
+        ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
+        ColId *out = fresh_locals(u);
+        if (!locals || !out || p->setop != SO_UNION_ALL) return NULL;
+        for (int32_t k = 0; k < p->n_children; k++) {
+            if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
+            ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+            if (!sc) return NULL;
+            for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set_cols[k][i];
+            for (int64_t i = 0; i < u->n; i++) sc[p->n_out + i] = locals[k][i];
+            p->set_cols[k] = sc;
+        }
+        ColId *oc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+        if (!oc) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) oc[i] = p->out_cols[i];
+        for (int64_t i = 0; i < u->n; i++) oc[p->n_out + i] = out[i];
+        p->out_cols = oc;
+        p->n_out += (int32_t)u->n;
+        *local = out;
+        return p;
+    }
+    case LP_CTE: {
+        struct CorrCte *save = u->ctes;
+        if (un_depends(u, p->children[0])) {
+            struct CorrCte *c = arena_new_of(o->a, struct CorrCte);
+            if (!c || !(p->children[0] = unnest(u, p->children[0], &c->cols))) return NULL;
+            c->id = p->cte_id;
+            c->next = u->ctes;
+            u->ctes = c;
+        }
+        p->children[1] = unnest(u, p->children[1], local);
+        u->ctes = save;
+        return p->children[1] ? p : NULL;
+    }
+    case LP_CTE_SCAN: {
+        struct CorrCte *c = u->ctes;
+        while (c && c->id != p->cte_id) c = c->next;
+        ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1), *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+        if (!c || !l || !oc || !cc) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            oc[i] = p->out_cols[i];
+            cc[i] = p->cte_cols[i];
+        }
+        for (int64_t i = 0; i < u->n; i++) {
+            oc[p->n_out + i] = l[i];
+            cc[p->n_out + i] = c->cols[i];
+        }
+        p->out_cols = oc;
+        p->cte_cols = cc;
+        p->n_out += (int32_t)u->n;
+        *local = l;
+        return p;
+    }
+    case LP_VALUES: {
+        /* each row is a projection over D */
+        Plan *un = NULL;
+        ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
+        Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
+        ColId *out = arena_array(o->a, ColId, p->n_out + u->n + 1), *lo = fresh_locals(u);
+        if (!sets || !ch || !out || !lo) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) out[i] = p->out_cols[i];
+        for (int64_t i = 0; i < u->n; i++) out[p->n_out + i] = lo[i];
+        for (int64_t r = 0; r < p->n_rows; r++) {
+            ColId *dl;
+            Plan *d = dom_scan(u, &dl);
+            if (!d) return NULL;
+            Expr **ex = arena_array(o->a, Expr *, p->n_out + u->n + 1);
+            sets[r] = arena_array(o->a, ColId, p->n_out + u->n + 1);
+            if (!ex || !sets[r]) return NULL;
+            for (int32_t i = 0; i < p->n_out; i++) {
+                ex[i] = p->rows[r][i];
+                localise(u, ex[i], dl);
+                sets[r][i] = p->n_rows == 1 ? out[i] : opt_new_like(o, out[i]);
+            }
+            for (int64_t i = 0; i < u->n; i++) {
+                ex[p->n_out + i] = opt_col(o, dl[i]);
+                sets[r][p->n_out + i] = p->n_rows == 1 ? lo[i] : opt_new_like(o, lo[i]);
+            }
+            ch[r] = opt_project(o, d, p->n_out + u->n, sets[r], ex);
+            if (!ch[r]) return NULL;
+        }
+        *local = lo;
+        if (p->n_rows == 1) return ch[0];
+        un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
+        if (!un) return NULL;
+        un->setop = SO_UNION_ALL;
+        un->children = ch;
+        un->n_children = (int32_t)p->n_rows;
+        un->set_cols = sets;
+        un->out_cols = out;
+        un->n_out = p->n_out + (int32_t)u->n;
+        return un;
+    }
+    case LP_SERIES: unsupported(o, "generate_series over outer columns"); return NULL;
+    }
+    return NULL;
+}
+
+/* ---- dependent join to plain joins ---------------------------------------------------------- */
+static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
+    Plan *j = opt_join(o, kind, l, r, conds);
+    if (j) j->mark_col = mark;
+    return j;
+}
+static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
+    ColSet lo = opt_outputs(o, l), fr = opt_free(o, r), corr = opt_set_and(o, &lo, &fr);
+    if (kind == JN_SINGLE && opt_max_one_row(r)) kind = JN_LEFT;
+    if (opt_set_empty(&corr)) {
+        if (kind == JN_LEFT && conds->len == 0 && opt_one_row(r)) kind = JN_INNER;
+        return plain_join(o, kind, l, r, conds, mark);
+    }
+    Plan *copy = opt_plan_copy(o, r);
+    Pull st = {.corr = corr};
+    bool ok;
+    if (!copy || pull(o, &copy, &st, &ok) != ST_OK) return NULL;
+    if (ok && depends(o, copy, &corr)) ok = false;
+    if (ok && st.has_default && (kind == JN_SEMI || kind == JN_ANTI || kind == JN_MARK || (kind == JN_LEFT && conds->len > 0))) ok = false;
+    /* the inner columns of pulled conditions must be visible */
+    if (ok) {
+        ColSet all = opt_outputs(o, copy);
+        colset_add_all(o->c, &all, &lo);
+        ColSet outer_free = opt_free(o, copy);
+        colset_add_all(o->c, &all, &outer_free);
+        for (int64_t i = 0; i < st.conds.len && ok; i++) {
+            ColSet used = colset_new(o->c), made = colset_new(o->c);
+            expr_cols(o->c, st.conds.items[i], &used);
+            (void)made;
+            if (!colset_subset(&used, &all)) {
+                /* other free columns belong to outer levels: fine, unless r itself makes them */
+                ColSet fr_all = fr;
+                colset_add_all(o->c, &fr_all, &all);
+                if (!colset_subset(&used, &fr_all)) ok = false;
+            }
+        }
+    }
+    if (ok) {
+        if (st.has_default) {
+            Plan *j = join_with_defaults(o, l, copy, &st);
+            return kind == JN_INNER ? opt_filter(o, j, conds) : j;
+        }
+        for (int64_t i = 0; i < conds->len; i++)
+            if (opt_push(o, &st.conds, conds->items[i]) != ST_OK) return NULL;
+        if (kind == JN_SINGLE) { /* at most one match per row: an ordinary outer join */
+            ColSet ro = opt_outputs(o, copy), keys = colset_new(o->c);
+            for (int64_t i = 0; i < st.conds.len; i++) {
+                Expr *a, *b;
+                bool ns;
+                if (opt_equi(o, st.conds.items[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL) colset_add(o->c, &keys, b->u.col);
+            }
+            if (opt_unique(o, copy, &keys)) kind = JN_LEFT;
+        }
+        return plain_join(o, kind, l, copy, &st.conds, mark);
+    }
+    /* the general way */
+    Unnest u = {.o = o, .corr = corr};
+    IdVec outer = {0}, lids = {0};
+    for (int64_t w = 0; w < corr.n_words; w++)
+        for (uint64_t b = corr.bits[w]; b; b &= b - 1)
+            if (!vec_push(o->a, &outer, (ColId)(w * 64 + __builtin_ctzll(b)))) return NULL;
+    MapVec map = {0};
+    if (opt_out_ids(o, l, &lids) != ST_OK || opt_plan_rename(o, l, &map) != ST_OK) return NULL;
+    u.n = outer.len;
+    u.outer = outer.items;
+    ColId *def = arena_array(o->a, ColId, lids.len + 1), *ddef = arena_array(o->a, ColId, u.n + 1);
+    ColId *dscan = fresh_locals(&u), *dout = fresh_locals(&u);
+    Expr **keys = arena_array(o->a, Expr *, u.n + 1);
+    if (!def || !ddef || !dscan || !dout || !keys) return NULL;
+    for (int64_t i = 0; i < lids.len; i++) def[i] = opt_mapped(&map, lids.items[i]);
+    for (int64_t i = 0; i < u.n; i++) {
+        ddef[i] = opt_mapped(&map, u.outer[i]);
+        keys[i] = opt_col(o, dscan[i]);
+    }
+    int64_t cte_l = ++o->c->n_ctes;
+    u.dom_cte = ++o->c->n_ctes;
+    u.dom_cols = dout;
+    Plan *scan = opt_cte_scan(o, cte_l, lids.len, lids.items, def);
+    Plan *dom = opt_agg(o, opt_cte_scan(o, cte_l, u.n, dscan, ddef), u.n, dout, keys, 0, NULL);
+    ColId *local;
+    Plan *right = unnest(&u, r, &local);
+    if (!scan || !dom || !right) {
+        if (!err_is_set(o->err)) err_internal(o->err, "a dependent join could not be unnested");
+        return NULL;
+    }
+    ExprVec all = {0};
+    for (int64_t i = 0; i < conds->len; i++)
+        if (opt_push(o, &all, conds->items[i]) != ST_OK) return NULL;
+    if (add_same(&u, &all, u.outer, local, NULL, NULL) != ST_OK) return NULL;
+    Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2), *j = plain_join(o, kind, scan, right, &all, mark);
+    if (!cl || !cd || !j) return NULL;
+    cl->cte_id = cte_l;
+    cl->children[0] = l;
+    cl->children[1] = cd;
+    cd->cte_id = u.dom_cte;
+    cd->children[0] = dom;
+    cd->children[1] = j;
+    return cl;
+}
+
+/* ---- lifting subqueries ------------------------------------------------------------------------ */
+/* What EXISTS needs of a plan: rows, not columns. */
+static Plan *strip_exists(Plan *p) {
+    for (;;) {
+        if (p->kind == LP_PROJECT) p = p->children[0];
+        else if (p->kind == LP_SORT && p->limit != 0 && p->offset <= 0) p = p->children[0];
+        else if (p->kind == LP_LIMIT && p->limit != 0 && p->offset <= 0) p = p->children[0];
+        else if (p->kind == LP_AGG && p->n_keys > 0) p = p->children[0];
+        else return p;
+    }
+}
+static Plan *limit_1(Opt *o, Plan *p) {
+    Plan *l = plan_new(o->c, LP_LIMIT, 1);
+    if (!l) return NULL;
+    l->children[0] = p;
+    l->limit = 1;
+    l->offset = 0;
+    return l;
+}
+static Plan *cross(Opt *o, Plan *l, Plan *r) {
+    if (!l || !r) return NULL;
+    if (l->kind == LP_VALUES && l->n_out == 0 && l->n_rows == 1) return r;
+    return opt_join(o, JN_INNER, l, r, NULL);
+}
+static bool closed(Opt *o, const Plan *p) {
+    ColSet f = opt_free(o, p);
+    return opt_set_empty(&f);
+}
+
+static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
+    ColSet lo = opt_outputs(o, *child);
+    if (conds->len == 0) {
+        r = strip_exists(r);
+        if (opt_one_row(r)) return expr_bool(o->c, true);
+        if (closed(o, r)) { /* count(*) over its first row */
+            AggCall g = {.kind = AGG_COUNT_STAR, .func = opt_agg_func(AGG_COUNT_STAR, type_make(T_INT8))};
+            g.out = plan_new_col(o->c, "n", type_make(T_INT8), false);
+            Plan *a = opt_agg(o, limit_1(o, r), 0, NULL, NULL, 1, &g);
+            if (!(*child = cross(o, *child, a))) return NULL;
+            return opt_op(o, ">", opt_col(o, g.out), opt_int8(o, 0));
+        }
+    }
+    (void)lo;
+    ColId mark = plan_new_col(o->c, "exists", type_make(T_BOOL), true);
+    if (mark <= 0 || !vec_push(o->a, &o->exists_marks, mark)) return NULL;
+    if (!(*child = dep_join(o, JN_MARK, *child, r, conds, mark))) return NULL;
+    return opt_unary(o, EX_IS_TRUE, opt_col(o, mark));
+}
+
+/* The comparison of x op ANY (subquery) as one condition; its own subqueries are lifted into the left side. */
+static Expr *in_condition(Opt *o, Expr *e, Plan **child, bool negate) {
+    ExprVec parts = {0};
+    for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
+        Expr *c = lift_expr(o, e->u.sub.compare[i], child);
+        if (opt_push(o, &parts, c) != ST_OK) return NULL;
+    }
+    Expr *all = opt_nary(o, EX_AND, parts.len, parts.items);
+    if (all && negate) all = opt_fold(o, opt_unary(o, EX_NOT, all));
+    return all;
+}
+static bool never_null(Opt *o, Plan *l, Plan *r, const Expr *cond) {
+    Plan *tmp = opt_join(o, JN_INNER, l, r, NULL);
+    return tmp && opt_expr_nonnull(o, tmp, cond);
+}
+/* One equality between the sides over an uncorrelated right side: a mark join hashes it and knows about NULLs. The left
+ * key becomes a column. */
+static bool hash_mark(Opt *o, Plan **child, Plan *r, Expr *cond) {
+    ColSet ro = opt_outputs(o, r);
+    if (!closed(o, r) || !opt_is_op(cond, "=")) return false;
+    for (int k = 0; k < 2; k++) {
+        Expr *x = cond->args[k], *y = cond->args[1 - k];
+        if (!opt_within(o, y, &ro) || !opt_uses(o, y, &ro) || opt_uses(o, x, &ro)) continue;
+        if (x->kind == EX_COL) {
+            ColSet lo = opt_outputs(o, *child);
+            return colset_has(&lo, x->u.col);
+        }
+        ColSet lo = opt_outputs(o, *child);
+        if (!opt_within(o, x, &lo)) return false;
+        IdVec ids = {0};
+        ExprVec ex = {0};
+        ColId id = plan_new_col(o->c, "key", x->type, true);
+        if (id <= 0 || opt_out_ids(o, *child, &ids) != ST_OK) return false;
+        for (int64_t i = 0; i < ids.len; i++)
+            if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK) return false;
+        Expr *col = opt_col(o, id);
+        if (!col || !vec_push(o->a, &ids, id) || opt_push(o, &ex, x) != ST_OK) return false;
+        Plan *p = opt_project(o, *child, ids.len, ids.items, ex.items);
+        if (!p) return false;
+        *child = p;
+        cond->args[k] = col;
+        return true;
+    }
+    return false;
+}
+static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark) {
+    ExprVec conds = {0};
+    if (opt_push(o, &conds, cond) != ST_OK) return NULL;
+    return plain_join(o, JN_MARK, child, r, &conds, mark);
+}
+static Plan *drop_order(Plan *r) {
+    while (r->kind == LP_SORT && r->limit < 0 && r->offset <= 0) r = r->children[0];
+    return r;
+}
+static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r) {
+    Expr *cond = in_condition(o, e, child, e->all);
+    if (!cond) return NULL;
+    Expr *result;
+    if (never_null(o, *child, r, cond)) {
+        ExprVec conds = {0};
+        if (opt_push(o, &conds, cond) != ST_OK) return NULL;
+        result = exists_value(o, child, r, &conds);
+    } else if (hash_mark(o, child, r, cond)) {
+        ColId mark = plan_new_col(o->c, "in", type_make(T_BOOL), true);
+        if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark))) return NULL;
+        result = opt_col(o, mark);
+    } else {
+        MapVec map = {0};
+        Plan *r2 = opt_plan_copy_fresh(o, r, &map);
+        Expr *c2 = expr_copy(o->c, cond);
+        if (!r2 || !c2) return NULL;
+        expr_remap(c2, map.len, map.items);
+        ExprVec k1 = {0}, k2 = {0};
+        if (opt_push(o, &k1, cond) != ST_OK || opt_push(o, &k2, opt_unary(o, EX_IS_NULL, c2)) != ST_OK) return NULL;
+        Expr *yes = exists_value(o, child, r, &k1), *null = exists_value(o, child, r2, &k2);
+        result = opt_case(o, yes, expr_bool(o->c, true), opt_case(o, null, opt_null(o, type_make(T_BOOL)), expr_bool(o->c, false)));
+    }
+    return e->all ? opt_unary(o, EX_NOT, result) : result;
+}
+
+static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r) {
+    ColId col = e->u.sub.cols[0];
+    r = drop_order(r);
+    if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 && r->children[0]->n_rows == 1) {
+        for (int32_t i = 0; i < r->n_out; i++)
+            if (r->out_cols[i] == col) return opt_cast(o, r->exprs[i], e->type); /* (select x + 1) */
+    }
+    ExprVec none = {0};
+    if (closed(o, r)) {
+        if (!opt_one_row(r)) {
+            AggCall g = {.kind = AGG_SINGLE, .arg = opt_col(o, col)};
+            if (!g.arg) return NULL;
+            g.func = opt_agg_func(AGG_SINGLE, g.arg->type);
+            g.out = opt_new_like(o, col);
+            if (g.out <= 0) return NULL;
+            o->c->cols.items[g.out].nullable = true;
+            r = opt_agg(o, r, 0, NULL, NULL, 1, &g);
+            col = g.out;
+        }
+        if (!(*child = cross(o, *child, r))) return NULL;
+    } else if (!(*child = dep_join(o, JN_SINGLE, *child, r, &none, 0)))
+        return NULL;
+    return opt_cast(o, opt_col(o, col), e->type);
+}
+
+static Expr *lift_expr(Opt *o, Expr *e, Plan **child) {
+    if (!e || !opt_has_subquery(e)) return e;
+    if (e->kind != EX_SUBQUERY) {
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!(e->args[i] = lift_expr(o, e->args[i], child))) return NULL;
+        return opt_fold(o, e);
+    }
+    Plan *r = lift_plan(o, e->u.sub.plan);
+    if (!r) return NULL;
+    ExprVec none = {0};
+    switch ((SubqueryKind)e->subquery) {
+    case SQ_EXISTS: return exists_value(o, child, r, &none);
+    case SQ_IN: return in_value(o, e, child, drop_order(r));
+    case SQ_SCALAR: return scalar_value(o, e, child, r);
+    }
+    return NULL;
+}
+
+static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
+    if (!opt_has_subquery(e)) return opt_push(o, keep, e);
+    if (e->kind == EX_AND) {
+        for (int32_t i = 0; i < e->n_args; i++) TRY(lift_conjunct(o, child, e->args[i], keep));
+        return ST_OK;
+    }
+    bool neg = false;
+    Expr *x = e;
+    while (x->kind == EX_NOT) {
+        neg = !neg;
+        x = x->args[0];
+    }
+    ExprVec conds = {0};
+    if (x->kind == EX_SUBQUERY && x->subquery == SQ_EXISTS) {
+        Plan *r = lift_plan(o, x->u.sub.plan);
+        if (!r) return ST_ERROR;
+        r = strip_exists(r);
+        if (opt_one_row(r)) return neg ? opt_push(o, keep, expr_bool(o->c, false)) : ST_OK;
+        if (closed(o, r)) {
+            if (!neg) {
+                *child = cross(o, *child, opt_project(o, limit_1(o, r), 0, NULL, NULL));
+                return *child ? ST_OK : ST_ERROR;
+            }
+            Expr *v = exists_value(o, child, r, &conds);
+            return opt_push(o, keep, opt_fold(o, opt_unary(o, EX_NOT, v)));
+        }
+        *child = dep_join(o, neg ? JN_ANTI : JN_SEMI, *child, r, &conds, 0);
+        return *child ? ST_OK : ST_ERROR;
+    }
+    if (x->kind == EX_SUBQUERY && x->subquery == SQ_IN) {
+        Plan *r = lift_plan(o, x->u.sub.plan);
+        if (!r) return ST_ERROR;
+        r = drop_order(r);
+        /* ALL (c) = NOT ANY (NOT c) */
+        Expr *cond = in_condition(o, x, child, x->all);
+        if (!cond) return ST_ERROR;
+        bool want = neg == x->all; /* some row makes cond true */
+        if (!want && !never_null(o, *child, r, cond)) {
+            if (hash_mark(o, child, r, cond)) {
+                ColId mark = plan_new_col(o->c, "in", type_make(T_BOOL), true);
+                if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark))) return ST_ERROR;
+                return opt_push(o, keep, opt_unary(o, EX_NOT, opt_col(o, mark)));
+            }
+            cond = opt_unary(o, EX_IS_NOT_FALSE, cond);
+        }
+        TRY(opt_split(o, cond, &conds));
+        *child = dep_join(o, want ? JN_SEMI : JN_ANTI, *child, r, &conds, 0);
+        return *child ? ST_OK : ST_ERROR;
+    }
+    return opt_push(o, keep, lift_expr(o, e, child));
+}
+
+typedef struct Lift {
+    Plan **child;
+} Lift;
+static Status lift_fn(Opt *o, Expr **e, void *ctx) {
+    *e = lift_expr(o, *e, ((Lift *)ctx)->child);
+    return *e ? ST_OK : ST_ERROR;
+}
+
+static Plan *lift_filter(Opt *o, Plan *child, int64_t n, Expr *const *conds) {
+    ExprVec keep = {0};
+    /* plain conditions first: below the joins that the subqueries become */
+    for (int64_t i = 0; i < n; i++)
+        if (!opt_has_subquery(conds[i]) && opt_push(o, &keep, conds[i]) != ST_OK) return NULL;
+    child = opt_filter(o, child, &keep);
+    keep.len = 0;
+    for (int64_t i = 0; child && i < n; i++)
+        if (opt_has_subquery(conds[i]) && lift_conjunct(o, &child, conds[i], &keep) != ST_OK) return NULL;
+    return opt_filter(o, child, &keep);
+}
+
+/* A subquery in an outer join's condition is computed on the side whose columns it uses. */
+static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
+    if (!opt_has_subquery(*e)) return ST_OK;
+    if ((*e)->kind == EX_SUBQUERY) {
+        ColSet used = colset_new(o->c), lo = opt_outputs(o, p->children[0]), ro = opt_outputs(o, p->children[1]);
+        expr_cols(o->c, *e, &used);
+        bool l = colset_intersects(&used, &lo), r = colset_intersects(&used, &ro);
+        if (l && r)
+            return err_at(o->err, (*e)->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "a subquery in an outer join's condition cannot refer to both sides of the join");
+        *e = lift_expr(o, *e, &p->children[l ? 0 : 1]);
+        return *e ? ST_OK : ST_ERROR;
+    }
+    for (int32_t i = 0; i < (*e)->n_args; i++) TRY(lift_join_cond(o, p, &(*e)->args[i]));
+    return ST_OK;
+}
+
+static Plan *lift_values(Opt *o, Plan *p) {
+    ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
+    Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
+    if (!sets || !ch) return NULL;
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        Plan *one = plan_new(o->c, LP_VALUES, 0);
+        sets[r] = arena_array(o->a, ColId, p->n_out + 1);
+        if (!one || !sets[r]) return NULL;
+        one->n_rows = 1;
+        if (!(one->rows = arena_array(o->a, Expr **, 1)) || !(one->rows[0] = arena_array(o->a, Expr *, 1))) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (!(p->rows[r][i] = lift_expr(o, p->rows[r][i], &one))) return NULL;
+            sets[r][i] = p->n_rows == 1 ? p->out_cols[i] : opt_new_like(o, p->out_cols[i]);
+        }
+        if (!(ch[r] = opt_project(o, one, p->n_out, sets[r], p->rows[r]))) return NULL;
+    }
+    if (p->n_rows == 1) return ch[0];
+    Plan *un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
+    if (!un) return NULL;
+    un->setop = SO_UNION_ALL;
+    un->children = ch;
+    un->set_cols = sets;
+    un->out_cols = p->out_cols;
+    un->n_out = p->n_out;
+    return un;
+}
+static Status has_sub_fn(Opt *o, Expr **e, void *ctx) {
+    (void)o;
+    if (opt_has_subquery(*e)) *(bool *)ctx = true;
+    return ST_OK;
+}
+
+static Plan *lift_plan(Opt *o, Plan *p) {
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (!(p->children[i] = lift_plan(o, p->children[i]))) return NULL;
+    bool sub = false;
+    if (opt_each_expr(o, p, has_sub_fn, &sub) != ST_OK) return NULL;
+    if (p->kind == LP_JOIN) {
+        ExprVec plain = {0}, with = {0};
+        for (int32_t i = 0; i < p->n_conds; i++)
+            if (opt_push(o, opt_has_subquery(p->conds[i]) ? &with : &plain, p->conds[i]) != ST_OK) return NULL;
+        if (with.len > 0 && p->join != JN_INNER) {
+            for (int32_t i = 0; i < p->n_conds; i++)
+                if (lift_join_cond(o, p, &p->conds[i]) != ST_OK) return NULL;
+            with.len = 0;
+            plain.len = 0;
+            for (int32_t i = 0; i < p->n_conds; i++)
+                if (opt_push(o, &plain, p->conds[i]) != ST_OK) return NULL;
+        }
+        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, p->mark_col);
+        else {
+            p->conds = plain.items;
+            p->n_conds = (int32_t)plain.len;
+        }
+        if (!p) return NULL;
+        p->dependent = false;
+        return with.len ? lift_filter(o, p, with.len, with.items) : p;
+    }
+    if (!sub) return p;
+    switch ((PlanKind)p->kind) {
+    case LP_FILTER: return lift_filter(o, p->children[0], p->n_conds, p->conds);
+    case LP_PROJECT: case LP_AGG: {
+        Lift l = {&p->children[0]};
+        return opt_each_expr(o, p, lift_fn, &l) == ST_OK ? p : NULL;
+    }
+    case LP_VALUES: return lift_values(o, p);
+    case LP_SCAN: {
+        int32_t n = p->n_conds;
+        p->n_conds = 0;
+        return lift_filter(o, p, n, p->conds);
+    }
+    default:
+        err_set(o->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery is not supported here");
+        return NULL;
+    }
+}
+
+Plan *opt_decorrelate(Opt *o, Plan *p) { return lift_plan(o, p); }

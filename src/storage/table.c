@@ -1,0 +1,901 @@
+/* table.c - tables: creation, changes in the delta, undo.
+ *
+ * A change first does everything that can fail (checks, memory, undo records), then becomes visible; key
+ * checks come last, when all rows are in place, and a violation rolls the whole call back through the same
+ * undo records. Statistics and min/max only ever widen here: rolling back leaves them conservative.
+ * See keyindex.h on why undo does not touch the key indexes.
+ */
+#include "storage/storage_int.h"
+
+/* ---- undo log ---- */
+typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;
+typedef struct UndoRecord {
+    UndoKind kind;
+    Table *t;
+    int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets before */
+    int64_t n;            /* rows concerned */
+    int64_t *rowids;      /* DELETE, UPDATE */
+    int col;              /* UPDATE */
+    void *cells;
+    uint8_t *valid;
+    TableState *state;
+} UndoRecord;
+struct UndoLog {
+    MemAccount *acct;
+    Arena *arena;
+    VEC(UndoRecord) recs;
+};
+
+UndoLog *undo_new(MemAccount *acct, Err *e) {
+    UndoLog *u = mem_calloc(acct, (int64_t)sizeof *u, e);
+    if (!u) return NULL;
+    u->acct = acct;
+    u->arena = arena_new(acct, e);
+    if (!u->arena) {
+        mem_free(acct, u, (int64_t)sizeof *u);
+        return NULL;
+    }
+    arena_set_err(u->arena, NULL);
+    return u;
+}
+static void undo_clear(UndoLog *u) {
+    memset(&u->recs, 0, sizeof u->recs);
+    arena_reset(u->arena);
+}
+void undo_free(UndoLog *u) {
+    if (!u) return;
+    undo_forget(u);
+    arena_free(u->arena);
+    mem_free(u->acct, u, (int64_t)sizeof *u);
+}
+int64_t undo_mark(const UndoLog *u) { return u->recs.len; }
+
+static UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
+    arena_set_err(u->arena, e);
+    bool ok = vec_push(u->arena, &u->recs, ((UndoRecord){.kind = kind, .t = t}));
+    arena_set_err(u->arena, NULL);
+    if (!ok) return NULL;
+    t->impl->undo_open++;
+    return &u->recs.items[u->recs.len - 1];
+}
+static void *undo_alloc(UndoLog *u, int64_t bytes, Err *e) {
+    arena_set_err(u->arena, e);
+    void *p = arena_alloc(u->arena, bytes);
+    arena_set_err(u->arena, NULL);
+    return p;
+}
+
+static void drop_tablets(Table *t, int64_t keep) {
+    for (int64_t i = keep; i < t->n_tablets; i++) tablet_free(t->tablets[i]);
+    if (keep < t->n_tablets) t->n_tablets = keep;
+    for (int k = 0; k < t->n_keys; k++)
+        if (t->keys[k].index->sorted_tablets > keep) t->keys[k].index->sorted_tablets = keep;
+}
+
+static void set_valid_bit(DeltaCol *d, TabletColumn *c, int64_t row, bool valid) {
+    bool was = !d->validity || (d->validity[row >> 6] >> (row & 63) & 1);
+    if (was == valid) return;
+    d->validity[row >> 6] ^= UINT64_C(1) << (row & 63);
+    c->null_count += valid ? -1 : 1;
+}
+
+static void undo_one(UndoRecord *r) {
+    Table *t = r->t;
+    switch (r->kind) {
+    case UNDO_APPEND: {
+        Tablet *tab = t->tablets[r->tablet];
+        for (int c = 0; c < t->n_cols; c++)
+            for (int64_t row = r->rows; row < tab->rows; row++) tab->cols[c].null_count -= !column_row_valid(&tab->cols[c], row);
+        tab->rows = r->rows;
+        t->live_rows -= r->n;
+        if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
+        break;
+    }
+    case UNDO_DELETE:
+        for (int64_t i = 0; i < r->n; i++) {
+            Tablet *tab = t->tablets[r->rowids[i] >> 32];
+            int64_t row = r->rowids[i] & 0xffffffff;
+            tab->block->deleted[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+            tab->n_deleted--;
+        }
+        t->live_rows += r->n;
+        break;
+    case UNDO_UPDATE:
+        for (int64_t i = r->n - 1; i >= 0; i--) {
+            Tablet *tab = t->tablets[r->rowids[i] >> 32];
+            DeltaCol *d = &tab->block->delta[r->col];
+            int64_t row = r->rowids[i] & 0xffffffff;
+            memcpy((char *)d->cells + row * d->cell_size, (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
+            set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
+        }
+        break;
+    case UNDO_STATE: table_state_put(t, r->state); break;
+    case UNDO_TABLETS:
+        drop_tablets(t, r->rows);
+        t->live_rows -= r->n;
+        break;
+    }
+    t->version++;
+}
+
+void undo_rollback(UndoLog *u, int64_t mark) {
+    while (u->recs.len > mark) {
+        UndoRecord r = u->recs.items[--u->recs.len];
+        undo_one(&r);
+        r.t->impl->undo_open--;
+    }
+    if (mark == 0) undo_clear(u);
+}
+void undo_forget(UndoLog *u) {
+    for (int64_t i = 0; i < u->recs.len; i++) {
+        UndoRecord *r = &u->recs.items[i];
+        if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
+        r->t->impl->undo_open--;
+    }
+    undo_clear(u);
+}
+Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e) {
+    UndoRecord *r = undo_push(u, UNDO_STATE, t, e);
+    if (!r) return ST_ERROR;
+    r->state = s;
+    return ST_OK;
+}
+Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t rows, Err *e) {
+    UndoRecord *r = undo_push(u, UNDO_TABLETS, t, e);
+    if (!r) return ST_ERROR;
+    r->rows = old_n;
+    r->n = rows;
+    return ST_OK;
+}
+
+/* ---- creation ---- */
+static Status copy_columns(Table *t, int n, const ColumnDef *cols) {
+    Arena *a = t->impl->names;
+    t->cols = arena_array(a, Column, n > 0 ? n : 1);
+    if (!t->cols) return ST_ERROR;
+    t->n_cols = n;
+    for (int i = 0; i < n; i++) {
+        Column *c = &t->cols[i];
+        c->type = cols[i].type;
+        c->not_null = cols[i].not_null;
+        c->name = arena_strdup(a, cols[i].name);
+        if (!c->name) return ST_ERROR;
+        if (cols[i].default_sql && !(c->default_sql = arena_strdup(a, cols[i].default_sql))) return ST_ERROR;
+    }
+    return ST_OK;
+}
+static Status copy_constraints(Table *t, int n_keys, const KeyDef *keys, int n_checks, const CheckDef *checks, Err *e) {
+    Arena *a = t->impl->names;
+    t->keys = arena_array(a, KeyConstraint, n_keys > 0 ? n_keys : 1);
+    t->checks = arena_array(a, CheckConstraint, n_checks > 0 ? n_checks : 1);
+    if (!t->keys || !t->checks) return ST_ERROR;
+    for (int i = 0; i < n_keys; i++) {
+        KeyConstraint *k = &t->keys[i];
+        if (keys[i].n_cols > KEYINDEX_MAX_COLS)
+            return err_set(e, ERR_TOO_MANY_COLUMNS, "cannot use more than %d columns in an index", KEYINDEX_MAX_COLS);
+        k->primary = keys[i].primary;
+        k->n_cols = keys[i].n_cols;
+        k->name = arena_strdup(a, keys[i].name);
+        k->cols = arena_array(a, int, k->n_cols > 0 ? k->n_cols : 1);
+        if (!k->name || !k->cols) return ST_ERROR;
+        for (int j = 0; j < k->n_cols; j++) {
+            k->cols[j] = keys[i].cols[j];
+            if (k->primary) t->cols[k->cols[j]].not_null = true;
+        }
+        k->index = keyindex_new(&t->account, e);
+        if (!k->index) return ST_ERROR;
+        t->n_keys++;
+    }
+    for (int i = 0; i < n_checks; i++) {
+        t->checks[i].name = arena_strdup(a, checks[i].name);
+        t->checks[i].sql = arena_strdup(a, checks[i].sql);
+        if (!t->checks[i].name || !t->checks[i].sql) return ST_ERROR;
+        t->n_checks++;
+    }
+    return ST_OK;
+}
+
+Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys, const KeyDef *keys, int n_checks,
+                 const CheckDef *checks, Table **out, Err *e) {
+    Table *t = mem_calloc(parent, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)), e);
+    if (!t) return ST_ERROR;
+    t->impl = (struct TableImpl *)(void *)(t + 1);
+    t->impl->parent = parent;
+    mem_account_init(&t->account, parent, "table", 0, NULL);
+    t->impl->names = arena_new(&t->account, e);
+    t->impl->stats_arena = arena_new(&t->account, e);
+    if (!t->impl->names || !t->impl->stats_arena) goto fail;
+    arena_set_err(t->impl->stats_arena, NULL);
+    t->name = arena_strdup(t->impl->names, name);
+    if (!t->name || copy_columns(t, n_cols, cols) != ST_OK) goto fail;
+    if (copy_constraints(t, n_keys, keys, n_checks, checks, e) != ST_OK) goto fail;
+    arena_set_err(t->impl->names, NULL);
+    stats_reset(t);
+    t->version = 1;
+    *out = t;
+    return ST_OK;
+fail:
+    table_free(t);
+    return ST_ERROR;
+}
+
+static void free_data(Table *t) {
+    for (int64_t i = 0; i < t->n_tablets; i++) tablet_free(t->tablets[i]);
+    if (t->tablets) mem_free(&t->account, t->tablets, t->impl->cap_tablets * (int64_t)sizeof(Tablet *));
+    for (int i = 0; i < t->n_cols; i++) dict_free(t->cols[i].dict);
+    for (int i = 0; i < t->n_keys; i++) keyindex_free(t->keys[i].index);
+    arena_free(t->impl->stats_arena);
+}
+void table_free(Table *t) {
+    if (!t) return;
+    MemAccount *parent = t->impl->parent;
+    free_data(t);
+    arena_free(t->impl->names);
+    mem_free(parent, t, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)));
+}
+int table_find_column(const Table *t, Slice name) {
+    for (int i = 0; i < t->n_cols; i++)
+        if (slice_eq(slice_of(t->cols[i].name), name)) return i;
+    return -1;
+}
+
+/* ---- states ---- */
+static int64_t state_bytes(const Table *t) {
+    return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) + (size_t)t->n_keys * sizeof(HashIndex *));
+}
+static void state_load(Table *t, const TableState *s) {
+    t->n_tablets = s->n_tablets;
+    t->impl->cap_tablets = s->cap_tablets;
+    t->tablets = s->tablets;
+    t->live_rows = s->live_rows;
+    t->impl->changed_rows = s->changed_rows;
+    t->impl->stats_arena = s->stats_arena;
+    for (int i = 0; i < t->n_cols; i++) {
+        t->cols[i].dict = s->dicts[i];
+        t->cols[i].stats = s->stats[i];
+    }
+    for (int i = 0; i < t->n_keys; i++) t->keys[i].index = s->indexes[i];
+}
+Status table_state_take(Table *t, TableState **out, Err *e) {
+    TableState *s = mem_calloc(&t->account, state_bytes(t), e);
+    if (!s) return ST_ERROR;
+    s->stats = (ColumnStats *)(void *)(s + 1);
+    s->dicts = (Dict **)(void *)(s->stats + t->n_cols);
+    s->indexes = (HashIndex **)(void *)(s->dicts + t->n_cols);
+    /* First hold what the empty table needs, then swap. */
+    Arena *arena = arena_new(&t->account, e);
+    bool ok = arena != NULL;
+    for (int i = 0; ok && i < t->n_keys; i++) ok = (s->indexes[i] = keyindex_new(&t->account, e)) != NULL;
+    if (!ok) {
+        for (int i = 0; i < t->n_keys; i++) keyindex_free(s->indexes[i]);
+        arena_free(arena);
+        mem_free(&t->account, s, state_bytes(t));
+        return ST_ERROR;
+    }
+    arena_set_err(arena, NULL);
+    for (int i = 0; i < t->n_keys; i++) {
+        HashIndex *fresh = s->indexes[i];
+        s->indexes[i] = t->keys[i].index;
+        t->keys[i].index = fresh;
+    }
+    s->n_tablets = t->n_tablets;
+    s->cap_tablets = t->impl->cap_tablets;
+    s->tablets = t->tablets;
+    s->live_rows = t->live_rows;
+    s->changed_rows = t->impl->changed_rows;
+    s->stats_arena = t->impl->stats_arena;
+    for (int i = 0; i < t->n_cols; i++) {
+        s->dicts[i] = t->cols[i].dict;
+        s->stats[i] = t->cols[i].stats;
+        t->cols[i].dict = NULL;
+    }
+    t->n_tablets = t->impl->cap_tablets = 0;
+    t->tablets = NULL;
+    t->live_rows = t->impl->changed_rows = 0;
+    t->impl->stats_arena = arena;
+    stats_reset(t);
+    t->version++;
+    *out = s;
+    return ST_OK;
+}
+void table_state_put(Table *t, TableState *s) {
+    free_data(t);
+    state_load(t, s);
+    mem_free(&t->account, s, state_bytes(t));
+    t->version++;
+}
+void table_state_free(Table *t, TableState *s) {
+    for (int64_t i = 0; i < s->n_tablets; i++) tablet_free(s->tablets[i]);
+    if (s->tablets) mem_free(&t->account, s->tablets, s->cap_tablets * (int64_t)sizeof(Tablet *));
+    for (int i = 0; i < t->n_cols; i++) dict_free(s->dicts[i]);
+    for (int i = 0; i < t->n_keys; i++) keyindex_free(s->indexes[i]);
+    arena_free(s->stats_arena);
+    mem_free(&t->account, s, state_bytes(t));
+}
+
+Status table_add_tablet(Table *t, Tablet *tab, Err *e) {
+    if (t->n_tablets == t->impl->cap_tablets) {
+        int64_t cap = t->impl->cap_tablets ? t->impl->cap_tablets * 2 : 4;
+        Tablet **p = mem_realloc(&t->account, t->tablets, t->impl->cap_tablets * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
+        if (!p) return ST_ERROR;
+        t->tablets = p;
+        t->impl->cap_tablets = cap;
+    }
+    t->tablets[t->n_tablets++] = tab;
+    return ST_OK;
+}
+
+/* ---- errors that show rows ---- */
+static void vec_value(const Column *c, const Vec *v, int64_t row, Value *out) {
+    memset(out, 0, sizeof *out);
+    out->type = c->type;
+    if (v->is_const) row = 0;
+    out->is_null = v->valid && !v->valid[row];
+    if (out->is_null) return;
+    Phys p = type_phys(c->type);
+    if (v->phys == p) memcpy(&out->u, (const char *)v->data + row * phys_size(p), (size_t)phys_size(p));
+    else if (p == PH_I64) out->u.i64 = (int64_t)((const int128_t *)v->data)[row];
+    else if (p == PH_I128) out->u.i128 = ((const int64_t *)v->data)[row];
+}
+static void append_text(char *buf, int64_t size, int64_t *len, const char *s, int64_t n) {
+    n = MIN_OF(n, size - 1 - *len);
+    if (n <= 0) return;
+    memcpy(buf + *len, s, (size_t)n);
+    *len += n;
+    buf[*len] = 0;
+}
+
+Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e) {
+    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[col].name, t->name);
+    Arena *a = arena_new(NULL, NULL);
+    if (!a) return ST_ERROR;
+    char buf[900] = "";
+    int64_t len = 0;
+    for (int i = 0; i < t->n_cols; i++) {
+        Value v;
+        int64_t n = 4;
+        vec_value(&t->cols[i], &cols[i], row, &v);
+        const char *s = v.is_null ? "null" : value_to_text(a, &v, &n);
+        if (!s) break;
+        if (i) append_text(buf, (int64_t)sizeof buf, &len, ", ", 2);
+        append_text(buf, (int64_t)sizeof buf, &len, s, MIN_OF(n, 64));
+        if (n > 64) append_text(buf, (int64_t)sizeof buf, &len, "...", 3);
+    }
+    err_detail(e, "Failing row contains (%s).", buf);
+    arena_free(a);
+    return ST_ERROR;
+}
+
+Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
+    const KeyConstraint *kc = &t->keys[key];
+    const Tablet *tab = t->tablets[rowid >> 32];
+    err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
+    Arena *a = arena_new(NULL, NULL);
+    if (!a) return ST_ERROR;
+    char names[400] = "", vals[500] = "";
+    int64_t n_names = 0, n_vals = 0;
+    int32_t pos = (int32_t)(rowid & 0xffffffff);
+    for (int i = 0; i < kc->n_cols; i++) {
+        const Column *c = &t->cols[kc->cols[i]];
+        Value v;
+        memset(&v, 0, sizeof v);
+        v.type = c->type;
+        uint8_t valid = 1;
+        bool nulls;
+        int64_t n = 0;
+        tablet_decode(t, tab, kc->cols[i], 0, &pos, 1, (uint8_t)type_phys(c->type), value_cell(&v), &valid, &nulls);
+        const char *s = value_to_text(a, &v, &n);
+        if (!s) break;
+        if (i) append_text(names, (int64_t)sizeof names, &n_names, ", ", 2), append_text(vals, (int64_t)sizeof vals, &n_vals, ", ", 2);
+        append_text(names, (int64_t)sizeof names, &n_names, c->name, (int64_t)strlen(c->name));
+        append_text(vals, (int64_t)sizeof vals, &n_vals, s, n);
+    }
+    err_detail(e, "Key (%s)=(%s) already exists.", names, vals);
+    arena_free(a);
+    return ST_ERROR;
+}
+
+/* ---- writing cells into a delta tablet ---- */
+static int128_t vec_int(const Vec *v, int64_t i) {
+    switch (v->phys) {
+    case PH_BOOL: return ((const uint8_t *)v->data)[i];
+    case PH_I16: return ((const int16_t *)v->data)[i];
+    case PH_I32: return ((const int32_t *)v->data)[i];
+    case PH_I64: return ((const int64_t *)v->data)[i];
+    default: return ((const int128_t *)v->data)[i];
+    }
+}
+static Status ensure_validity(Tablet *tab, int col, Err *e) {
+    DeltaCol *d = &tab->block->delta[col];
+    if (d->validity) return ST_OK;
+    d->validity = mem_alloc(tab->block->acct, tab->block->cap / 8, e);
+    if (!d->validity) return ST_ERROR;
+    memset(d->validity, 0xff, (size_t)(tab->block->cap / 8));
+    tab->cols[col].validity = d->validity;
+    return ST_OK;
+}
+static void summary_add(CellSummary *s, int128_t v) {
+    if (v != (int64_t)v) {
+        s->wide = true;
+        return;
+    }
+    int64_t x = (int64_t)v;
+    if (!s->has_range) s->min = s->max = x;
+    s->has_range = true;
+    s->min = MIN_OF(s->min, x);
+    s->max = MAX_OF(s->max, x);
+}
+
+/* One cell; the row's room is reserved. `code`: v holds dictionary codes. Counts NULLs only in `s`:
+ * appended rows are not yet the tablet's. */
+static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code, CellSummary *s, Err *e) {
+    DeltaCol *d = &tab->block->delta[col];
+    char *cell = (char *)d->cells + row * d->cell_size;
+    if (v->is_const) i = 0;
+    bool valid = !v->valid || v->valid[i];
+    s->n++;
+    if (!valid) {
+        TRY(ensure_validity(tab, col, e));
+        d->validity[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+        memset(cell, 0, (size_t)d->cell_size);
+        s->nulls++;
+        return ST_OK;
+    }
+    TabletColumn *c = &tab->cols[col];
+    if (t->cols[col].dict) {
+        int32_t k = code ? ((const int32_t *)v->data)[i] : dict_add(t->cols[col].dict, ((const Str *)v->data)[i], e);
+        if (k < 0) return ST_ERROR;
+        memcpy(cell, &k, sizeof k);
+        s->bytes += t->cols[col].dict->entries[k].len;
+        summary_add(s, k);
+    } else if (c->phys == PH_STR) {
+        Str copy;
+        if (!strheap_add(&tab->block->heap, ((const Str *)v->data)[i], &copy, e)) return ST_ERROR;
+        memcpy(cell, &copy, sizeof copy);
+        s->bytes += copy.len;
+    } else if (phys_is_int(c->phys)) {
+        int128_t x = vec_int(v, i);
+        memcpy(cell, &x, (size_t)d->cell_size); /* little-endian */
+        summary_add(s, x);
+    } else {
+        memcpy(cell, (const char *)v->data + i * d->cell_size, (size_t)d->cell_size);
+    }
+    if (d->validity) d->validity[row >> 6] |= UINT64_C(1) << (row & 63);
+    return ST_OK;
+}
+/* min and max of the tablet's column take in the summary. */
+static void widen_column(Tablet *tab, int col, const CellSummary *s) {
+    TabletColumn *c = &tab->cols[col];
+    DeltaCol *d = &tab->block->delta[col];
+    d->wide = d->wide || s->wide;
+    if (s->has_range) {
+        c->min = c->has_minmax ? MIN_OF(c->min, s->min) : s->min;
+        c->max = c->has_minmax ? MAX_OF(c->max, s->max) : s->max;
+        c->has_minmax = true;
+    }
+    /* A range seen before a wide value came would be wrong; once wide, there is none. */
+    if (d->wide) c->has_minmax = false;
+}
+
+/* ---- append ---- */
+static Status check_not_null(const Table *t, int64_t n, const Vec *cols, Err *e) {
+    for (int c = 0; c < t->n_cols; c++) {
+        if (!t->cols[c].not_null || !cols[c].valid) continue;
+        int64_t m = cols[c].is_const ? MIN_OF(n, 1) : n;
+        for (int64_t i = 0; i < m; i++)
+            if (!cols[c].valid[i]) return table_not_null_error(t, c, i, cols, e);
+    }
+    return ST_OK;
+}
+
+/* How many of rows [first, n) the tablet's string heap takes; a tablet with no rows takes at least one. */
+static int64_t rows_that_fit(const Table *t, const Tablet *tab, int64_t first, int64_t n, const Vec *cols) {
+    int64_t fit = MIN_OF(n - first, TABLET_ROWS - tab->rows), total = tab->block->heap.total;
+    bool strings = false;
+    for (int c = 0; c < t->n_cols; c++) strings = strings || tab->cols[c].phys == PH_STR;
+    if (!strings) return fit;
+    for (int64_t i = 0; i < fit; i++) {
+        for (int c = 0; c < t->n_cols; c++)
+            if (tab->cols[c].phys == PH_STR) total += ((const Str *)cols[c].data)[cols[c].is_const ? 0 : first + i].len;
+        if (total > TABLET_STR_BYTES) return i == 0 && tab->rows == 0 ? 1 : i;
+    }
+    return fit;
+}
+
+/* Stores rows without looking at keys. `codes[c]`: column c comes as dictionary codes. */
+static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *codes, UndoLog *undo, int64_t *rowids, Err *e) {
+    for (int64_t first = 0; first < n;) {
+        Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
+        int64_t k = tab && tab->is_delta ? rows_that_fit(t, tab, first, n, cols) : 0;
+        if (k == 0) {
+            TRY(tablet_new_delta(t, &tab, e));
+            if (table_add_tablet(t, tab, e) != ST_OK) {
+                tablet_free(tab);
+                return ST_ERROR;
+            }
+            k = rows_that_fit(t, tab, first, n, cols);
+        }
+        int64_t at = tab->rows;
+        TRY(delta_reserve(tab, at + k, e));
+        UndoRecord *r = undo_push(undo, UNDO_APPEND, t, e);
+        if (!r) return ST_ERROR;
+        r->tablet = t->n_tablets - 1;
+        r->rows = at;
+        r->n = 0;
+        int64_t before = MAX_OF(t->live_rows, at) + (t->n_tablets > 1); /* 0 only when nothing is stored */
+        for (int c = 0; c < t->n_cols; c++) {
+            CellSummary s = {0};
+            for (int64_t i = 0; i < k; i++) TRY(write_cell(t, tab, c, at + i, &cols[c], first + i, codes && codes[c], &s, e));
+            widen_column(tab, c, &s);
+            stats_widen(t, c, &s, before);
+        }
+        /* Visible from here on. */
+        for (int c = 0; c < t->n_cols; c++)
+            for (int64_t i = 0; i < k; i++) tab->cols[c].null_count += !column_row_valid(&tab->cols[c], at + i);
+        tab->rows += k;
+        t->live_rows += k;
+        r->n = k;
+        if (rowids)
+            for (int64_t i = 0; i < k; i++) rowids[first + i] = rowid_make(t->n_tablets - 1, at + i);
+        first += k;
+    }
+    return ST_OK;
+}
+
+static Status enter_keys(Table *t, int64_t n, const int64_t *rowids, Err *e) {
+    for (int k = 0; k < t->n_keys; k++)
+        for (int64_t i = 0; i < n; i++) TRY(keyindex_add_row(t, k, rowids[i], e));
+    return ST_OK;
+}
+
+/* Every change runs inside a log, the caller's or one of its own. */
+typedef struct Change {
+    Table *t;
+    UndoLog *log;
+    bool own;
+    int64_t mark;
+} Change;
+static Status change_begin(Change *c, Table *t, UndoLog *undo, Err *e) {
+    *c = (Change){t, undo, undo == NULL, 0};
+    if (c->own && !(c->log = undo_new(&t->account, e))) return ST_ERROR;
+    c->mark = undo_mark(c->log);
+    return ST_OK;
+}
+static Status change_end(Change *c, Status st, int64_t rows) {
+    if (st != ST_OK) undo_rollback(c->log, c->mark);
+    else c->t->impl->changed_rows += rows;
+    if (c->own) undo_free(c->log);
+    c->t->version++;
+    return st;
+}
+
+Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e) {
+    if (n <= 0) return ST_OK;
+    TRY(check_not_null(t, n, cols, e));
+    int64_t one, *ids = rowids, *mem = NULL;
+    if (!ids && n == 1) ids = &one;
+    if (!ids && t->n_keys > 0) {
+        ids = mem = mem_alloc(&t->account, n * 8, e);
+        if (!mem) return ST_ERROR;
+    }
+    Change ch;
+    Status st = change_begin(&ch, t, undo, e);
+    if (st == ST_OK) {
+        st = append_rows(t, n, cols, NULL, ch.log, ids, e);
+        if (st == ST_OK && t->n_keys) st = enter_keys(t, n, ids, e);
+        st = change_end(&ch, st, n);
+    }
+    if (mem) mem_free(&t->account, mem, n * 8);
+    return st;
+}
+
+/* ---- delete ---- */
+static bool row_exists(const Table *t, int64_t rowid) {
+    int64_t tablet = rowid >> 32, row = rowid & 0xffffffff;
+    return rowid >= 0 && tablet < t->n_tablets && row < t->tablets[tablet]->rows && !tablet_row_deleted(t->tablets[tablet], row);
+}
+
+static Status delete_rows(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e) {
+    *n_done = 0;
+    if (n <= 0) return ST_OK;
+    for (int64_t i = 0; i < n; i++)
+        if (row_exists(t, rowids[i])) TRY(tablet_ensure_deleted(t->tablets[rowids[i] >> 32], e));
+    int64_t *copy = undo_alloc(undo, n * 8, e);
+    if (!copy) return ST_ERROR;
+    UndoRecord *r = undo_push(undo, UNDO_DELETE, t, e);
+    if (!r) return ST_ERROR;
+    int64_t done = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!row_exists(t, rowids[i])) continue;
+        Tablet *tab = t->tablets[rowids[i] >> 32];
+        int64_t row = rowids[i] & 0xffffffff;
+        tab->block->deleted[row >> 6] |= UINT64_C(1) << (row & 63);
+        tab->n_deleted++;
+        copy[done++] = rowids[i];
+    }
+    r->rowids = copy;
+    r->n = done;
+    t->live_rows -= done;
+    *n_done = done;
+    return ST_OK;
+}
+
+Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e) {
+    Change ch;
+    int64_t done = 0;
+    if (change_begin(&ch, t, undo, e) != ST_OK) return ST_ERROR;
+    Status st = delete_rows(t, n, rowids, ch.log, &done, e);
+    st = change_end(&ch, st, done);
+    if (n_done) *n_done = st == ST_OK ? done : 0;
+    return st;
+}
+
+/* ---- update ---- */
+/* Rows of the delta, in place: idx[] are positions in rowids and vals. */
+static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                              UndoLog *undo, Err *e) {
+    if (n == 0) return ST_OK;
+    int64_t *ids = undo_alloc(undo, n * 8, e);
+    if (!ids) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) ids[i] = rowids[idx[i]];
+    for (int s = 0; s < n_set; s++) {
+        int col = set_cols[s];
+        int64_t size = phys_size((Phys)column_phys(&t->cols[col]));
+        char *cells = undo_alloc(undo, n * size, e);
+        uint8_t *valid = undo_alloc(undo, n, e);
+        if (!cells || !valid) return ST_ERROR;
+        UndoRecord *r = undo_push(undo, UNDO_UPDATE, t, e);
+        if (!r) return ST_ERROR;
+        r->rowids = ids;
+        r->col = col;
+        r->cells = cells;
+        r->valid = valid;
+        CellSummary all = {0};
+        for (int64_t i = 0; i < n; i++) {
+            Tablet *tab = t->tablets[ids[i] >> 32];
+            int64_t row = ids[i] & 0xffffffff;
+            DeltaCol *d = &tab->block->delta[col];
+            memcpy(cells + i * size, (const char *)d->cells + row * size, (size_t)size);
+            bool was = column_row_valid(&tab->cols[col], row);
+            valid[i] = was;
+            r->n = i + 1;
+            CellSummary one = {0};
+            TRY(write_cell(t, tab, col, row, &vals[s], idx[i], false, &one, e));
+            tab->cols[col].null_count += (was ? 0 : -1) + (one.nulls ? 1 : 0);
+            widen_column(tab, col, &one);
+            all.n++;
+            all.nulls += one.nulls;
+            all.wide = all.wide || one.wide;
+            all.bytes += one.bytes;
+            if (one.has_range) {
+                summary_add(&all, one.min);
+                summary_add(&all, one.max);
+            }
+        }
+        stats_widen(t, col, &all, t->live_rows + 1);
+    }
+    return ST_OK;
+}
+
+/* Rows of main, all of one tablet: their new versions go to the delta, the old ones are deleted. */
+static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                               UndoLog *undo, int64_t *new_ids, Arena *tmp, Err *e) {
+    const Tablet *tab = t->tablets[rowids[idx[0]] >> 32];
+    Vec *cols = arena_array(tmp, Vec, t->n_cols);
+    bool *codes = arena_array(tmp, bool, t->n_cols);
+    int32_t *pos = arena_alloc(tmp, n * 4);
+    int64_t *old = arena_alloc(tmp, n * 8);
+    if (!cols || !codes || !pos || !old) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        old[i] = rowids[idx[i]];
+        pos[i] = (int32_t)(old[i] & 0xffffffff);
+    }
+    for (int c = 0; c < t->n_cols; c++) {
+        uint8_t phys = column_phys(&t->cols[c]);
+        int from = -1;
+        for (int s = 0; s < n_set; s++)
+            if (set_cols[s] == c) from = s;
+        const Vec *v = from >= 0 ? &vals[from] : NULL;
+        int64_t size = v ? phys_size((Phys)v->phys) : phys_size((Phys)phys);
+        uint8_t *valid = arena_alloc(tmp, n);
+        char *data = arena_alloc(tmp, n * size);
+        if (!valid || !data) return ST_ERROR;
+        bool nulls;
+        if (v) {
+            nulls = v->valid != NULL;
+            for (int64_t i = 0; i < n; i++) {
+                int64_t k = v->is_const ? 0 : idx[i];
+                memcpy(data + i * size, (const char *)v->data + k * size, (size_t)size);
+                valid[i] = !v->valid || v->valid[k];
+            }
+        } else {
+            tablet_decode(t, tab, c, 0, pos, n, phys, data, valid, &nulls);
+            codes[c] = t->cols[c].dict != NULL;
+        }
+        cols[c] = (Vec){.data = data, .valid = nulls ? valid : NULL, .phys = v ? v->phys : phys, .type = t->cols[c].type};
+    }
+    TRY(append_rows(t, n, cols, codes, undo, new_ids, e));
+    int64_t done;
+    return delete_rows(t, n, old, undo, &done, e);
+}
+
+static bool key_is_set(const KeyConstraint *k, int n_set, const int *set_cols) {
+    for (int i = 0; i < k->n_cols; i++)
+        for (int s = 0; s < n_set; s++)
+            if (k->cols[i] == set_cols[s]) return true;
+    return false;
+}
+
+/* The moved rows, in runs of one tablet with ascending rowids (a row named twice moves once). Returns how many moved in *n_moved. */
+static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                        UndoLog *undo, int64_t *new_ids, int64_t *n_moved, Err *e) {
+    Arena *run = arena_new(&t->account, e);
+    Status st = run ? ST_OK : ST_ERROR;
+    int64_t done = 0;
+    for (int64_t i = 0; i < n && st == ST_OK;) {
+        int64_t k = 1;
+        if (!row_exists(t, rowids[moved[i]])) {
+            i++;
+            continue;
+        }
+        while (i + k < n && k < 4096 && rowids[moved[i + k]] >> 32 == rowids[moved[i]] >> 32 &&
+               rowids[moved[i + k]] > rowids[moved[i + k - 1]] && row_exists(t, rowids[moved[i + k]]))
+            k++;
+        arena_reset(run);
+        st = update_by_moving(t, k, moved + i, rowids, n_set, set_cols, vals, undo, new_ids + done, run, e);
+        done += k;
+        i += k;
+    }
+    arena_free(run);
+    *n_moved = done;
+    return st;
+}
+
+static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Arena *tmp,
+                          int64_t *n_done, Err *e) {
+    int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
+    if (!moved || !placed || !ids) return ST_ERROR;
+    int64_t n_moved = 0, n_placed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!row_exists(t, rowids[i])) continue;
+        const Tablet *tab = t->tablets[rowids[i] >> 32];
+        if (tab->is_delta && tab->block->heap.total < TABLET_STR_BYTES) placed[n_placed++] = i;
+        else moved[n_moved++] = i;
+    }
+    TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
+    TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
+    for (int k = 0; k < t->n_keys; k++) {
+        for (int64_t i = 0; i < n_moved; i++) TRY(keyindex_add_row(t, k, ids[i], e));
+        if (!key_is_set(&t->keys[k], n_set, set_cols)) continue;
+        for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_row(t, k, rowids[placed[i]], e));
+    }
+    *n_done = n_moved + n_placed;
+    return ST_OK;
+}
+
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
+    if (n <= 0 || n_set <= 0) return ST_OK;
+    Arena *tmp = arena_new(&t->account, e);
+    if (!tmp) return ST_ERROR;
+    Change ch;
+    int64_t done = 0;
+    Status st = change_begin(&ch, t, undo, e);
+    if (st != ST_OK) {
+        arena_free(tmp);
+        return st;
+    }
+    /* NOT NULL: the message shows the whole new row, so it is put together only when one fails. */
+    for (int s = 0; s < n_set && st == ST_OK; s++) {
+        if (!t->cols[set_cols[s]].not_null || !vals[s].valid) continue;
+        for (int64_t i = 0; i < n && st == ST_OK; i++) {
+            if (vals[s].valid[vals[s].is_const ? 0 : i] || !row_exists(t, rowids[i])) continue;
+            Vec *cols = arena_array(tmp, Vec, t->n_cols);
+            Value *cells = arena_array(tmp, Value, t->n_cols);
+            uint8_t *valid = arena_alloc(tmp, t->n_cols);
+            if (!cols || !cells || !valid) {
+                st = ST_ERROR;
+                break;
+            }
+            int32_t pos = (int32_t)(rowids[i] & 0xffffffff);
+            for (int c = 0; c < t->n_cols; c++) {
+                bool nulls;
+                valid[c] = 1;
+                cells[c].type = t->cols[c].type;
+                cols[c] = (Vec){.data = value_cell(&cells[c]), .valid = &valid[c], .phys = (uint8_t)type_phys(t->cols[c].type), .is_const = true,
+                                .type = t->cols[c].type};
+                tablet_decode(t, t->tablets[rowids[i] >> 32], c, 0, &pos, 1, cols[c].phys, cols[c].data, &valid[c], &nulls);
+                for (int k = 0; k < n_set; k++) {
+                    if (set_cols[k] != c) continue;
+                    Value v;
+                    vec_value(&t->cols[c], &vals[k], i, &v);
+                    cells[c].u = v.u;
+                    valid[c] = !v.is_null;
+                }
+            }
+            st = table_not_null_error(t, set_cols[s], 0, cols, e);
+        }
+    }
+    if (st == ST_OK) st = update_rows(t, n, rowids, n_set, set_cols, vals, ch.log, tmp, &done, e);
+    st = change_end(&ch, st, done);
+    arena_free(tmp);
+    return st;
+}
+
+Status table_truncate(Table *t, UndoLog *undo, Err *e) {
+    TableState *s;
+    TRY(table_state_take(t, &s, e));
+    if (!undo) {
+        table_state_free(t, s);
+    } else if (undo_add_state(undo, t, s, e) != ST_OK) {
+        table_state_put(t, s);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+int64_t table_delta_rows(const Table *t) { return t->impl->changed_rows; }
+int64_t table_lookup(const Table *t, int key, const Value *vals) { return keyindex_lookup(t, key, vals); }
+
+Status table_merge(Table *t, Pool *pool, Err *e) {
+    if (t->impl->undo_open) return err_set(e, ERR_NOT_IN_STATE, "cannot merge table \"%s\" while a transaction has changed it", t->name);
+    return bulk_rebuild(t, pool, NULL, e);
+}
+Status table_analyze(Table *t, Pool *pool, Err *e) {
+    TRY(stats_compute(t, pool, e));
+    t->version++;
+    return ST_OK;
+}
+
+/* ---- verification ---- */
+static Status verify_column(const Table *t, int64_t tn, int col, Err *e) {
+    const Tablet *tab = t->tablets[tn];
+    const TabletColumn *c = &tab->cols[col];
+    const Column *tc = &t->cols[col];
+    int64_t nulls = 0;
+    if (c->phys != column_phys(tc)) return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);
+    if ((c->encoding == ENC_STR) != (c->phys == PH_STR)) return err_internal(e, "tablet %lld column %d: encoding", (long long)tn, col);
+    for (int64_t r = 0; r < tab->rows; r++) {
+        if (!column_row_valid(c, r)) {
+            nulls++;
+            continue;
+        }
+        if (!phys_is_int(c->phys)) continue;
+        bool wide = c->encoding == ENC_PLAIN && c->phys == PH_I128 && ((const int128_t *)c->data)[r] != column_i64(c, r);
+        int64_t v = column_i64(c, r);
+        if (c->has_minmax && (wide || v < c->min || v > c->max))
+            return err_internal(e, "tablet %lld column %d row %lld is outside min and max", (long long)tn, col, (long long)r);
+        if (!tablet_row_deleted(tab, r) && tc->stats.has_range && (wide || v < tc->stats.min || v > tc->stats.max))
+            return err_internal(e, "tablet %lld column %d row %lld is outside the table's range", (long long)tn, col, (long long)r);
+        if (tc->dict && (v < 0 || v >= tc->dict->n)) return err_internal(e, "tablet %lld column %d row %lld: code", (long long)tn, col, (long long)r);
+    }
+    if (nulls != c->null_count)
+        return err_internal(e, "tablet %lld column %d has %lld NULLs, not %lld", (long long)tn, col, (long long)nulls, (long long)c->null_count);
+    return ST_OK;
+}
+static Status verify_dict(const Table *t, int col, Err *e) {
+    const Dict *d = t->cols[col].dict;
+    if (d->n_sorted > d->n) return err_internal(e, "dictionary of column %d", col);
+    for (int32_t i = 0; i < d->n; i++) {
+        if (i && i < d->n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0) return err_internal(e, "dictionary of column %d is not sorted at %d", col, i);
+        if (dict_find(d, d->entries[i]) != i) return err_internal(e, "dictionary of column %d does not find entry %d", col, i);
+    }
+    return ST_OK;
+}
+
+Status table_verify(const Table *t, Err *e) {
+    int64_t live = 0;
+    for (int64_t n = 0; n < t->n_tablets; n++) {
+        const Tablet *tab = t->tablets[n];
+        int64_t deleted = 0;
+        if (tab->rows < 0 || tab->rows > TABLET_ROWS) return err_internal(e, "tablet %lld has %lld rows", (long long)n, (long long)tab->rows);
+        for (int64_t r = 0; r < tab->rows; r++) deleted += tablet_row_deleted(tab, r);
+        if (deleted != tab->n_deleted) return err_internal(e, "tablet %lld counts %lld deleted rows, not %lld", (long long)n, (long long)deleted, (long long)tab->n_deleted);
+        live += tab->rows - deleted;
+        for (int c = 0; c < t->n_cols; c++) TRY(verify_column(t, n, c, e));
+    }
+    if (live != t->live_rows) return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
+    for (int c = 0; c < t->n_cols; c++)
+        if (t->cols[c].dict) TRY(verify_dict(t, c, e));
+    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_verify(t, k, e));
+    return ST_OK;
+}

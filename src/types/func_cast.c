@@ -1,0 +1,298 @@
+/* func_cast.c - casts: which exist in which context, and their kernels.
+ *
+ * The matrix is PostgreSQL's pg_cast plus its casts through text: every type goes to the text types
+ * in assignments, and from them in explicit casts. Rounding: floats to integers halves to even, numerics halves away from
+ * zero. Every kernel reads its source type from args[0].type and its target from ctx->ret.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "types/func_int.h"
+
+/* ---- the matrix -------------------------------------------------------------------- */
+
+/* The weakest context in which from -> to is allowed; 0 = never, else 'i', 'a', 'e'. */
+static char cast_context(uint8_t from, uint8_t to) {
+    if (from == to) return 'i';
+    if (from == T_UNKNOWN) return 'i';
+    if (from >= T_VOID || to >= T_VOID || to == T_UNKNOWN) return 0;
+    bool from_text = from == T_CHAR || from == T_VARCHAR || from == T_TEXT;
+    bool to_text = to == T_CHAR || to == T_VARCHAR || to == T_TEXT;
+    if (from_text && to_text) return 'i';
+    if (to_text) return 'a';
+    if (from_text) return 'e';
+#define NUMS(t) ((t) >= T_INT2 && (t) <= T_FLOAT8)
+    if (NUMS(from) && NUMS(to)) {
+        static const uint8_t rank[] = {[T_INT2] = 1, [T_INT4] = 2, [T_INT8] = 3, [T_NUMERIC] = 4, [T_FLOAT4] = 5, [T_FLOAT8] = 6};
+        return rank[from] < rank[to] ? 'i' : 'a';
+    }
+#undef NUMS
+    switch ((TypeId)from) {
+    case T_BOOL: return to == T_INT4 ? 'e' : 0;
+    case T_INT4: return to == T_BOOL ? 'e' : 0;
+    case T_DATE: return to == T_TIMESTAMP || to == T_TIMESTAMPTZ ? 'i' : 0;
+    case T_TIME: return to == T_INTERVAL ? 'i' : 0;
+    case T_TIMESTAMP: return to == T_TIMESTAMPTZ ? 'i' : to == T_DATE || to == T_TIME ? 'a' : 0;
+    case T_TIMESTAMPTZ: return to == T_TIMESTAMP || to == T_DATE || to == T_TIME ? 'a' : 0;
+    case T_INTERVAL: return to == T_TIME ? 'a' : 0;
+    default: return 0;
+    }
+}
+
+bool cast_exists(Type from, Type to, CastCtx ctx) {
+    char c = cast_context(from.id, to.id);
+    return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
+}
+
+bool cast_is_noop(Type from, Type to) {
+    switch ((TypeId)to.id) {
+    case T_TEXT: return type_is_text(from);
+    case T_VARCHAR:
+        return type_is_text(from) && (to.length == 0 || ((from.id == T_VARCHAR || from.id == T_CHAR) && from.length > 0 && from.length <= to.length));
+    case T_CHAR: return from.id == T_CHAR && (to.length == 0 || (from.length > 0 && from.length <= to.length));
+    case T_NUMERIC:
+        return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision && type_phys(from) == type_phys(to);
+    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
+    default: return from.id == to.id;
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------- */
+
+KERNEL(copy_cells) {
+    KERNEL_UNUSED();
+    size_t w = (size_t)phys_size((Phys)out->phys);
+    if (!args[0].is_const) {
+        memcpy(out->data, args[0].data, w * (size_t)n);
+    } else {
+        for (int64_t i = 0; i < n; i++) memcpy((char *)out->data + w * (size_t)i, args[0].data, w);
+    }
+    return ST_OK;
+}
+
+/* Numbers. The source is read as one of: int64, numeric, double. */
+#define INT_SOURCE(i, v)                                                  \
+    int64_t v = args[0].type.id == T_INT2   ? AT(int16_t, 0, i)           \
+                : args[0].type.id == T_INT4 ? AT(int32_t, 0, i)           \
+                                            : AT(int64_t, 0, i)
+static const char *int_range_name(uint8_t id) { return id == T_INT2 ? "smallint" : id == T_INT4 ? "integer" : "bigint"; }
+static inline bool int_fits(uint8_t id, int64_t v) {
+    return id == T_INT8 || (id == T_INT4 ? v == (int32_t)v : v == (int16_t)v);
+}
+static inline void int_store(Vec *out, int64_t i, int64_t v) {
+    if (out->phys == PH_I64) ((int64_t *)out->data)[i] = v;
+    else if (out->phys == PH_I32) ((int32_t *)out->data)[i] = (int32_t)v;
+    else ((int16_t *)out->data)[i] = (int16_t)v;
+}
+#define INT_LOOP(...)                                                                                        \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+        int64_t z = 0;                                                                                       \
+        if (row_valid(out, i)) {                                                                             \
+            bool over = false;                                                                               \
+            __VA_ARGS__                                                                                      \
+            FAIL_IF(over || !int_fits(ctx->ret.id, z), i, ERR_NUMERIC_RANGE, "%s out of range", int_range_name(ctx->ret.id)); \
+        }                                                                                                    \
+        int_store(out, i, z);                                                                                \
+    }                                                                                                        \
+    return ST_OK
+KERNEL(int_to_int) {
+    KERNEL_UNUSED();
+    INT_LOOP(INT_SOURCE(i, v); z = v;);
+}
+KERNEL(num_to_int) {
+    KERNEL_UNUSED();
+    int s = args[0].type.scale;
+    INT_LOOP(int128_t v = num_at(&args[0], i); over = numeric_rescale(v, s, 0, &v) || v > INT64_MAX || v < INT64_MIN; z = over ? 0 : (int64_t)v;);
+}
+KERNEL(float_to_int) {
+    KERNEL_UNUSED();
+    bool f32 = args[0].type.id == T_FLOAT4;
+    INT_LOOP(double d = rint(f32 ? (double)AT(float, 0, i) : AT(double, 0, i)); over = !(d >= -9223372036854775808.0 && d < 9223372036854775808.0);
+             z = over ? 0 : (int64_t)d;);
+}
+KERNEL(bool_to_int) {
+    KERNEL_UNUSED();
+    INT_LOOP(z = AT(uint8_t, 0, i); (void)over;);
+}
+K1(int_to_bool, int32_t, uint8_t, x != 0)
+
+#define FLOAT_LOOP(EXPR)                                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                            \
+        double z = 0;                                                                                            \
+        if (row_valid(out, i)) z = (EXPR);                                                                       \
+        if (out->phys == PH_F64) {                                                                               \
+            ((double *)out->data)[i] = z;                                                                        \
+        } else {                                                                                                 \
+            float f = (float)z;                                                                                  \
+            FAIL_IF(isinf(f) && !isinf(z), i, ERR_NUMERIC_RANGE, "value out of range: overflow");                \
+            FAIL_IF(f == 0 && z != 0, i, ERR_NUMERIC_RANGE, "value out of range: underflow");                    \
+            ((float *)out->data)[i] = f;                                                                         \
+        }                                                                                                        \
+    }                                                                                                            \
+    return ST_OK
+KERNEL(float_to_float) {
+    KERNEL_UNUSED();
+    bool f32 = args[0].type.id == T_FLOAT4;
+    FLOAT_LOOP(f32 ? (double)AT(float, 0, i) : AT(double, 0, i));
+}
+KERNEL(num_to_float) {
+    KERNEL_UNUSED();
+    int s = args[0].type.scale;
+    FLOAT_LOOP(numeric_to_f64(num_at(&args[0], i), s));
+}
+KERNEL(int_to_float) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        INT_SOURCE(i, v);
+        if (out->phys == PH_F64) ((double *)out->data)[i] = (double)v;
+        else ((float *)out->data)[i] = (float)v;
+    }
+    return ST_OK;
+}
+KERNEL(to_numeric) {
+    KERNEL_UNUSED();
+    TypeId from = (TypeId)args[0].type.id;
+    int s = from == T_NUMERIC ? args[0].type.scale : 0;
+    for (int64_t i = 0; i < n; i++) {
+        num_zero(out, i);
+        if (!row_valid(out, i)) continue;
+        int128_t v;
+        if (from == T_NUMERIC) {
+            v = num_at(&args[0], i);
+        } else if (from == T_FLOAT4 || from == T_FLOAT8) {
+            double d = from == T_FLOAT8 ? AT(double, 0, i) : 0;
+            if (from == T_FLOAT4) {
+                /* The digits that a real has, not those of its double. */
+                char b[32];
+                float f = AT(float, 0, i);
+                snprintf(b, sizeof b, "%.6g", (double)f);
+                d = strtod(b, NULL);
+            }
+            FAIL_IF(isnan(d), i, ERR_NUMERIC_RANGE, "cannot convert NaN to numeric");
+            FAIL_IF(isinf(d), i, ERR_NUMERIC_RANGE, "cannot convert infinity to numeric");
+            if (numeric_from_f64(d, ctx->ret.scale, &v) || !num_put(ctx, out, i, v, ctx->ret.scale)) return num_overflow(ctx, i);
+            continue;
+        } else {
+            INT_SOURCE(i, k);
+            v = k;
+        }
+        if (UNLIKELY(!num_put(ctx, out, i, v, s))) return num_overflow(ctx, i);
+    }
+    return ST_OK;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* Fits `s` to ctx->ret's length; char(n) loses its trailing blanks. */
+static Status fit(FuncCtx *ctx, int64_t i, Str s, bool explicit_cast, Str *z) {
+    int32_t max = ctx->ret.id == T_TEXT ? 0 : ctx->ret.length;
+    if (max > 0 && s.len > (uint32_t)max) {
+        int64_t keep = utf8_prefix_bytes(s.ptr, s.len, max);
+        for (int64_t k = keep; !explicit_cast && k < s.len; k++)
+            if (s.ptr[k] != ' ') {
+                FAIL(i, ERR_STRING_TRUNCATION, "value too long for type %s(%d)",
+                     ctx->ret.id == T_CHAR ? "character" : "character varying", max);
+            }
+        s = str_make(s.ptr, keep);
+    }
+    if (ctx->ret.id == T_CHAR) {
+        uint32_t len = s.len;
+        while (len > 0 && s.ptr[len - 1] == ' ') len--;
+        if (len != s.len) s = str_make(s.ptr, len);
+    }
+    *z = s;
+    return ST_OK;
+}
+static Status to_text(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool explicit_cast) {
+    Type from = args[0].type;
+    bool text = type_is_text(from);
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        *z = STR0;
+        if (!row_valid(out, i)) continue;
+        Str s;
+        if (text) s = AT(Str, 0, i);
+        else if (from.id == T_BOOL) s = AT(uint8_t, 0, i) ? str_make("true", 4) : str_make("false", 5);
+        else if (func_cell_output(ctx, from, arg_cell(&args[0], i), &s) != ST_OK) return FAILED(i);
+        TRY(fit(ctx, i, s, explicit_cast, z));
+    }
+    return ST_OK;
+}
+KERNEL(to_text_explicit) {
+    KERNEL_UNUSED();
+    return to_text(ctx, n, args, out, true);
+}
+KERNEL(to_text_assign) {
+    KERNEL_UNUSED();
+    return to_text(ctx, n, args, out, false);
+}
+KERNEL(from_text) {
+    KERNEL_UNUSED();
+    int64_t w = phys_size((Phys)out->phys);
+    for (int64_t i = 0; i < n; i++) {
+        char *cell = (char *)out->data + i * w;
+        memset(cell, 0, (size_t)w);
+        if (!row_valid(out, i)) {
+            if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
+            continue;
+        }
+        if (cell_from_text(ctx->ret, slice_of_str(AT(Str, 0, i)), ctx_tz(ctx), ctx->arena, cell, ctx->err) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* ---- dates and times --------------------------------------------------------------------------- */
+
+/* To `p` fractional digits, halves away from zero. */
+static int64_t round_usecs(int64_t t, int p) {
+    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+    if (p >= 6) return t;
+    int64_t u = unit[p], r = t % u;
+    t -= r;
+    return r >= u / 2 ? t + u : r <= -(u / 2) ? t - u : t;
+}
+static int64_t ts_fit(const FuncCtx *ctx, int64_t t) { return ts_finite(t) ? round_usecs(t, ctx->ret.precision) : t; }
+#define LOCAL (ctx_tz(ctx) * USECS_PER_SEC)
+#define TS_CHECK(z) FAIL_IF(ts_finite(z) && !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range")
+K1F(date_to_ts, int32_t, int64_t, 0, { FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp"); })
+K1F(date_to_tz, int32_t, int64_t, 0, {
+    FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
+    if (ts_finite(z)) z -= LOCAL;
+    TS_CHECK(z);
+})
+K1F(ts_to_ts, int64_t, int64_t, 0, { z = ts_fit(ctx, x); TS_CHECK(z); })
+K1F(ts_to_tz, int64_t, int64_t, 0, { z = ts_finite(x) ? ts_fit(ctx, x - LOCAL) : x; TS_CHECK(z); })
+K1F(tz_to_ts, int64_t, int64_t, 0, { z = ts_finite(x) ? ts_fit(ctx, x + LOCAL) : x; TS_CHECK(z); })
+static int32_t date_of(int64_t t) {
+    return t == TS_NEG_INF ? DATE_NEG_INF : t == TS_POS_INF ? DATE_POS_INF : (int32_t)floor_div(t, USECS_PER_DAY);
+}
+K1(ts_to_date, int64_t, int32_t, date_of(x))
+K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? x + LOCAL : x); })
+/* An infinite timestamp has no time of day; PostgreSQL gives NULL, which a strict kernel cannot: midnight. */
+K1F(ts_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision); })
+K1F(tz_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x + LOCAL, USECS_PER_DAY), ctx->ret.precision); })
+K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
+K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), { z.micros = x; })
+K1F(iv_to_time, Interval, int64_t, 0, { z = round_usecs(floor_mod(x.micros, USECS_PER_DAY), ctx->ret.precision); })
+
+FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
+    if (!cast_exists(from, to, ctx_kind)) return NULL;
+    if (cast_is_noop(from, to)) return copy_cells;
+    if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT) return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
+    if (type_is_text(from)) return from_text;
+    bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
+    switch ((TypeId)to.id) {
+    case T_BOOL: return int_to_bool;
+    case T_INT2: case T_INT4: case T_INT8:
+        return from_int ? int_to_int : from_float ? float_to_int : from.id == T_NUMERIC ? num_to_int : bool_to_int;
+    case T_NUMERIC: return to_numeric;
+    case T_FLOAT4: case T_FLOAT8: return from_int ? int_to_float : from_float ? float_to_float : num_to_float;
+    case T_DATE: return from.id == T_TIMESTAMP ? ts_to_date : tz_to_date;
+    case T_TIME: return from.id == T_TIMESTAMP ? ts_to_time : from.id == T_TIMESTAMPTZ ? tz_to_time : from.id == T_TIME ? time_to_time : iv_to_time;
+    case T_TIMESTAMP: return from.id == T_DATE ? date_to_ts : from.id == T_TIMESTAMP ? ts_to_ts : tz_to_ts;
+    case T_TIMESTAMPTZ: return from.id == T_DATE ? date_to_tz : from.id == T_TIMESTAMPTZ ? ts_to_ts : ts_to_tz;
+    case T_INTERVAL: return time_to_iv;
+    default: return NULL;
+    }
+}

@@ -1,0 +1,259 @@
+/* func_misc.c - comparisons, greatest and least, session functions, random values, and aggregates.
+ *
+ * Comparisons exist for pairs of one type; the resolver brings both sides there. Floats compare totally
+ * (NaN equals NaN and is greatest), intervals by length with months of 30 days. Aggregates have no
+ * kernels here: a FuncDef names the AggKind, executors do the rest.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "types/func_int.h"
+
+/* ---- comparisons ---------------------------------------------------------------------- */
+
+static inline int f64_cmp(double a, double b) {
+    if (LIKELY(!isnan(a) && !isnan(b))) return (a > b) - (a < b);
+    return isnan(a) ? !isnan(b) : -1;
+}
+static inline int iv_cmp(const Interval *a, const Interval *b) {
+    int128_t x = interval_cmp_value(a), y = interval_cmp_value(b);
+    return (x > y) - (x < y);
+}
+#define CMP_CASE(T, EXPR)                                                  \
+    {                                                                      \
+        const T *pa = args[0].data, *pb = args[1].data;                    \
+        for (int64_t i = 0; i < n; i++) {                                  \
+            const T *a = pa + i * sa, *b = pb + i * sb;                    \
+            r[i] = (EXPR);                                                 \
+        }                                                                  \
+        return ST_OK;                                                      \
+    }
+#define CMP_KERNEL(fn, OP)                                                                   \
+    KERNEL(fn) {                                                                             \
+        KERNEL_UNUSED();                                                                     \
+        const int64_t sa = args[0].is_const ? 0 : 1, sb = args[1].is_const ? 0 : 1;          \
+        uint8_t *r = out->data;                                                              \
+        if (args[0].phys != args[1].phys) { /* numerics of different width */                \
+            for (int64_t i = 0; i < n; i++) r[i] = num_at(&args[0], i) OP num_at(&args[1], i); \
+            return ST_OK;                                                                    \
+        }                                                                                    \
+        switch ((Phys)args[0].phys) {                                                        \
+        case PH_BOOL: CMP_CASE(uint8_t, *a OP *b)                                            \
+        case PH_I16: CMP_CASE(int16_t, *a OP *b)                                             \
+        case PH_I32: CMP_CASE(int32_t, *a OP *b)                                             \
+        case PH_I64: CMP_CASE(int64_t, *a OP *b)                                             \
+        case PH_I128: CMP_CASE(int128_t, *a OP *b)                                           \
+        case PH_F32: CMP_CASE(float, f64_cmp((double)*a, (double)*b) OP 0)                   \
+        case PH_F64: CMP_CASE(double, f64_cmp(*a, *b) OP 0)                                  \
+        case PH_STR: CMP_CASE(Str, str_cmp(*a, *b) OP 0)                                     \
+        case PH_INTERVAL: CMP_CASE(Interval, iv_cmp(a, b) OP 0)                              \
+        case PH_UUID: CMP_CASE(Uuid, memcmp(a->bytes, b->bytes, 16) OP 0)                    \
+        default: return err_internal(ctx->err, "comparison of cells of kind %d", args[0].phys); \
+        }                                                                                    \
+    }
+CMP_KERNEL(cmp_eq, ==)
+CMP_KERNEL(cmp_ne, !=)
+CMP_KERNEL(cmp_lt, <)
+CMP_KERNEL(cmp_le, <=)
+CMP_KERNEL(cmp_gt, >)
+CMP_KERNEL(cmp_ge, >=)
+
+static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign) {
+    Phys p = (Phys)out->phys;
+    size_t w = (size_t)phys_size(p);
+    for (int64_t i = 0; i < n; i++) {
+        const void *best = NULL;
+        for (int k = 0; k < nargs; k++) {
+            if (arg_null(&args[k], i)) continue;
+            const void *c = arg_cell(&args[k], i);
+            if (!best || cell_cmp(p, c, best) * sign > 0) best = c;
+        }
+        char *z = (char *)out->data + w * (size_t)i;
+        out->valid[i] = best != NULL;
+        if (best) memcpy(z, best, w);
+        else if (p == PH_STR) *(Str *)(void *)z = STR0;
+        else memset(z, 0, w);
+    }
+    return ST_OK;
+}
+KERNEL(greatest_any) { return (void)ctx, extreme(n, args, nargs, out, 1); }
+KERNEL(least_any) { return (void)ctx, extreme(n, args, nargs, out, -1); }
+
+static Status count_nulls(int64_t n, const Vec *args, int nargs, Vec *out, bool nulls) {
+    for (int64_t i = 0; i < n; i++) {
+        int32_t c = 0;
+        for (int k = 0; k < nargs; k++) c += arg_null(&args[k], i) == nulls;
+        ((int32_t *)out->data)[i] = c;
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+KERNEL(num_nulls_any) { return (void)ctx, count_nulls(n, args, nargs, out, true); }
+KERNEL(num_nonnulls_any) { return (void)ctx, count_nulls(n, args, nargs, out, false); }
+
+/* ---- random values -------------------------------------------------------------------------- */
+
+/* Every call site of every worker has its own stream (splitmix64). */
+static uint64_t *random_state(FuncCtx *ctx) {
+    static _Atomic uint64_t sites;
+    if (ctx->state) return ctx->state;
+    uint64_t *s = arena_alloc(ctx->state_arena, (int64_t)sizeof *s);
+    if (!s) {
+        if (!err_is_set(ctx->err)) err_oom(ctx->err);
+        return NULL;
+    }
+    *s = hash_combine(ctx->session ? ctx->session->random_seed : 0, atomic_fetch_add(&sites, 1) * 0x9e3779b97f4a7c15ULL);
+    return ctx->state = s;
+}
+static uint64_t random_next(uint64_t *s) {
+    uint64_t z = (*s += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+KERNEL(random_f64) {
+    KERNEL_UNUSED();
+    uint64_t *s = random_state(ctx);
+    if (!s) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) ((double *)out->data)[i] = (double)(random_next(s) >> 11) * 0x1p-53;
+    return ST_OK;
+}
+KERNEL(random_uuid) {
+    KERNEL_UNUSED();
+    Uuid *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        if (getrandom(r[i].bytes, 16, 0) != 16) FAIL(i, ERR_SYSTEM, "could not generate random values");
+        r[i].bytes[6] = (uint8_t)((r[i].bytes[6] & 0x0f) | 0x40);
+        r[i].bytes[8] = (uint8_t)((r[i].bytes[8] & 0x3f) | 0x80);
+    }
+    return ST_OK;
+}
+K1F(pg_sleep_f64, double, uint8_t, 0, {
+    double left = x > 0 ? MIN_OF(x, 3600.0) : 0;
+    struct timespec t = {(time_t)left, (long)((left - floor(left)) * 1e9)};
+    (void)nanosleep(&t, NULL);
+})
+
+/* ---- session ------------------------------------------------------------------------------------ */
+
+#define TEXT_CONST(fn, EXPR)                                              \
+    KERNEL(fn) {                                                          \
+        KERNEL_UNUSED();                                                  \
+        Slice v = slice_of(EXPR);                                         \
+        for (int64_t i = 0; i < n; i++) ((Str *)out->data)[i] = str_make(v.ptr ? v.ptr : "", v.len); \
+        return ST_OK;                                                     \
+    }
+TEXT_CONST(version_text, "PostgreSQL 15.0 (Stele 0.1.0)")
+TEXT_CONST(user_text, ctx->session ? ctx->session->user : "")
+TEXT_CONST(database_text, ctx->session ? ctx->session->database : "")
+TEXT_CONST(schema_text, "public")
+KERNEL(typeof_any) {
+    KERNEL_UNUSED();
+    Slice v = slice_of(type_base_name((TypeId)args[0].type.id));
+    for (int64_t i = 0; i < n; i++) {
+        ((Str *)out->data)[i] = str_make(v.ptr, v.len);
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+K2(bool_and2, uint8_t, uint8_t, uint8_t, x & y)
+K2(bool_or2, uint8_t, uint8_t, uint8_t, x | y)
+
+/* ---- result types of aggregates -------------------------------------------------------------------- */
+
+static Type tf_sum(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    Type t = type_numeric(38, a[0].id == T_NUMERIC ? a[0].scale : 0);
+    t.flags = a[0].id == T_NUMERIC ? a[0].flags & TF_UNCONSTRAINED : 0;
+    return t;
+}
+static Type tf_avg(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return type_numeric(38, a[0].id == T_NUMERIC ? MAX_OF(a[0].scale, 16) : 16);
+}
+static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return a[0];
+}
+
+/* ---- table ---------------------------------------------------------------------------------------------- */
+
+#define CMP(nm, T, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, ARGS(T, T), op, fn, NULL, dc)
+#define CMP_DEFS(T)                                        \
+    CMP("=", T, OP_EQ, cmp_eq, "equal"),                   \
+    CMP("<>", T, OP_NE, cmp_ne, "not equal"),              \
+    CMP("!=", T, OP_NE, cmp_ne, "not equal"),              \
+    CMP("<", T, OP_LT, cmp_lt, "less"),                    \
+    CMP("<=", T, OP_LE, cmp_le, "less or equal"),          \
+    CMP(">", T, OP_GT, cmp_gt, "greater"),                 \
+    CMP(">=", T, OP_GE, cmp_ge, "greater or equal")
+#define AGG(nm, kind, rt, na, as, tf, dc) \
+    {.name = nm, .flags = FN_AGGREGATE, .ret = rt, .nargs = na, .args = as, .agg = kind, .type_fn = tf, .doc = dc}
+#define AGG1(nm, kind, rt, T, tf, dc) AGG(nm, kind, rt, 1, ARGS(T), tf, dc)
+#define MIN_MAX(T)                                                       \
+    AGG1("min", AGG_MIN, T, T, tf_same, "least value"),                  \
+    AGG1("max", AGG_MAX, T, T, tf_same, "greatest value")
+#define BITS(T)                                                          \
+    AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),      \
+    AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
+#define VAR(nm, kind, dc) AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+#define SESSION(nm, fn, dc) DEF(nm, S_ | FN_STABLE, T_TEXT, 0, ARGS(0), OP_NONE, fn, NULL, dc)
+
+static const FuncDef defs[] = {
+    CMP_DEFS(T_BOOL), CMP_DEFS(T_INT2), CMP_DEFS(T_INT4), CMP_DEFS(T_INT8), CMP_DEFS(T_NUMERIC), CMP_DEFS(T_FLOAT4),
+    CMP_DEFS(T_FLOAT8), CMP_DEFS(T_CHAR), CMP_DEFS(T_TEXT), CMP_DEFS(T_BYTEA), CMP_DEFS(T_DATE), CMP_DEFS(T_TIME),
+    CMP_DEFS(T_TIMESTAMP), CMP_DEFS(T_TIMESTAMPTZ), CMP_DEFS(T_INTERVAL), CMP_DEFS(T_UUID),
+    DEF("greatest", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, greatest_any, NULL,
+        "greatest argument, NULLs ignored"),
+    DEF("least", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, least_any, NULL,
+        "least argument, NULLs ignored"),
+    DEF("num_nulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nulls_any, NULL, "number of NULL arguments"),
+    DEF("num_nonnulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nonnulls_any, NULL, "number of other arguments"),
+    DEF("random", S_ | FN_VOLATILE, T_FLOAT8, 0, ARGS(0), OP_NONE, random_f64, NULL, "0 <= random number < 1"),
+    DEF("gen_random_uuid", S_ | FN_VOLATILE | FN_CAN_FAIL, T_UUID, 0, ARGS(0), OP_NONE, random_uuid, NULL, "random UUID"),
+    DEF("pg_sleep", S_ | FN_VOLATILE, T_BOOL, 1, ARGS(T_FLOAT8), OP_NONE, pg_sleep_f64, NULL, "waits some seconds"),
+    SESSION("version", version_text, "version of the system"),
+    SESSION("current_user", user_text, "user name"),
+    SESSION("session_user", user_text, "user name"),
+    SESSION("user", user_text, "user name"),
+    SESSION("current_role", user_text, "user name"),
+    SESSION("current_database", database_text, "database name"),
+    SESSION("current_catalog", database_text, "database name"),
+    SESSION("current_schema", schema_text, "schema name"),
+    DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
+    DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
+    DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),
+
+    AGG("count", AGG_COUNT_STAR, T_INT8, 0, ARGS(0), NULL, "number of rows"),
+    AGG1("count", AGG_COUNT, T_INT8, T_ANY, NULL, "number of values"),
+    AGG1("sum", AGG_SUM, T_INT8, T_INT2, NULL, "sum"),
+    AGG1("sum", AGG_SUM, T_INT8, T_INT4, NULL, "sum"),
+    AGG1("sum", AGG_SUM, T_NUMERIC, T_INT8, tf_sum, "sum"),
+    AGG1("sum", AGG_SUM, T_NUMERIC, T_NUMERIC, tf_sum, "sum"),
+    AGG1("sum", AGG_SUM, T_FLOAT4, T_FLOAT4, NULL, "sum"),
+    AGG1("sum", AGG_SUM, T_FLOAT8, T_FLOAT8, NULL, "sum"),
+    AGG1("avg", AGG_AVG, T_NUMERIC, T_INT2, tf_avg, "average"),
+    AGG1("avg", AGG_AVG, T_NUMERIC, T_INT4, tf_avg, "average"),
+    AGG1("avg", AGG_AVG, T_NUMERIC, T_INT8, tf_avg, "average"),
+    AGG1("avg", AGG_AVG, T_NUMERIC, T_NUMERIC, tf_avg, "average"),
+    AGG1("avg", AGG_AVG, T_FLOAT8, T_FLOAT8, NULL, "average"),
+    MIN_MAX(T_BOOL), MIN_MAX(T_INT2), MIN_MAX(T_INT4), MIN_MAX(T_INT8), MIN_MAX(T_NUMERIC), MIN_MAX(T_FLOAT4),
+    MIN_MAX(T_FLOAT8), MIN_MAX(T_CHAR), MIN_MAX(T_TEXT), MIN_MAX(T_BYTEA), MIN_MAX(T_DATE), MIN_MAX(T_TIME),
+    MIN_MAX(T_TIMESTAMP), MIN_MAX(T_TIMESTAMPTZ), MIN_MAX(T_INTERVAL), MIN_MAX(T_UUID),
+    AGG1("bool_and", AGG_BOOL_AND, T_BOOL, T_BOOL, NULL, "whether all are true"),
+    AGG1("every", AGG_BOOL_AND, T_BOOL, T_BOOL, NULL, "whether all are true"),
+    AGG1("bool_or", AGG_BOOL_OR, T_BOOL, T_BOOL, NULL, "whether some is true"),
+    BITS(T_INT2), BITS(T_INT4), BITS(T_INT8),
+    AGG1("any_value", AGG_ANY, T_VOID, T_ANY, tf_same, "some value"),
+    VAR("var_pop", AGG_VAR_POP, "population variance"),
+    VAR("var_samp", AGG_VAR_SAMP, "sample variance"),
+    VAR("variance", AGG_VAR_SAMP, "sample variance"),
+    VAR("stddev_pop", AGG_STDDEV_POP, "population standard deviation"),
+    VAR("stddev_samp", AGG_STDDEV_SAMP, "sample standard deviation"),
+    VAR("stddev", AGG_STDDEV_SAMP, "sample standard deviation"),
+    AGG("string_agg", AGG_STRING_AGG, T_TEXT, 2, ARGS(T_TEXT, T_TEXT), NULL, "values joined by a delimiter"),
+};
+const FuncDefs func_defs_misc = {defs, ARRAY_LEN(defs)};

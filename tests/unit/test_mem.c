@@ -1,0 +1,195 @@
+/* test_mem.c - accounts, blocks and arenas. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static void test_account_tree(void **state) {
+    (void)state;
+    MemAccount root, child;
+    Err e = {0};
+    mem_account_init(&root, NULL, "database", 1000, "memory_limit");
+    mem_account_init(&child, &root, "query", 0, NULL);
+    assert_int_equal(mem_charge(&child, 600, &e), ST_OK);
+    assert_int_equal(mem_headroom(&child), 400);
+    assert_int_equal(mem_charge(&child, 401, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    assert_non_null(strstr(e.hint, "memory_limit"));
+    /* A refused charge changes nothing. */
+    assert_int_equal(atomic_load(&child.used), 600);
+    assert_int_equal(atomic_load(&root.used), 600);
+    assert_true(mem_try_charge(&child, 400));
+    mem_discharge(&child, 1000);
+    assert_int_equal(atomic_load(&root.used), 0);
+    assert_int_equal(atomic_load(&root.peak), 1000);
+    mem_account_init(&child, NULL, "free", 0, NULL);
+    assert_true(mem_headroom(&child) == INT64_MAX);
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {0, 1, 63, 64, 65, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20};
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "test", 0, NULL);
+    for (int64_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        char *p = mem_calloc(&a, sizes[i], &e);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (int64_t k = 0; k < sizes[i]; k++) assert_int_equal(p[k], 0);
+        if (sizes[i] >= 4 << 20) assert_int_equal((uintptr_t)p % (2 << 20), 0);
+        memset(p, 7, (size_t)sizes[i]);
+        for (int64_t j = 0; j < ARRAY_LEN(sizes); j++) {
+            char *q = mem_alloc(&a, sizes[i], &e);
+            memset(q, 9, (size_t)sizes[i]);
+            q = mem_realloc(&a, q, sizes[i], sizes[j], &e);
+            assert_non_null(q);
+            for (int64_t k = 0; k < sizes[i] && k < sizes[j]; k++) {
+                if (q[k] != 9) fail_msg("realloc lost byte %lld", (long long)k);
+            }
+            memset(q, 1, (size_t)sizes[j]);
+            assert_int_equal(atomic_load(&a.used), sizes[i] + sizes[j]);
+            mem_free(&a, q, sizes[j]);
+        }
+        mem_free(&a, p, sizes[i]);
+        assert_int_equal(atomic_load(&a.used), 0);
+    }
+    mem_free(&a, NULL, 0);
+    assert_null(mem_alloc(&a, -1, &e));
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    err_clear(&e);
+    assert_null(mem_alloc(&a, INT64_MAX, &e));
+    assert_int_equal(atomic_load(&a.used), 0);
+}
+
+static void test_failure_injection(void **state) {
+    (void)state;
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "test", 0, NULL);
+    mem_fail_at(2);
+    void *p = mem_alloc(&a, 10, &e);
+    assert_non_null(p);
+    assert_null(mem_realloc(&a, p, 10, 100, &e)); /* the old block stays */
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    assert_int_equal(atomic_load(&a.used), 10);
+    memset(p, 1, 10);
+    void *q = mem_alloc(&a, 10, NULL);
+    assert_non_null(q);
+    mem_free(&a, p, 10);
+    mem_free(&a, q, 10);
+    mem_fail_at(0);
+}
+
+static int64_t hook_balance;
+static void *hook_alloc(void *ctx, size_t n) {
+    (void)ctx;
+    hook_balance += (int64_t)n;
+    return malloc(n);
+}
+static void hook_free(void *ctx, void *p, size_t n) {
+    (void)ctx;
+    hook_balance -= (int64_t)n;
+    free(p);
+}
+
+static void test_hooks(void **state) {
+    (void)state;
+    MemHooks h = {hook_alloc, hook_free, NULL};
+    mem_set_hooks(&h);
+    for (int64_t n = 0; n < 300; n += 7) {
+        char *p = mem_alloc(NULL, n, NULL);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        memset(p, 1, (size_t)n);
+        assert_true(hook_balance > 0);
+        mem_free(NULL, p, n);
+        assert_int_equal(hook_balance, 0);
+    }
+    mem_set_hooks(NULL);
+}
+
+static char order[8];
+static void note(void *arg) { strncat(order, arg, 1); }
+
+static void test_arena(void **state) {
+    (void)state;
+    MemAccount acct;
+    Err e = {0};
+    mem_account_init(&acct, NULL, "test", 0, NULL);
+    Arena *a = arena_new(&acct, &e);
+    assert_non_null(a);
+    for (int round = 0; round < 3; round++) {
+        char *last = NULL;
+        for (int64_t i = 0; i < 3000; i++) {
+            int64_t n = i % 500 == 499 ? 100000 : i % 97;
+            char *p = arena_alloc(a, n);
+            assert_non_null(p);
+            assert_int_equal((uintptr_t)p % 16, 0);
+            assert_ptr_not_equal(p, last);
+            memset(p, (int)i, (size_t)n);
+            last = p;
+        }
+        char *big = arena_calloc(a, 3 << 20);
+        assert_int_equal(big[(3 << 20) - 1], 0);
+        order[0] = 0;
+        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t)"1"), ST_OK);
+        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t)"2"), ST_OK);
+        arena_reset(a);
+        assert_string_equal(order, "21");
+        assert_true(atomic_load(&acct.used) <= 4096 + (256 << 10));
+    }
+    assert_string_equal(arena_strdup(a, "abc"), "abc");
+    assert_string_equal(arena_strndup(a, "abc", 2), "ab");
+    assert_string_equal(arena_strndup(a, NULL, 0), "");
+    assert_string_equal(arena_printf(a, "%d-%s", 7, "x"), "7-x");
+    VEC(int) v = {0};
+    for (int i = 0; i < 1000; i++) assert_true(vec_push(a, &v, i));
+    for (int i = 0; i < 1000; i++) assert_int_equal(v.items[i], i);
+    assert_null(arena_alloc(a, INT64_MAX));
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    arena_free(a);
+    arena_free(NULL);
+    assert_int_equal(atomic_load(&acct.used), 0);
+
+    mem_account_init(&acct, NULL, "small", 10000, "memory_limit");
+    err_clear(&e);
+    a = arena_new(&acct, &e);
+    while (arena_alloc(a, 100)) {
+    }
+    assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    arena_free(a);
+    assert_int_equal(atomic_load(&acct.used), 0);
+}
+
+static void test_err(void **state) {
+    (void)state;
+    Err e = {0};
+    err_detail(&e, "ignored");
+    assert_string_equal(e.detail, "");
+    assert_int_equal(err_at(&e, 5, ERR_SYNTAX, "first %d", 1), ST_ERROR);
+    err_set(&e, ERR_INTERNAL, "second");
+    assert_string_equal(e.message, "first 1");
+    assert_string_equal(e.sqlstate, ERR_SYNTAX);
+    assert_string_equal(e.context, "second");
+    assert_int_equal(e.position, 5);
+    /* Cut on a character boundary: 2-byte characters in a buffer of odd room. */
+    char text[3000];
+    for (int i = 0; i < 2998; i += 2) memcpy(text + i, "\xC3\xA9", 2);
+    text[2998] = 0;
+    err_clear(&e);
+    err_set(&e, ERR_SYNTAX, "%s", text);
+    assert_int_equal(strlen(e.message), 1022);
+    assert_int_equal(err_set(NULL, ERR_SYNTAX, "x"), ST_ERROR);
+    for (int i = 0; i < 100; i++) err_context(&e, "line %d of a context that is too long", i);
+    assert_true(strlen(e.context) < sizeof e.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
