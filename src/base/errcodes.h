@@ -20,9 +20,11 @@
     X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")           \
     X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm") \
     X(INVALID_POWER, "2201F", "invalid_argument_for_power_function") \
+    X(WIDTH_BUCKET, "2201G", "invalid_argument_for_width_bucket_function") \
     X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")  \
     X(INVALID_OFFSET, "2201X", "invalid_row_count_in_result_offset_clause") \
     X(INVALID_REGEX, "2201B", "invalid_regular_expression")         \
+    X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")            \
     X(INVALID_TEXT, "22P02", "invalid_text_representation")         \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                    \
     X(NOT_NULL_VIOLATION, "23502", "not_null_violation")            \
@@ -94,9 +96,11 @@
 #define ERR_INVALID_ESCAPE "22025"
 #define ERR_INVALID_LOGARITHM "2201E"
 #define ERR_INVALID_POWER "2201F"
+#define ERR_WIDTH_BUCKET "2201G"
 #define ERR_INVALID_LIMIT "2201W"
 #define ERR_INVALID_OFFSET "2201X"
 #define ERR_INVALID_REGEX "2201B"
+#define ERR_ARRAY_SUBSCRIPT "2202E"
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
 #define ERR_NOT_NULL_VIOLATION "23502"

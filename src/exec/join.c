@@ -425,7 +425,7 @@ Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Ve
     for (int32_t k = 0; k < j->n_keys; k++) w->cols[k] = keys[k];
     for (int32_t k = 0; k < j->n_payload; k++) w->cols[j->n_keys + k] = payload[k];
     if (j->hash_col >= 0) {
-        join_hash_keys(j, n, keys, w->hash);
+        join_hash_keys(j, 0, n, keys, w->hash);
         w->cols[j->hash_col] = (Vec){.data = w->hash, .phys = PH_I64};
     }
     if (j->mark_col >= 0) w->cols[j->mark_col] = (Vec){.data = &j->mark_zero, .phys = PH_I64, .is_const = true};
@@ -435,7 +435,7 @@ Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Ve
         partitioned = true;
     }
     if (!partitioned) return rows_append_sel(j->staged, worker, 0, m, w->cols, sel, e);
-    if (j->hash_col < 0) join_hash_keys(j, n, keys, w->hash);
+    if (j->hash_col < 0) join_hash_keys(j, 0, n, keys, w->hash);
     return build_partitioned(j, w, worker, m, sel, e);
 }
 
@@ -603,21 +603,7 @@ void join_partition_of(const JoinTable *j, int64_t n, const Vec *keys, int32_t *
     uint64_t hash[256];
     for (int64_t first = 0; first < n; first += 256) {
         int64_t m = MIN_OF(n - first, 256);
-        Vec slice[32];
-        Vec *piece = slice;
-        /* Keys beyond 32 columns are hashed row by row from the front instead of by slices. */
-        if (j->n_keys > 32) {
-            piece = NULL;
-        } else {
-            for (int32_t k = 0; k < j->n_keys; k++) {
-                slice[k] = keys[k];
-                if (keys[k].is_const) continue;
-                slice[k].data = (char *)keys[k].data + first * phys_bytes(j->l.cols[k].phys);
-                if (keys[k].valid) slice[k].valid = keys[k].valid + first;
-            }
-        }
-        (void)piece;
-        join_hash_keys(j, m, slice, hash);
+        join_hash_keys(j, first, m, keys, hash);
         for (int64_t i = 0; i < m; i++) part[first + i] = join_part_of_hash(j, hash[i]);
     }
     for (int32_t k = 0; k < j->n_keys; k++) {

@@ -135,8 +135,8 @@ Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int6
 void join_map_free(JoinTable *j);
 /* Bytes the map will take on top of the staged rows. */
 int64_t join_map_need(const JoinTable *j, int64_t n);
-/* Hashes of n rows; NULLs (of null_equal keys) hash alike. */
-void join_hash_keys(const JoinTable *j, int64_t n, const Vec *keys, uint64_t *out);
+/* Hashes of rows from .. from+n-1; NULLs (of null_equal keys) hash alike. */
+void join_hash_keys(const JoinTable *j, int64_t from, int64_t n, const Vec *keys, uint64_t *out);
 /* True when row b has the keys of row a. */
 bool join_rows_equal(const JoinTable *j, const char *a, const char *b);
 bool join_float_eq(uint8_t phys, const void *a, const void *b);

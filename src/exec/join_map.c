@@ -74,9 +74,9 @@ ALWAYS_INLINE uint64_t cell_word(uint8_t phys, const char *p) {
     }
 }
 
-ALWAYS_INLINE void hash_loop(uint8_t phys, int64_t n, const Vec *v, bool first, uint64_t *out) {
-    const char *p = v->data;
+ALWAYS_INLINE void hash_loop(uint8_t phys, int64_t from, int64_t n, const Vec *v, bool first, uint64_t *out) {
     int64_t step = v->is_const ? 0 : phys_bytes(phys);
+    const char *p = (const char *)v->data + from * step;
     if (!v->valid) {
         if (first) {
             for (int64_t i = 0; i < n; i++, p += step) out[i] = hash_u64(cell_word(phys, p));
@@ -86,12 +86,12 @@ ALWAYS_INLINE void hash_loop(uint8_t phys, int64_t n, const Vec *v, bool first, 
         return;
     }
     for (int64_t i = 0; i < n; i++, p += step) {
-        uint64_t w = v->valid[v->is_const ? 0 : i] ? cell_word(phys, p) : NULL_HASH;
+        uint64_t w = v->valid[v->is_const ? 0 : from + i] ? cell_word(phys, p) : NULL_HASH;
         out[i] = first ? hash_u64(w) : hash_combine(out[i], w);
     }
 }
 
-void join_hash_keys(const JoinTable *j, int64_t n, const Vec *keys, uint64_t *out) {
+void join_hash_keys(const JoinTable *j, int64_t from, int64_t n, const Vec *keys, uint64_t *out) {
     if (UNLIKELY(hash_constant)) {
         memset(out, 0, (size_t)n * sizeof *out);
         return;
@@ -99,7 +99,7 @@ void join_hash_keys(const JoinTable *j, int64_t n, const Vec *keys, uint64_t *ou
     for (int32_t k = 0; k < j->n_keys; k++) {
         switch (j->l.cols[k].phys) {
 #define CASE(P) \
-    case P: hash_loop(P, n, &keys[k], k == 0, out); break;
+    case P: hash_loop(P, from, n, &keys[k], k == 0, out); break;
             CASE(PH_BOOL)
             CASE(PH_I16)
             CASE(PH_I32)

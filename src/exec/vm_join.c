@@ -25,7 +25,7 @@ typedef struct ProbeState {
     int64_t acc_n;
     uint8_t *matched, *unknown;
     int32_t *part;
-    Vec *keys;
+    Vec *keys, *split;
 } ProbeState;
 
 Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
@@ -37,6 +37,16 @@ Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
     s->partitioned = join_is_partitioned(s->join);
     if (!s->partitioned) return ST_OK;
     vm->has_partitioned = true;
+    int32_t depth = 0;
+    for (int32_t i = 0; i < s->pc; i++) {
+        uint16_t op = p->instrs[i].op;
+        depth += (op == OP_IF || op == OP_PROBE_BEGIN) - (op == OP_ENDIF || op == OP_PROBE_END);
+    }
+    if (depth > 0) { /* rows of a body cannot be set aside */
+        err_set(e, ERR_LIMIT_EXCEEDED, "a join inside a conditional expression does not fit into memory");
+        err_hint(e, "Increase memory_limit.");
+        return ST_ERROR;
+    }
     /* Registers a stored row needs: carried ones, what the body captures, and the keys. */
     const Instr *end = s->in->op == OP_PROBE_BEGIN ? &p->instrs[s->in->jump] : s->in;
     uint8_t *seen = arena_calloc(vm->arena, p->n_regs);
@@ -82,7 +92,8 @@ static ProbeState *state_new(Frame *f, const Step *s) {
     if (ok && body)
         ok = (st->acc_idx = frame_alloc(f, vs * 8 + 64)) && (st->acc_rows = frame_alloc(f, vs * 16 + 64)) &&
              (st->unknown = frame_alloc(f, vs + 64));
-    if (ok && s->partitioned) ok = (st->part = frame_alloc(f, vs * 4 + 64)) != NULL;
+    if (ok && s->partitioned)
+        ok = (st->part = frame_alloc(f, vs * 4 + 64)) && (st->split = frame_alloc(f, (int64_t)sizeof(Vec) * (s->n_split + 1)));
     ok = ok && join_probe_new(s->join, vs, env->account, &st->probe, &f->err) == ST_OK;
     return ok ? st : NULL;
 }
@@ -201,10 +212,8 @@ static RunResult split_rows(Frame *f, const Step *s, ProbeState *st) {
         }
     if (kept == n) return RUN_NEXT;
     int32_t parts = join_n_partitions(s->join);
-    /* Gather through the moved homes of nobody: a plain temporary per column. */
-    Vec *cols = frame_alloc(f, (int64_t)sizeof(Vec) * (s->n_split + 1));
+    Vec *cols = st->split;
     int32_t *sel = st->idx;
-    if (!cols) return RUN_FAILED;
     for (int32_t p = 0; p < parts; p++) {
         m = 0;
         for (int64_t i = 0; i < n; i++) {

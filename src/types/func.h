@@ -129,7 +129,8 @@ Type type_as_numeric(Type t);
 Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret);
 
 /* Evaluate one function over single values (constant folding, defaults). For casts f is NULL and kernel is
- * cast_kernel's; kernel NULL means f->kernel. Strings of the result are in `a`. args have the coerced types. */
+ * cast_kernel's; kernel NULL means f->kernel. A string result is in `a` or borrowed from
+ * an argument's bytes. args have the coerced types. */
 Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs, const Value *args, Value *out, Err *e);
 
 #endif

@@ -156,8 +156,7 @@ static Status date_node_out(FuncCtx *ctx, int64_t i, FmtOut *o, const DateNode *
     if (!d->interval) week = iso_week_of(p->year, p->month, p->day, &iy);
     switch (nd->key) {
     case DK_Y_YYY:
-        if (nd->fm || d->interval) snprintf(b, sizeof b, "%lld,%03lld", (long long)(year / 1000), (long long)(year % 1000));
-        else snprintf(b, sizeof b, "%lld,%03lld", (long long)(year / 1000), (long long)(year % 1000));
+        snprintf(b, sizeof b, "%lld,%03lld", (long long)(year / 1000), (long long)(year % 1000));
         put(o, b);
         break;
     case DK_YYYY: put_int(o, nd, year, 4); break;
@@ -566,10 +565,12 @@ static Status num_format(FuncCtx *ctx, int64_t i, Str f, NumFormat *nf) {
             break;
         case NK_0:
             if (nf->bracket) BAD("\"0\" must be ahead of \"PR\"");
-            if (!nf->zero && !nf->decimal) nf->zero_start = nf->pre + 1;
+            if (!nf->zero && !nf->decimal) {
+                nf->zero = true;
+                nf->zero_start = nf->pre + 1;
+            }
             if (!nf->decimal) nf->pre++;
             else nf->post++;
-            nf->zero = true;
             nf->zero_end = nf->pre + nf->post;
             break;
         case NK_DEC:
@@ -807,6 +808,7 @@ static Status num_to_char(FuncCtx *ctx, int64_t i, int128_t v, int scale, bool i
             FAIL_IF(numeric_rescale(m, s, nf.post, &m), i, ERR_NUMERIC_RANGE, "value overflows numeric format");
             s = nf.post;
         }
+        if (m == 0) neg = false;
         char digits[48];
         int nd = 0;
         uint128_t u = (uint128_t)m;

@@ -248,8 +248,8 @@ NUM2(sub_num, {
     zs = MAX_OF(sx, sy);
 })
 
-/* x * y at scale sr, by 256-bit division by 1 when the exact product does not fit: a*b/10^k = a / (10^k/b) is not
- * exact, so the factors' trailing zeros are removed first and the rest goes through two rounding-free halves. */
+/* x * y at scale sr, rounded half away from zero; true on overflow beyond 38 digits. When the exact product does
+ * not fit 128 bits, the factors' trailing zeros go first and then a 256-bit product is divided. */
 static bool mul_rescaled(int128_t x, int sx, int128_t y, int sy, int sr, int128_t *z) {
     int128_t p;
     if (!i128_mul_overflow(x, y, &p)) return sx + sy == sr ? (*z = p, numeric_exceeds(p, 38)) : numeric_rescale(p, sx + sy, sr, z);
@@ -438,16 +438,16 @@ KNF(scale_num, int32_t, 0, {
 NUM1(trim_scale_num, { z = x; })
 
 #define BUCKET_CHECK(count, same)                                                                       \
-    FAIL_IF(count <= 0, i, "2201G", "count must be greater than zero");                                 \
-    FAIL_IF(same, i, "2201G", "lower bound cannot equal upper bound")
+    FAIL_IF(count <= 0, i, ERR_WIDTH_BUCKET, "count must be greater than zero");                                 \
+    FAIL_IF(same, i, ERR_WIDTH_BUCKET, "lower bound cannot equal upper bound")
 KNF(width_bucket_f64, int32_t, 0, {
     double v = AT(double, 0, i);
     double lo = AT(double, 1, i);
     double hi = AT(double, 2, i);
     int32_t c = AT(int32_t, 3, i);
-    FAIL_IF(isnan(v) || isnan(lo) || isnan(hi), i, "2201G",
+    FAIL_IF(isnan(v) || isnan(lo) || isnan(hi), i, ERR_WIDTH_BUCKET,
             "operand, lower bound, and upper bound cannot be NaN");
-    FAIL_IF(isinf(lo) || isinf(hi), i, "2201G", "lower and upper bounds must be finite");
+    FAIL_IF(isinf(lo) || isinf(hi), i, ERR_WIDTH_BUCKET, "lower and upper bounds must be finite");
     BUCKET_CHECK(c, lo == hi);
     bool up = lo < hi;
     if (up ? v < lo : v > lo) z = 0;

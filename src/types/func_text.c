@@ -848,7 +848,7 @@ K1F(convert_from_str, Str, Str, STR0, {
 })
 K1S(convert_to_str, Str, Str, x)
 K2F(get_byte_str, Str, int32_t, int32_t, 0, {
-    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, "2202E", "index %d out of valid range, 0..%d", y, (int)x.len - 1);
+    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, ERR_ARRAY_SUBSCRIPT, "index %d out of valid range, 0..%d", y, (int)x.len - 1);
     z = (unsigned char)x.ptr[y];
 })
 

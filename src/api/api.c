@@ -1,0 +1,418 @@
+/* api.c - the public interface (include/stele/stele.h) over sessions. Contracts are there. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "session/session.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "stele/stele.h"
+
+struct stele_db {
+    Database *db;
+    char *temp_dir;
+    _Atomic int64_t connections;
+};
+struct stele_conn {
+    stele_db *owner;
+    Session *s;
+};
+
+static _Thread_local Err open_error;
+
+const char *stele_version(void) { return "0.1.0"; }
+
+static void (*log_hook)(void *ctx, int level, const char *message);
+static void log_bridge(void *ctx, LogLevel level, const char *message) { log_hook(ctx, (int)level, message); }
+
+void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes), void (*free_fn)(void *ctx, void *p, size_t bytes), void *ctx) {
+    MemHooks h = {alloc, free_fn, ctx};
+    mem_set_hooks(alloc && free_fn ? &h : NULL);
+}
+void stele_set_logger(void (*log)(void *ctx, int level, const char *message), void *ctx) {
+    log_hook = log;
+    log_set(log ? log_bridge : NULL, ctx);
+}
+
+static void fill_error(const Err *e, stele_error_info *out) {
+    if (!out) return;
+    memcpy(out->sqlstate, err_is_set(e) ? e->sqlstate : "00000", 6);
+    out->message = e->message;
+    out->detail = e->detail;
+    out->hint = e->hint;
+    out->context = e->context;
+    out->position = e->position;
+}
+
+stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error) {
+    err_clear(&open_error);
+    *db = NULL;
+    stele_db *d = calloc(1, sizeof *d);
+    if (!d) {
+        err_oom(&open_error);
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
+    int threads = options && options->threads > 0 ? options->threads : cpu_count();
+    int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
+    bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
+    if (database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error) != ST_OK) {
+        free(d);
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
+    d->db->txn_lock = txn_lock_new(&open_error);
+    if (options && options->temp_directory) d->temp_dir = strdup(options->temp_directory);
+    if (!d->db->txn_lock || (options && options->temp_directory && !d->temp_dir)) {
+        fill_error(&open_error, error);
+        txn_lock_free(d->db->txn_lock);
+        database_close(d->db);
+        free(d);
+        return STELE_ERROR;
+    }
+    *db = d;
+    return STELE_OK;
+}
+
+stele_status stele_close(stele_db *d, stele_error_info *error) {
+    if (!d) return STELE_OK;
+    err_clear(&open_error);
+    if (atomic_load(&d->connections) > 0) err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections", (long long)atomic_load(&d->connections));
+    else if (d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
+    if (err_is_set(&open_error)) {
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
+    TxnLock *lock = d->db->txn_lock;
+    database_close(d->db);
+    txn_lock_free(lock);
+    free(d->temp_dir);
+    free(d);
+    return STELE_OK;
+}
+
+stele_status stele_connect(stele_db *db, stele_conn **conn) {
+    *conn = NULL;
+    Err e = {0};
+    stele_conn *c = calloc(1, sizeof *c);
+    if (!c) return STELE_ERROR;
+    if (session_new(db->db, &c->s, &e) != ST_OK) {
+        free(c);
+        return STELE_ERROR;
+    }
+    if (db->temp_dir) snprintf(c->s->settings.temp_directory, sizeof c->s->settings.temp_directory, "%s", db->temp_dir);
+    c->owner = db;
+    atomic_fetch_add(&db->connections, 1);
+    *conn = c;
+    return STELE_OK;
+}
+
+void stele_disconnect(stele_conn *c) {
+    if (!c) return;
+    session_free(c->s);
+    atomic_fetch_sub(&c->owner->connections, 1);
+    free(c);
+}
+
+void stele_error(stele_conn *c, stele_error_info *out) { fill_error(&c->s->err, out); }
+void stele_interrupt(stele_conn *c) { atomic_store(&c->s->cancel, true); }
+void stele_set_progress(stele_conn *c, bool (*progress)(void *ctx, double fraction), void *ctx) {
+    c->s->progress = progress;
+    c->s->progress_ctx = ctx;
+}
+void stele_set_copy_streams(stele_conn *c, int64_t (*read)(void *ctx, char *buf, int64_t size), bool (*write)(void *ctx, const char *data, int64_t size), void *ctx) {
+    c->s->copy_read = read;
+    c->s->copy_write = write;
+    c->s->copy_ctx = ctx;
+}
+char stele_transaction_state(const stele_conn *c) { return c->s->state; }
+
+/* ---- statements: stele_stmt is a Statement ------------------------------------------------- */
+
+static Statement *st_of(stele_stmt *s) { return (Statement *)(void *)s; }
+static const Statement *st_ofc(const stele_stmt *s) { return (const Statement *)(const void *)s; }
+
+/* Positions inside the library count bytes; callers get characters. */
+static void position_in_chars(Session *s, const char *sql, int64_t len) {
+    if (s->err.position > 0 && s->err.position <= len + 1) s->err.position = utf8_length(sql, s->err.position - 1) + 1;
+}
+
+stele_status stele_prepare(stele_conn *c, const char *sql, int64_t len, stele_stmt **stmt, const char **tail) {
+    if (len < 0) len = (int64_t)strlen(sql);
+    Statement *st;
+    int64_t used = 0;
+    Status r = statement_prepare(c->s, (Slice){sql, len}, &st, &used);
+    *stmt = (stele_stmt *)(void *)st;
+    if (tail) *tail = sql + used;
+    if (r != ST_OK) {
+        position_in_chars(c->s, sql, len);
+        *stmt = NULL;
+        return STELE_ERROR;
+    }
+    return STELE_OK;
+}
+void stele_finalize(stele_stmt *s) { statement_free(st_of(s)); }
+void stele_reset(stele_stmt *s) { statement_reset(st_of(s)); }
+
+int64_t stele_param_count(const stele_stmt *s) { return st_ofc(s)->n_params; }
+
+static Value *param(Statement *st, int64_t i) {
+    if (i < 1 || i > st->n_params) {
+        err_clear(&st->session->err);
+        err_set(&st->session->err, ERR_UNDEFINED_PARAMETER, "there is no parameter $%lld", (long long)i);
+        return NULL;
+    }
+    Value *v = &st->params[i - 1];
+    if (v->type.id == T_UNKNOWN && !v->is_null) free((void *)(uintptr_t)v->u.str.ptr);
+    *v = (Value){.type = st->param_types[i - 1], .is_null = true};
+    return v;
+}
+stele_status stele_bind_null(stele_stmt *s, int64_t i) { return param(st_of(s), i) ? STELE_OK : STELE_ERROR; }
+stele_status stele_bind_bool(stele_stmt *s, int64_t i, bool value) {
+    Value *v = param(st_of(s), i);
+    if (!v) return STELE_ERROR;
+    *v = (Value){.type = type_make(T_BOOL), .u.b = value};
+    return STELE_OK;
+}
+stele_status stele_bind_int64(stele_stmt *s, int64_t i, int64_t value) {
+    Value *v = param(st_of(s), i);
+    if (!v) return STELE_ERROR;
+    *v = (Value){.type = type_make(T_INT8), .u.i64 = value};
+    return STELE_OK;
+}
+stele_status stele_bind_double(stele_stmt *s, int64_t i, double value) {
+    Value *v = param(st_of(s), i);
+    if (!v) return STELE_ERROR;
+    *v = (Value){.type = type_make(T_FLOAT8), .u.f64 = value};
+    return STELE_OK;
+}
+stele_status stele_bind_text(stele_stmt *s, int64_t i, const char *value, int64_t len) {
+    Value *v = param(st_of(s), i);
+    if (!v) return STELE_ERROR;
+    if (len < 0) len = (int64_t)strlen(value);
+    Err *e = &st_of(s)->session->err;
+    if (utf8_check(value, len) >= 0) {
+        err_clear(e);
+        err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\" in parameter $%lld", (long long)i);
+        return STELE_ERROR;
+    }
+    char *copy = malloc((size_t)len + 1);
+    if (!copy || len > INT32_MAX) {
+        free(copy);
+        err_clear(e);
+        err_oom(e);
+        return STELE_ERROR;
+    }
+    memcpy(copy, value, (size_t)len);
+    copy[len] = 0;
+    *v = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};
+    return STELE_OK;
+}
+
+stele_status stele_run(stele_stmt *s) {
+    Statement *st = st_of(s);
+    if (statement_run(st) != ST_OK) {
+        if (st->ast->source.ptr) {
+            const char *text = st->ast->source.ptr - st->ast->source_offset;
+            position_in_chars(st->session, text, st->ast->source_offset + st->ast->source.len);
+        }
+        return STELE_ERROR;
+    }
+    return STELE_DONE;
+}
+
+stele_status stele_step(stele_stmt *s) {
+    Statement *st = st_of(s);
+    if (!st->ran && stele_run(s) != STELE_DONE) return STELE_ERROR;
+    if (!st->show_rows || st->next_row >= st->n_rows) return STELE_DONE;
+    st->next_row++;
+    if (st->cell_arena) arena_reset(st->cell_arena);
+    return STELE_ROW;
+}
+
+int64_t stele_column_count(const stele_stmt *s) { return st_ofc(s)->n_cols; }
+const char *stele_column_name(const stele_stmt *s, int64_t i) { return i >= 0 && i < st_ofc(s)->n_cols ? st_ofc(s)->names[i] : ""; }
+const char *stele_column_type(const stele_stmt *s, int64_t i) {
+    static _Thread_local char buf[64];
+    return i >= 0 && i < st_ofc(s)->n_cols ? type_name(st_ofc(s)->types[i], buf, sizeof buf) : "";
+}
+bool stele_column_is_number(const stele_stmt *s, int64_t i) { return i >= 0 && i < st_ofc(s)->n_cols && type_is_number(st_ofc(s)->types[i]); }
+const char *stele_command_tag(const stele_stmt *s) { return st_ofc(s)->tag; }
+int64_t stele_row_count(const stele_stmt *s) { return st_ofc(s)->affected; }
+
+/* The current row's cell; false for NULL and errors. */
+static bool cell(Statement *st, int64_t i, Value *v) {
+    if (i < 0 || i >= st->n_cols || st->next_row < 1 || st->next_row > st->n_rows) return false;
+    if (st->is_text) {
+        const char *t = st->text_rows[st->next_row - 1][i];
+        if (!t) return false;
+        *v = (Value){.type = type_make(T_TEXT), .u.str = str_make(t, (int64_t)strlen(t))};
+        return true;
+    }
+    const void *p;
+    bool is_null;
+    if (rows_cell(st->rows, st->next_row - 1, st->first_col + (int32_t)i, &p, &is_null, &st->session->err) != ST_OK || is_null) return false;
+    *v = (Value){.type = st->types[i]};
+    memcpy(value_cell(v), p, (size_t)phys_size(type_phys(v->type)));
+    return true;
+}
+bool stele_column_is_null(stele_stmt *s, int64_t i) {
+    Value v;
+    return !cell(st_of(s), i, &v);
+}
+double stele_column_double(stele_stmt *s, int64_t i) {
+    Value v;
+    if (!cell(st_of(s), i, &v)) return 0;
+    switch (type_phys(v.type)) {
+    case PH_BOOL: return v.u.b;
+    case PH_I16: return v.u.i16;
+    case PH_I32: return v.u.i32;
+    case PH_I64: return v.type.id == T_NUMERIC ? numeric_to_f64(v.u.i64, v.type.scale) : (double)v.u.i64;
+    case PH_I128: return numeric_to_f64(v.u.i128, v.type.scale);
+    case PH_F32: return (double)v.u.f32;
+    case PH_F64: return v.u.f64;
+    default: {
+        int64_t n;
+        const char *t = stele_column_text(s, i, &n);
+        return t ? strtod(t, NULL) : 0;
+    }
+    }
+}
+int64_t stele_column_int64(stele_stmt *s, int64_t i) {
+    Value v;
+    if (!cell(st_of(s), i, &v)) return 0;
+    int64_t x;
+    if (v.type.id == T_NUMERIC) {
+        int128_t w = type_phys(v.type) == PH_I64 ? v.u.i64 : v.u.i128, r;
+        return numeric_rescale(w, v.type.scale, 0, &r) || r > INT64_MAX || r < INT64_MIN ? 0 : (int64_t)r;
+    }
+    if (cell_as_i64(type_phys(v.type), value_cell(&v), &x)) return x;
+    double d = stele_column_double(s, i);
+    return d > -9.2e18 && d < 9.2e18 ? (int64_t)d : 0;
+}
+bool stele_column_bool(stele_stmt *s, int64_t i) {
+    Value v;
+    return cell(st_of(s), i, &v) && (type_phys(v.type) == PH_BOOL ? v.u.b : stele_column_int64(s, i) != 0);
+}
+const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
+    Statement *st = st_of(s);
+    Value v;
+    int64_t n = 0;
+    if (len) *len = 0;
+    if (!cell(st, i, &v)) return NULL;
+    if (!st->cell_arena) st->cell_arena = arena_new(&st->account, &st->session->err);
+    if (!st->cell_arena) return NULL;
+    char *t;
+    if (v.type.id == T_TIMESTAMPTZ) {
+        t = arena_alloc(st->cell_arena, VALUE_TEXT_MAX + 1);
+        if (!t) return NULL;
+        n = cell_to_text(v.type, value_cell(&v), st->session->settings.tz_offset, t);
+        t[n] = 0;
+    } else {
+        t = value_to_text(st->cell_arena, &v, &n);
+    }
+    if (len) *len = n;
+    return t;
+}
+
+stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx) {
+    const char *end = sql + strlen(sql), *whole = sql;
+    while (sql < end) {
+        stele_stmt *s;
+        const char *tail;
+        if (stele_prepare(c, sql, end - sql, &s, &tail) != STELE_OK) {
+            if (c->s->err.position > 0) c->s->err.position += utf8_length(whole, sql - whole);
+            return STELE_ERROR;
+        }
+        if (!s) break;
+        stele_status r;
+        bool stop = false;
+        Arena *a = row ? arena_new(NULL, NULL) : NULL;
+        while ((r = stele_step(s)) == STELE_ROW && row && !stop) {
+            int64_t n = stele_column_count(s);
+            const char **v = arena_array(a, const char *, 2 * n + 1);
+            if (!v) break;
+            for (int64_t i = 0; i < n; i++) {
+                v[i] = stele_column_text(s, i, NULL);
+                v[n + i] = stele_column_name(s, i);
+            }
+            stop = row(ctx, n, v, v + n);
+            arena_reset(a);
+        }
+        arena_free(a);
+        stele_finalize(s);
+        if (r == STELE_ERROR) return STELE_ERROR;
+        if (stop) break;
+        sql = tail;
+    }
+    return STELE_OK;
+}
+
+/* ---- catalog --------------------------------------------------------------------------------------- */
+
+stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx) {
+    Session *s = c->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    const Catalog *k = &s->db->catalog;
+    bool stop = false;
+    for (int64_t i = 0; i < k->n_tables && !stop; i++) stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
+    for (int64_t i = 0; i < k->n_views && !stop; i++) stop = each(ctx, k->views[i]->name, "view", -1);
+    (void)session_end_statement(s, ST_OK);
+    return STELE_OK;
+}
+
+stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx) {
+    Session *s = c->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    const View *v = t ? NULL : catalog_view(&s->db->catalog, slice_of(table));
+    Status r = ST_OK;
+    char buf[64];
+    if (t) {
+        for (int i = 0; i < t->n_cols; i++) {
+            const char *key = "";
+            for (int k = 0; k < t->n_keys; k++)
+                for (int j = 0; j < t->keys[k].n_cols; j++)
+                    if (t->keys[k].cols[j] == i && (!*key || t->keys[k].primary)) key = t->keys[k].primary ? "primary key" : "unique";
+            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, buf, sizeof buf), t->cols[i].not_null, t->cols[i].default_sql ? t->cols[i].default_sql : "", key)) break;
+        }
+    } else if (v) {
+        Arena *a = arena_new(&s->account, &s->err);
+        AstStmt **list;
+        int64_t n;
+        PlanCtx pc;
+        BoundStmt *b;
+        r = a ? sql_parse(a, slice_of(v->sql), &list, &n, &s->err) : ST_ERROR;
+        if (r == ST_OK) {
+            plan_ctx_init(s, a, &pc);
+            r = sql_bind(&pc, list[0], 0, NULL, &b);
+        }
+        for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
+            const char *name = i < v->n_cols && v->cols ? v->cols[i] : b->names[i];
+            if (each(ctx, name, type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", "")) break;
+        }
+        arena_free(a);
+    } else {
+        r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
+    }
+    if (s->state == 'I') (void)session_end_statement(s, r);
+    return r == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
+void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx) {
+    int64_t n;
+    const FuncDef *f = func_table(&n);
+    for (int64_t i = 0; i < n; i++) {
+        char args[256];
+        size_t at = 0;
+        args[0] = 0;
+        for (int k = 0; k < f[i].nargs && k < 6; k++) at += (size_t)snprintf(args + at, sizeof args - at, "%s%s", k ? ", " : "", type_base_name((TypeId)f[i].args[k]));
+        if (f[i].flags & FN_VARIADIC) snprintf(args + at, sizeof args - at, ", ...");
+        if (each(ctx, f[i].name, args, type_base_name((TypeId)f[i].ret), f[i].doc ? f[i].doc : "")) return;
+    }
+}

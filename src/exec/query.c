@@ -1,0 +1,587 @@
+/* query.c - one execution of a QueryPlan: operator states, segments in order, workers over morsels.
+ *
+ * A segment's work is a list of morsels: pieces of tablets, runs of a row store, groups of an aggregation, build rows
+ * of a join, stretches of a series. Workers take the next one from an atomic counter until none is left, an error has
+ * occurred, or the sink's limit is reached. Each worker runs the segment's program in a Frame of its own.
+ *
+ * Operator states are made when the first segment that sinks into them starts, and finished after the last one
+ * has ended (several segments may feed one state: UNION ALL, unmatched rows of outer joins).
+ *
+ * Scans of filtered tablets collect the positions that pass the leading filters until they fill a vector,
+ * so that everything behind a selective filter still works on full vectors.
+ *
+ * Partitioned joins (the build side did not fit): see vm_join.c for what a probe does with rows whose partition is on
+ * disk. When the source is exhausted, the waiting rows are replayed partition by partition, probe by probe in
+ * program order. Replayed rows have no source any more: before such a segment starts, its program is rearranged so that all
+ * loads happen before the first partitioned probe (hoist_loads).
+ */
+#include "base/log.h"
+#include "exec/sort.h"
+#include "exec/vm_int.h"
+
+typedef struct Morsel {
+    int32_t tablet, first, rows;
+} Morsel;
+
+struct Query {
+    const QueryPlan *plan;
+    QueryOptions opt;
+    MemAccount account;
+    Arena *arena;
+    int threads;
+    JoinTable **joins;
+    AggTable **aggs;
+    Sorter **sorts;
+    RowStore **rows;
+    SegmentStats *stats;
+    int32_t segment; /* running */
+};
+
+typedef struct SegmentRun {
+    Query *q;
+    int32_t index;
+    const Program *p;
+    Vm *vm;
+    Frame **frames; /* by worker, kept over replays */
+    int threads;
+    _Atomic int64_t next;
+    int64_t n_morsels;
+    Morsel *morsels; /* SRC_TABLE */
+    int64_t stretch; /* SRC_SERIES: rows per morsel */
+    int64_t series_rows;
+    _Atomic bool stop;
+    _Atomic bool failed;
+    _Atomic int64_t out_rows;
+    Err *err;
+    /* replay of a partition */
+    RowStore *replay;
+    const Step *replay_step;
+} SegmentRun;
+
+/* ---- sinks ------------------------------------------------------------------------------------ */
+static Status collect(Frame *f, int32_t n, const Reg *regs, Vec *out) {
+    for (int32_t i = 0; i < n; i++) {
+        if (!regs[i]) {
+            out[i] = (Vec){0};
+            continue;
+        }
+        const Vec *v = frame_dense(f, regs[i]);
+        if (UNLIKELY(!v)) return ST_ERROR;
+        out[i] = *v;
+    }
+    return ST_OK;
+}
+
+static Status sink_vector(Frame *f) {
+    SegmentRun *g = f->vm->env.ctx;
+    Query *q = g->q;
+    const Sink *s = &g->p->sink;
+    TRY(collect(f, s->n_keys, s->keys, f->sink_keys));
+    TRY(collect(f, s->n_regs, s->regs, f->sink_regs));
+    switch (s->kind) {
+    case SINK_ROWS: {
+        TRY(rows_append(q->rows[s->id], f->worker, f->order, f->n, f->sink_regs, &f->err));
+        if (s->limit >= 0 && atomic_fetch_add(&g->out_rows, f->n) + f->n >= s->limit) atomic_store(&g->stop, true);
+        return ST_OK;
+    }
+    case SINK_AGG:
+        if (s->regs2) TRY(collect(f, s->n_regs, s->regs2, f->sink_regs2));
+        return agg_add(q->aggs[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, s->regs2 ? f->sink_regs2 : NULL, &f->err);
+    case SINK_JOIN: return join_build(q->joins[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, &f->err);
+    case SINK_SORT:
+        return sort_add(q->sorts[q->plan->rows[s->id].sort], f->worker, f->order, f->n, f->sink_keys, f->sink_regs, &f->err);
+    default: return ST_OK;
+    }
+}
+
+/* ---- sources ------------------------------------------------------------------------------------ */
+/* All of [first, first + n) of the current source unit, vector by vector. */
+static Status run_plain(Frame *f, int64_t first, int64_t n) {
+    int64_t vs = f->vm->env.vector_size;
+    int32_t pc = f->vm->n_leading;
+    for (int64_t i = 0; i < n; i += vs) {
+        if (frame_stopped(f)) return ST_ERROR;
+        f->pos = NULL;
+        f->first = first + i;
+        TRY(frame_run(f, MIN_OF(vs, n - i), pc));
+    }
+    return ST_OK;
+}
+
+static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *buf) {
+    const Vm *vm = f->vm;
+    const Tablet *tab = t->tablets[m->tablet];
+    int64_t vs = vm->env.vector_size;
+    f->src.tablet = tab;
+    f->src.unit = m->tablet;
+    f->rows_in += m->rows;
+    if (vm->n_leading == 0 && tab->n_deleted == 0) return run_plain(f, m->first, m->rows);
+    int64_t have = 0, end = (int64_t)m->first + m->rows;
+    for (int64_t i = m->first; i < end; i += vs) {
+        if (frame_stopped(f)) return ST_ERROR;
+        int64_t n = MIN_OF(vs, end - i);
+        bool all;
+        int64_t got = vm_scan_filter(vm, tab, i, n, buf + have, &all);
+        if (all && have == 0) {
+            f->pos = NULL;
+            f->first = i;
+            TRY(frame_run(f, n, vm->n_leading));
+            continue;
+        }
+        if (all)
+            for (int64_t k = 0; k < n; k++) buf[have + k] = (int32_t)(i + k);
+        have += got;
+        if (have < vs) continue;
+        f->pos = buf;
+        f->first = m->first;
+        TRY(frame_run(f, vs, vm->n_leading));
+        have -= vs;
+        memmove(buf, buf + vs, (size_t)have * 4);
+    }
+    f->pos = buf;
+    f->first = m->first;
+    return have > 0 ? frame_run(f, have, vm->n_leading) : ST_OK;
+}
+
+static Status scan_run(SegmentRun *g, Frame *f, RowStore *rows, int64_t run, int64_t skip, int64_t take) {
+    (void)g;
+    TRY(rows_run_open(rows, run, &f->src.run, &f->err));
+    f->src.layout = rows_layout(rows);
+    f->src.unit = run;
+    int64_t n = f->src.run.n - skip;
+    if (take >= 0 && take < n) n = take;
+    f->rows_in += n;
+    Status st = run_plain(f, skip, n);
+    rows_run_close(rows, &f->src.run);
+    return st;
+}
+
+/* A row store with OFFSET or LIMIT is read in sequence by one worker. */
+static Status scan_limited(SegmentRun *g, Frame *f, RowStore *rows, const RowsSpec *spec) {
+    int64_t skip = spec->offset, take = spec->limit, runs = rows_n_runs(rows);
+    for (int64_t i = 0; i < runs && take != 0; i++) {
+        RowRun run;
+        TRY(rows_run_open(rows, i, &run, &f->err));
+        int64_t n = run.n;
+        rows_run_close(rows, &run);
+        if (skip >= n) {
+            skip -= n;
+            continue;
+        }
+        int64_t got = take < 0 ? n - skip : MIN_OF(n - skip, take);
+        f->order = ((int64_t)g->index << 40) | i;
+        TRY(scan_run(g, f, rows, i, skip, got));
+        skip = 0;
+        if (take > 0) take -= got;
+    }
+    return ST_OK;
+}
+
+static Status scan_join(Frame *f, JoinTable *j, int64_t morsel, bool matched, int64_t *buf) {
+    int64_t cursor = 0, n;
+    f->src.join = j;
+    f->src.build_rows = buf;
+    f->src.unit = morsel;
+    while ((n = join_morsel_rows(j, morsel, matched, &cursor, f->vm->env.vector_size, buf)) > 0) {
+        f->rows_in += n;
+        TRY(run_plain(f, 0, n));
+    }
+    return ST_OK;
+}
+
+static bool rows_limited(const RowsSpec *r) { return r->sort < 0 && (r->limit >= 0 || r->offset > 0); }
+
+/* Registers of a stored probe row, then the program from its probe on. */
+static Status replay_run(SegmentRun *g, Frame *f, int64_t run) {
+    const Step *s = g->replay_step;
+    RowRun rr;
+    TRY(rows_run_open(g->replay, run, &rr, &f->err));
+    int64_t vs = f->vm->env.vector_size;
+    Status st = ST_OK;
+    for (int64_t i = 0; i < rr.n && st == ST_OK; i += vs) {
+        int64_t n = MIN_OF(vs, rr.n - i);
+        for (int32_t c = 0; c < s->n_split && st == ST_OK; c++) {
+            Vec *v = &f->regs[s->split[c]];
+            v->data = frame_home(f, s->split[c]);
+            v->valid = frame_valid(f, s->split[c]);
+            v->is_const = false;
+            if (!v->data || !v->valid) st = ST_ERROR;
+            else rows_load(rows_layout(g->replay), c, &rr, i, NULL, n, v);
+        }
+        if (st == ST_OK) st = frame_stopped(f) ? ST_ERROR : frame_run(f, n, s->pc);
+    }
+    rows_run_close(g->replay, &rr);
+    return st;
+}
+
+static Status run_morsel(SegmentRun *g, Frame *f, int64_t m, int64_t *scratch) {
+    Query *q = g->q;
+    const Source *src = &g->p->source;
+    f->order = ((int64_t)g->index << 40) | m;
+    if (g->replay) return replay_run(g, f, m);
+    switch (src->kind) {
+    case SRC_TABLE: return scan_tablet(f, src->table, &g->morsels[m], (int32_t *)scratch);
+    case SRC_ROWS: {
+        const RowsSpec *spec = &q->plan->rows[src->id];
+        if (rows_limited(spec)) return scan_limited(g, f, q->rows[src->id], spec);
+        return scan_run(g, f, q->rows[src->id], m, 0, -1);
+    }
+    case SRC_AGG: {
+        f->src.agg = q->aggs[src->id];
+        f->src.unit = m;
+        TRY(agg_morsel_open(f->src.agg, m, &f->src.morsel, &f->err));
+        f->rows_in += f->src.morsel.n;
+        Status st = run_plain(f, 0, f->src.morsel.n);
+        agg_morsel_close(f->src.agg, &f->src.morsel);
+        return st;
+    }
+    case SRC_JOIN: return scan_join(f, q->joins[src->id], m, src->matched, scratch);
+    case SRC_SERIES: {
+        int64_t n = MIN_OF(g->stretch, g->series_rows - m * g->stretch);
+        f->src.series_base = m * g->stretch;
+        f->src.unit = m;
+        f->rows_in += n;
+        return run_plain(f, 0, n);
+    }
+    default: f->rows_in++; return run_plain(f, 0, 1);
+    }
+}
+
+/* ---- workers --------------------------------------------------------------------------------------- */
+static void fail_segment(SegmentRun *g, const Err *e) {
+    if (!atomic_exchange(&g->failed, true)) err_copy(g->err, e); /* read after pool_run has returned */
+    atomic_store(&g->stop, true);
+}
+
+static void segment_worker(void *ctx, int worker) {
+    SegmentRun *g = ctx;
+    Query *q = g->q;
+    if (atomic_load(&g->next) >= g->n_morsels || atomic_load(&g->stop)) return;
+    Frame *f = g->frames[worker];
+    if (!f) {
+        Err e;
+        err_clear(&e);
+        if (frame_new(g->vm, worker, &f, &e) != ST_OK) {
+            fail_segment(g, &e);
+            return;
+        }
+        g->frames[worker] = f;
+    }
+    int64_t *scratch = (int64_t *)f->priv[g->p->n_instrs];
+    if (!scratch) {
+        scratch = frame_alloc(f, q->opt.vector_size * 8 + 64);
+        if (!scratch) {
+            fail_segment(g, &f->err);
+            return;
+        }
+        f->priv[g->p->n_instrs] = scratch;
+    }
+    for (;;) {
+        int64_t m = atomic_fetch_add(&g->next, 1);
+        if (m >= g->n_morsels || frame_stopped(f)) break;
+        if (run_morsel(g, f, m, scratch) != ST_OK) break;
+        if (worker == 0 && q->opt.progress)
+            q->opt.progress(q->opt.progress_ctx, ((double)g->index + (double)m / (double)g->n_morsels) / (double)q->plan->n_segments);
+    }
+    if (err_is_set(&f->err)) fail_segment(g, &f->err);
+}
+
+static Status run_workers(SegmentRun *g, int workers) {
+    atomic_store(&g->next, 0);
+    workers = (int)MIN_OF((int64_t)workers, g->n_morsels);
+    if (workers > 1 && g->q->opt.pool) pool_run(g->q->opt.pool, workers, segment_worker, g);
+    else if (g->n_morsels > 0) segment_worker(g, 0);
+    return atomic_load(&g->failed) ? ST_ERROR : ST_OK;
+}
+
+/* ---- morsels ------------------------------------------------------------------------------------------- */
+static bool zone_misses(const Tablet *t, const Source *s) {
+    for (int32_t i = 0; i < s->n_zone; i++) {
+        const TabletColumn *c = &t->cols[s->zone[i].col];
+        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows) return true;
+    }
+    return false;
+}
+
+static Status table_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
+    const Source *s = &g->p->source;
+    const Table *t = s->table;
+    const QueryOptions *o = &g->q->opt;
+    int64_t rows = 0, tablets = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        if (t->tablets[i]->rows == 0) continue;
+        if (s->n_zone && zone_misses(t->tablets[i], s)) {
+            stats->tablets_skipped++;
+            continue;
+        }
+        rows += t->tablets[i]->rows;
+        tablets++;
+    }
+    /* Small enough that all workers end together, large enough to be worth taking. */
+    int64_t size = MIN_OF(rows / (g->threads * 8) + 1, o->morsel_rows);
+    size = align_up(MAX_OF(size, MIN_OF(INT64_C(8192), o->morsel_rows)), o->vector_size);
+    if (rows <= 16384) *workers = 1;
+    if (!(g->morsels = arena_array(a, Morsel, rows / size + tablets + 1))) return err_oom(g->err);
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        int64_t n = t->tablets[i]->rows;
+        if (n == 0 || (s->n_zone && zone_misses(t->tablets[i], s))) continue;
+        for (int64_t at = 0; at < n; at += size)
+            g->morsels[g->n_morsels++] = (Morsel){(int32_t)i, (int32_t)at, (int32_t)MIN_OF(size, n - at)};
+    }
+    return ST_OK;
+}
+
+static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
+    Query *q = g->q;
+    const Source *s = &g->p->source;
+    switch (s->kind) {
+    case SRC_TABLE: return table_morsels(g, stats, a, workers);
+    case SRC_ROWS:
+        g->n_morsels = rows_n_runs(q->rows[s->id]);
+        if (rows_limited(&q->plan->rows[s->id])) g->n_morsels = 1;
+        if (rows_count(q->rows[s->id]) <= 8192) *workers = 1;
+        return ST_OK;
+    case SRC_AGG:
+        g->n_morsels = agg_n_morsels(q->aggs[s->id]);
+        if (agg_groups(q->aggs[s->id]) <= 8192) *workers = 1;
+        return ST_OK;
+    case SRC_JOIN: g->n_morsels = join_n_morsels(q->joins[s->id]); return ST_OK;
+    case SRC_SERIES: {
+        int128_t span = (int128_t)s->stop - s->start;
+        int128_t n = s->step > 0 ? (span < 0 ? 0 : span / s->step + 1) : (span > 0 ? 0 : span / s->step + 1);
+        g->series_rows = n > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)n;
+        g->stretch = align_up(MIN_OF(g->series_rows / (g->threads * 8) + 1, INT64_C(65536)), q->opt.vector_size);
+        g->n_morsels = (g->series_rows + g->stretch - 1) / g->stretch;
+        return ST_OK;
+    }
+    default: g->n_morsels = 1; return ST_OK;
+    }
+}
+
+/* ---- partitioned joins ------------------------------------------------------------------------------------- */
+static bool probe_is_partitioned(const Query *q, const Instr *in) {
+    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && join_is_partitioned(q->joins[((const ProbeSite *)in->aux)->join]);
+}
+
+/* The program with all source instructions behind the first partitioned probe moved in front of it. Loads may move anywhere
+ * upwards; source filters commute with the joins in between. */
+static const Program *hoist_loads(Query *q, const Program *p, Arena *a, Err *e) {
+    int32_t probe = -1, late = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        if (probe < 0 && probe_is_partitioned(q, &p->instrs[i])) probe = i;
+        if (probe >= 0 && (op_info[p->instrs[i].op].flags & F_SOURCE)) late++;
+    }
+    if (probe < 0 || late == 0) return p;
+    ProgramBuilder b = {.arena = a, .n_sites = p->n_sites};
+    b.regs.items = arena_array(a, RegInfo, p->n_regs);
+    b.instrs.items = arena_array(a, Instr, p->n_instrs);
+    if (!b.regs.items || !b.instrs.items) {
+        err_oom(e);
+        return NULL;
+    }
+    memcpy(b.regs.items, p->regs, sizeof(RegInfo) * (size_t)p->n_regs);
+    b.regs.len = b.regs.cap = p->n_regs;
+    b.instrs.cap = p->n_instrs;
+    for (int pass = 0; pass < 3; pass++)
+        for (int32_t i = pass ? probe : 0; i < (pass ? p->n_instrs : probe); i++) {
+            bool source = (op_info[p->instrs[i].op].flags & F_SOURCE) != 0;
+            if (pass == 0 || (pass == 1) == source) b.instrs.items[b.instrs.len++] = p->instrs[i];
+        }
+    return program_finish(&b, &p->source, &p->sink, e);
+}
+
+static Status replay_partitions(SegmentRun *g, SegmentStats *stats, int workers) {
+    for (int32_t i = 0; i < g->p->n_instrs; i++) {
+        const Step *s = &g->vm->steps[i];
+        if (!s->parts) continue;
+        int32_t parts = join_n_partitions(s->join);
+        for (int32_t k = 0; k < parts && !atomic_load(&g->stop); k++) {
+            TRY(rows_finish(s->parts[k], false, g->err));
+            if (rows_count(s->parts[k]) == 0) continue;
+            TRY(join_partition_load(s->join, k, g->err));
+            stats->note = "partitioned join";
+            g->replay = s->parts[k];
+            g->replay_step = s;
+            g->n_morsels = rows_n_runs(g->replay);
+            TRY(run_workers(g, workers));
+        }
+    }
+    return ST_OK;
+}
+
+static void free_parts(Vm *vm) {
+    if (!vm) return;
+    for (int32_t i = 0; i < vm->p->n_instrs; i++) {
+        Step *s = &vm->steps[i];
+        if (!s->parts) continue;
+        for (int32_t k = 0, n = join_n_partitions(s->join); k < n; k++)
+            if (s->parts[k]) rows_free(s->parts[k]);
+    }
+}
+
+/* ---- operator states ------------------------------------------------------------------------------------------ */
+static Status make_state(Query *q, const Sink *s, Err *e) {
+    const QueryPlan *plan = q->plan;
+    const QueryOptions *o = &q->opt;
+    switch (s->kind) {
+    case SINK_ROWS: {
+        if (q->rows[s->id]) return ST_OK;
+        RowLayout *l = arena_new_of(q->arena, RowLayout);
+        if (!l) return err_oom(e);
+        if (row_layout_init(l, q->arena, plan->rows[s->id].n_cols, plan->rows[s->id].cols, 0) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+        return rows_new(l, q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e);
+    }
+    case SINK_AGG:
+        if (q->aggs[s->id]) return ST_OK;
+        return agg_new(&plan->aggs[s->id], q->threads, o->pool, q->threads, o->vector_size, &q->account, o->vfs, o->temp_dir, &q->aggs[s->id], e);
+    case SINK_JOIN:
+        if (q->joins[s->id]) return ST_OK;
+        return join_new(&plan->joins[s->id], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->joins[s->id], e);
+    case SINK_SORT: {
+        int32_t sort = plan->rows[s->id].sort;
+        if (sort < 0 || sort >= plan->n_sorts) return err_internal(e, "row store %d has no sort", (int)s->id);
+        if (q->sorts[sort]) return ST_OK;
+        return sort_new(&plan->sorts[sort], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->sorts[sort], e);
+    }
+    default: return ST_OK;
+    }
+}
+
+static bool feeds_again(const Query *q, int32_t after, const Sink *s) {
+    for (int32_t i = after + 1; i < q->plan->n_segments; i++) {
+        const Sink *o = &q->plan->segments[i].program->sink;
+        if (o->kind == s->kind && o->id == s->id) return true;
+    }
+    return false;
+}
+
+static Status finish_state(Query *q, const Sink *s, Err *e) {
+    switch (s->kind) {
+    case SINK_ROWS: return rows_finish(q->rows[s->id], q->plan->rows[s->id].ordered, e);
+    case SINK_AGG: return agg_finish(q->aggs[s->id], e);
+    case SINK_JOIN: return join_finish(q->joins[s->id], e);
+    case SINK_SORT: {
+        int32_t sort = q->plan->rows[s->id].sort;
+        TRY(sort_finish(q->sorts[sort], &q->rows[s->id], e));
+        sort_free(q->sorts[sort]);
+        q->sorts[sort] = NULL;
+        return ST_OK;
+    }
+    default: return ST_OK;
+    }
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+static Status run_segment(Query *q, int32_t index, Err *e) {
+    const Program *p = q->plan->segments[index].program;
+    SegmentStats *stats = &q->stats[index];
+    int64_t start = clock_ns();
+    SegmentRun g = {.q = q, .index = index, .threads = q->threads, .err = e};
+    TRY(make_state(q, &p->sink, e));
+    Status st = ST_ERROR;
+    Arena *a = arena_new(&q->account, e);
+    if (!a) return ST_ERROR;
+    if (!(p = hoist_loads(q, p, a, e))) goto done;
+    g.p = p;
+    VmEnv env = {.plan = q->plan,
+                 .joins = q->joins,
+                 .aggs = q->aggs,
+                 .rows = q->rows,
+                 .session = q->opt.session,
+                 .account = &q->account,
+                 .vfs = q->opt.vfs,
+                 .temp_dir = q->opt.temp_dir,
+                 .vector_size = q->opt.vector_size,
+                 .workers = q->threads,
+                 .cancel = q->opt.cancel,
+                 .stop = &g.stop,
+                 .sink = sink_vector,
+                 .ctx = &g};
+    int workers = q->threads;
+    if (!(g.frames = arena_array(a, Frame *, q->threads))) {
+        err_oom(e);
+        goto done;
+    }
+    if (vm_new(p, &env, &g.vm, e) != ST_OK || make_morsels(&g, stats, a, &workers) != ST_OK) goto done;
+    if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
+    stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
+    st = run_workers(&g, workers);
+    if (st == ST_OK && g.vm->has_partitioned) st = replay_partitions(&g, stats, q->threads);
+    if (st == ST_OK && !feeds_again(q, index, &p->sink)) st = finish_state(q, &p->sink, e);
+done:
+    for (int i = 0; g.frames && i < q->threads; i++) {
+        if (!g.frames[i]) continue;
+        stats->rows_in += g.frames[i]->rows_in;
+        stats->rows_out += g.frames[i]->rows_out;
+        frame_free(g.frames[i]);
+    }
+    free_parts(g.vm);
+    vm_free(g.vm);
+    arena_free(a);
+    stats->wall_ns = clock_ns() - start;
+    if (st != ST_OK && !err_is_set(e)) err_oom(e);
+    return st;
+}
+
+/* ---- the query ------------------------------------------------------------------------------------------------------ */
+Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Err *e) {
+    *out = NULL;
+    Query *q = mem_calloc(opt->account, (int64_t)sizeof *q, e);
+    if (!q) return ST_ERROR;
+    q->plan = plan;
+    q->opt = *opt;
+    if (q->opt.vector_size < 1) q->opt.vector_size = 1024;
+    if (q->opt.vector_size > 65536) q->opt.vector_size = 65536;
+    if (q->opt.morsel_rows < 1) q->opt.morsel_rows = 65536;
+    if (q->opt.morsel_rows > TABLET_ROWS) q->opt.morsel_rows = TABLET_ROWS;
+    q->threads = opt->threads < 1 || !opt->pool ? 1 : opt->threads;
+    if (opt->pool && q->threads > pool_threads(opt->pool)) q->threads = pool_threads(opt->pool);
+    if (!q->opt.vfs) q->opt.vfs = vfs_posix();
+    mem_account_init(&q->account, opt->account, "query", 0, NULL);
+    q->arena = arena_new(&q->account, e);
+    if (!q->arena) goto fail;
+    q->joins = arena_array(q->arena, JoinTable *, plan->n_joins + 1);
+    q->aggs = arena_array(q->arena, AggTable *, plan->n_aggs + 1);
+    q->sorts = arena_array(q->arena, Sorter *, plan->n_sorts + 1);
+    q->rows = arena_array(q->arena, RowStore *, plan->n_rows + 1);
+    q->stats = arena_array(q->arena, SegmentStats, plan->n_segments + 1);
+    if (!q->joins || !q->aggs || !q->sorts || !q->rows || !q->stats) goto fail;
+    arena_set_err(q->arena, NULL); /* the caller's Err does not outlive this call */
+    *out = q;
+    return ST_OK;
+fail:
+    arena_free(q->arena);
+    mem_free(opt->account, q, (int64_t)sizeof *q);
+    return err_is_set(e) ? ST_ERROR : err_oom(e);
+}
+
+Status query_run(Query *q, Err *e) {
+    for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) TRY(run_segment(q, q->segment, e));
+    return ST_OK;
+}
+
+void query_free(Query *q) {
+    if (!q) return;
+    for (int32_t i = 0; i < q->plan->n_joins; i++)
+        if (q->joins[i]) join_free(q->joins[i]);
+    for (int32_t i = 0; i < q->plan->n_aggs; i++)
+        if (q->aggs[i]) agg_free(q->aggs[i]);
+    for (int32_t i = 0; i < q->plan->n_sorts; i++)
+        if (q->sorts[i]) sort_free(q->sorts[i]);
+    for (int32_t i = 0; i < q->plan->n_rows; i++)
+        if (q->rows[i]) rows_free(q->rows[i]);
+    MemAccount *parent = q->opt.account;
+    arena_free(q->arena);
+    mem_free(parent, q, (int64_t)sizeof *q);
+}
+
+struct RowStore *query_result(Query *q) {
+    return q->plan->result >= 0 && q->plan->result < q->plan->n_rows ? q->rows[q->plan->result] : NULL;
+}
+const SegmentStats *query_stats(const Query *q, int32_t segment) { return &q->stats[segment]; }
+char *query_join_text(const Query *q, int32_t join, Arena *a) {
+    return q->joins[join] ? join_text(q->joins[join], a) : arena_strdup(a, "not run");
+}
+char *query_agg_text(const Query *q, int32_t agg, Arena *a) {
+    return q->aggs[agg] ? agg_text(q->aggs[agg], a) : arena_strdup(a, "not run");
+}

@@ -1,0 +1,116 @@
+/* explain.c - EXPLAIN [ANALYZE] [VERBOSE]: plan, segments, programs, and where each segment ran. */
+#include <stdio.h>
+#include <strings.h>
+
+#include "exec/vm.h"
+#include "session/session.h"
+#include "sql/bind/bind.h"
+#include "sql/lower/lower.h"
+#include "sql/optimize/optimize.h"
+#include "sql/plan/plan_explain.h"
+
+static Status put(Statement *st, const char *line) { return statement_text_row(st, (const char *[]){line}); }
+
+static Status put_lines(Statement *st, const char *text, const char *indent) {
+    while (*text) {
+        const char *nl = strchr(text, '\n');
+        int64_t n = nl ? nl - text : (int64_t)strlen(text);
+        char *line = arena_printf(st->run_arena, "%s%.*s", indent, (int)n, text);
+        if (!line) return ST_ERROR;
+        TRY(put(st, line));
+        text += n + (nl != NULL);
+    }
+    return ST_OK;
+}
+
+static char *size_text(Arena *a, int64_t bytes) {
+    if (bytes < 10240) return arena_printf(a, "%lld B", (long long)bytes);
+    if (bytes < 10485760) return arena_printf(a, "%lld kB", (long long)(bytes / 1024));
+    return arena_printf(a, "%lld MB", (long long)(bytes / 1048576));
+}
+
+static Status option_flag(Session *s, const AstExplain *x, const char *name, bool *out) {
+    for (int64_t i = 0; i < x->n_options; i++) {
+        const AstOption *o = &x->options[i];
+        static const char *const known[] = {"analyze", "verbose", "costs", "buffers", "timing", "summary", "settings", "wal", "format"};
+        bool ok = false;
+        for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= strcasecmp(o->name, known[k]) == 0;
+        if (!ok) return err_at(&s->err, o->location, ERR_SYNTAX, "unrecognized EXPLAIN option \"%s\"", o->name);
+        if (strcasecmp(o->name, "format") == 0 && o->value && strcasecmp(o->value, "text") != 0)
+            return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN format \"%s\" is not supported", o->value);
+        if (strcasecmp(o->name, name) == 0) *out = !o->value || (strcasecmp(o->value, "off") != 0 && strcasecmp(o->value, "false") != 0 && strcmp(o->value, "0") != 0);
+    }
+    return ST_OK;
+}
+
+Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params) {
+    Arena *a = st->run_arena;
+    bool analyze = false, verbose = false;
+    TRY(option_flag(s, x, "analyze", &analyze));
+    TRY(option_flag(s, x, "verbose", &verbose));
+    snprintf(st->tag, sizeof st->tag, "EXPLAIN");
+    const AstStmt *q = x->query;
+    if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
+    bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;
+    if (!is_dml && q->kind != AST_SELECT) return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
+    if (is_dml && analyze) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN ANALYZE of a data-changing statement is not supported");
+    TRY(session_lock(s, LOCK_SHARED));
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, q, n_params, param_types, &b));
+    if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
+    int32_t n = 0;
+    int32_t n_values = b->kind == STMT_INSERT ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
+    ColId *ids = arena_array(a, ColId, 1 + n_values + b->n_checks + b->n_result + 1);
+    if (!ids) return ST_ERROR;
+    if (b->kind == STMT_UPDATE || b->kind == STMT_DELETE) ids[n++] = b->rowid;
+    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
+    for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
+    for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
+    RunOutput r = {0};
+    if (analyze) {
+        TRY(session_run_plan(s, &c, b, n, ids, &st->account, &r));
+        st->query = r.query;
+    } else {
+        TRY(sql_optimize(&c, b));
+        r.plan = sql_lower(&c, b->plan, n, ids);
+        if (!r.plan) return ST_ERROR;
+    }
+    TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
+    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", b->kind == STMT_INSERT ? "Insert" : b->kind == STMT_UPDATE ? "Update" : "Delete", b->table->name)));
+    char *tree = plan_text(&c, b->plan);
+    if (!tree) return ST_ERROR;
+    TRY(put_lines(st, tree, is_dml ? "  " : ""));
+    TRY(put(st, "Segments:"));
+    for (int32_t i = 0; i < r.plan->n_segments; i++) {
+        const SegmentPlan *g = &r.plan->segments[i];
+        char *line = arena_printf(a, "  %d: %s  [vm, cpu, %s]", (int)i, g->label, vm_isa());
+        if (analyze && line) {
+            const SegmentStats *t = query_stats(r.query, i);
+            line = arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in, (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
+            if (line && t->tablets_skipped) line = arena_printf(a, "%s, %lld tablets skipped", line, (long long)t->tablets_skipped);
+            if (line && t->spilled_bytes) line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
+            if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);
+        }
+        if (!line) return ST_ERROR;
+        TRY(put(st, line));
+        const Sink *sink = &g->program->sink;
+        if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
+            char *t = sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);
+            if (t) TRY(put(st, arena_printf(a, "       %s", t)));
+        }
+        if (verbose) {
+            char *text = program_text(g->program, a);
+            if (!text) return ST_ERROR;
+            TRY(put_lines(st, text, "       "));
+        }
+    }
+    if (analyze) {
+        TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
+        TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6, size_text(a, atomic_load(&st->account.peak)))));
+        query_free(st->query);
+        st->query = NULL;
+    }
+    return ST_OK;
+}

@@ -1,0 +1,283 @@
+/* prune.c - columns, aggregates and joins nobody needs go; projections merge; LIMIT meets SORT. */
+#include "sql/optimize/optimize_int.h"
+
+typedef struct CteNeed {
+    struct CteNeed *next;
+    int64_t id;
+    ColSet need;
+} CteNeed;
+typedef struct Prune {
+    Opt *o;
+    CteNeed *ctes;
+} Prune;
+
+static void need_expr(Opt *o, const Expr *e, ColSet *s) { expr_cols(o->c, e, s); }
+static ColSet set_copy(Opt *o, const ColSet *s) {
+    ColSet r = colset_new(o->c);
+    colset_add_all(o->c, &r, s);
+    return r;
+}
+static int64_t count_col(const Expr *e, ColId id) {
+    int64_t n = e->kind == EX_COL && e->u.col == id;
+    for (int32_t i = 0; i < e->n_args; i++) n += count_col(e->args[i], id);
+    return n;
+}
+static bool trivial(const Expr *e) { return e->kind == EX_COL || e->kind == EX_CONST || (e->kind == EX_CAST && e->args[0]->kind == EX_COL && cast_is_noop(e->args[0]->type, e->type)); }
+
+/* Projection over projection. An inner expression that is used twice stays, so that it is computed once. */
+static Plan *merge_projects(Opt *o, Plan *p) {
+    Plan *q = p->children[0];
+    while (q->kind == LP_PROJECT) {
+        for (int32_t i = 0; i < q->n_out; i++) {
+            if (trivial(q->exprs[i])) continue;
+            int64_t uses = 0;
+            for (int32_t k = 0; k < p->n_exprs; k++) uses += count_col(p->exprs[k], q->out_cols[i]);
+            if (uses > 1 || expr_is_volatile(q->exprs[i])) return p;
+            /* inside CASE or COALESCE it would be evaluated conditionally: harmless */
+        }
+        for (int32_t k = 0; k < p->n_exprs; k++)
+            if (!(p->exprs[k] = opt_subst(o, p->exprs[k], q->n_out, q->out_cols, q->exprs)) || !(p->exprs[k] = opt_fold(o, p->exprs[k]))) return NULL;
+        p->children[0] = q = q->children[0];
+    }
+    return p;
+}
+static bool is_identity(Opt *o, const Plan *p) {
+    ColSet out = opt_outputs(o, p->children[0]);
+    for (int32_t i = 0; i < p->n_out; i++)
+        if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i] || !colset_has(&out, p->out_cols[i])) return false;
+    return p->n_out > 0;
+}
+static Plan *drop_sort(Plan *p) {
+    while (p->kind == LP_SORT && p->limit < 0 && p->offset <= 0) p = p->children[0];
+    return p;
+}
+static Plan *prune(Prune *pr, Plan *p, const ColSet *need);
+
+/* Outer joins whose right side adds neither columns nor rows; marks and scalars nobody reads. */
+static bool removable(Opt *o, const Plan *p, const ColSet *need) {
+    const Plan *r = p->children[1];
+    if (p->join == JN_MARK) return !colset_has(need, p->mark_col);
+    if (p->join != JN_LEFT && p->join != JN_SINGLE) return false;
+    ColSet ro = opt_outputs(o, r), lo = opt_outputs(o, p->children[0]);
+    if (colset_intersects(&ro, need) || opt_plan_volatile(r)) return false;
+    if (p->join == JN_SINGLE) return true;
+    ColSet keys = colset_new(o->c);
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        Expr *a, *b;
+        bool ns;
+        if (opt_equi(o, p->conds[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL) colset_add(o->c, &keys, b->u.col);
+    }
+    return opt_unique(o, r, &keys);
+}
+
+static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
+    Opt *o = pr->o;
+    int32_t n = 0;
+    bool ordered = false, only_any = true;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        if (!colset_has(need, p->aggs[i].out)) continue;
+        p->aggs[n++] = p->aggs[i];
+        ordered |= p->aggs[i].kind == AGG_STRING_AGG;
+        only_any &= (p->aggs[i].kind == AGG_ANY || p->aggs[i].kind == AGG_MIN || p->aggs[i].kind == AGG_MAX) && p->aggs[i].arg &&
+                    type_eq(p->aggs[i].arg->type, o->c->cols.items[p->aggs[i].out].type);
+    }
+    p->n_aggs = n;
+    if (n == 0 && p->n_keys == 0) {
+        Plan *v = plan_new(o->c, LP_VALUES, 0);
+        if (!v || !(v->rows = arena_array(o->a, Expr **, 1)) || !(v->rows[0] = arena_array(o->a, Expr *, 1))) return NULL;
+        v->n_rows = 1;
+        return v;
+    }
+    if (!ordered) p->children[0] = drop_sort(p->children[0]);
+    if (p->n_keys > 0 && only_any) { /* every group is one row */
+        ColSet keys = colset_new(o->c);
+        for (int32_t i = 0; i < p->n_keys; i++)
+            if (p->exprs[i]->kind == EX_COL && opt_expr_nonnull(o, p->children[0], p->exprs[i])) colset_add(o->c, &keys, p->exprs[i]->u.col);
+        if (opt_unique(o, p->children[0], &keys)) {
+            ColId *ids = arena_array(o->a, ColId, p->n_keys + n + 1);
+            Expr **ex = arena_array(o->a, Expr *, p->n_keys + n + 1);
+            if (!ids || !ex) return NULL;
+            for (int32_t i = 0; i < p->n_keys; i++) {
+                ids[i] = p->out_cols[i];
+                ex[i] = p->exprs[i];
+            }
+            for (int32_t i = 0; i < n; i++) {
+                ids[p->n_keys + i] = p->aggs[i].out;
+                ex[p->n_keys + i] = p->aggs[i].arg;
+            }
+            Plan *q = opt_project(o, p->children[0], p->n_keys + n, ids, ex);
+            return q ? prune(pr, q, need) : NULL;
+        }
+    }
+    ColSet below = colset_new(o->c);
+    for (int32_t i = 0; i < p->n_keys; i++) need_expr(o, p->exprs[i], &below);
+    for (int32_t i = 0; i < n; i++) {
+        if (p->aggs[i].arg) need_expr(o, p->aggs[i].arg, &below);
+        if (p->aggs[i].arg2) need_expr(o, p->aggs[i].arg2, &below);
+        if (p->aggs[i].filter) need_expr(o, p->aggs[i].filter, &below);
+    }
+    return (p->children[0] = prune(pr, p->children[0], &below)) ? p : NULL;
+}
+
+static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
+    Opt *o = pr->o;
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: {
+        ColSet all = set_copy(o, need);
+        for (int32_t i = 0; i < p->n_conds; i++) need_expr(o, p->conds[i], &all);
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(&all, p->out_cols[i])) {
+                p->out_cols[n] = p->out_cols[i];
+                p->scan_cols[n++] = p->scan_cols[i];
+            }
+        p->n_out = n;
+        return p;
+    }
+    case LP_VALUES: {
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (!colset_has(need, p->out_cols[i])) continue;
+            for (int64_t r = 0; r < p->n_rows; r++) p->rows[r][n] = p->rows[r][i];
+            p->out_cols[n++] = p->out_cols[i];
+        }
+        p->n_out = n;
+        return p;
+    }
+    case LP_SERIES: return p;
+    case LP_CTE_SCAN: {
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(need, p->out_cols[i]) || (n == 0 && i == p->n_out - 1)) {
+                p->out_cols[n] = p->out_cols[i];
+                p->cte_cols[n++] = p->cte_cols[i];
+            }
+        p->n_out = n;
+        for (CteNeed *c = pr->ctes; c; c = c->next)
+            if (c->id == p->cte_id) {
+                for (int32_t i = 0; i < n; i++) colset_add(o->c, &c->need, p->cte_cols[i]);
+                break;
+            }
+        return p;
+    }
+    case LP_CTE: {
+        CteNeed c = {pr->ctes, p->cte_id, colset_new(o->c)};
+        pr->ctes = &c;
+        p->children[1] = prune(pr, p->children[1], need);
+        pr->ctes = c.next;
+        if (!p->children[1]) return NULL;
+        p->children[0] = prune(pr, p->children[0], &c.need);
+        return p->children[0] ? p : NULL;
+    }
+    case LP_FILTER: {
+        ColSet all = set_copy(o, need);
+        for (int32_t i = 0; i < p->n_conds; i++) need_expr(o, p->conds[i], &all);
+        return (p->children[0] = prune(pr, p->children[0], &all)) ? p : NULL;
+    }
+    case LP_REPEAT: {
+        ColSet all = set_copy(o, need);
+        colset_add(o->c, &all, p->count_col);
+        return (p->children[0] = prune(pr, p->children[0], &all)) ? p : NULL;
+    }
+    case LP_LIMIT: return (p->children[0] = prune(pr, p->children[0], need)) ? p : NULL;
+    case LP_SORT: {
+        ColSet all = set_copy(o, need);
+        /* a key that repeats, or a constant one, orders nothing */
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_sort; i++) {
+            bool dup = p->sort[i].expr->kind == EX_CONST;
+            for (int32_t k = 0; k < n && !dup; k++) dup = expr_equal(p->sort[k].expr, p->sort[i].expr);
+            if (!dup) p->sort[n++] = p->sort[i];
+        }
+        if (n > 0) p->n_sort = n;
+        for (int32_t i = 0; i < p->n_sort; i++) need_expr(o, p->sort[i].expr, &all);
+        p->children[0] = prune(pr, drop_sort(p->children[0]), &all);
+        return p->children[0] ? p : NULL;
+    }
+    case LP_PROJECT: {
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(need, p->out_cols[i])) {
+                p->out_cols[n] = p->out_cols[i];
+                p->exprs[n++] = p->exprs[i];
+            }
+        p->n_out = p->n_exprs = n;
+        if (!merge_projects(o, p)) return NULL;
+        ColSet below = colset_new(o->c);
+        for (int32_t i = 0; i < n; i++) need_expr(o, p->exprs[i], &below);
+        if (!(p->children[0] = prune(pr, p->children[0], &below))) return NULL;
+        if (!merge_projects(o, p)) return NULL;
+        return is_identity(o, p) ? p->children[0] : p;
+    }
+    case LP_JOIN: {
+        if (rule_on(o->c, RULE_PROJECTION) && removable(o, p, need)) return prune(pr, p->children[0], need);
+        ColSet all = set_copy(o, need);
+        for (int32_t i = 0; i < p->n_conds; i++) need_expr(o, p->conds[i], &all);
+        for (int k = 0; k < 2; k++)
+            if (!(p->children[k] = prune(pr, drop_sort(p->children[k]), &all))) return NULL;
+        return p;
+    }
+    case LP_AGG: return prune_agg(pr, p, need);
+    case LP_SETOP: {
+        bool *keep = arena_array(o->a, bool, p->n_out + 1);
+        if (!keep) return NULL;
+        int32_t kept = 0;
+        for (int32_t i = 0; i < p->n_out; i++) kept += keep[i] = colset_has(need, p->out_cols[i]);
+        if (kept == 0 && p->n_out > 0) keep[0] = true;
+        if (p->setop != SO_UNION_ALL)
+            for (int32_t i = 0; i < p->n_out; i++) keep[i] = true;
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (!keep[i]) continue;
+            p->out_cols[n] = p->out_cols[i];
+            for (int32_t k = 0; k < p->n_children; k++) p->set_cols[k][n] = p->set_cols[k][i];
+            n++;
+        }
+        p->n_out = n;
+        for (int32_t k = 0; k < p->n_children; k++) {
+            ColSet below = colset_new(o->c);
+            for (int32_t i = 0; i < n; i++) colset_add(o->c, &below, p->set_cols[k][i]);
+            if (!(p->children[k] = prune(pr, p->children[k], &below))) return NULL;
+        }
+        return p;
+    }
+    }
+    return NULL;
+}
+Plan *opt_prune(Opt *o, Plan *p, const ColSet *need) {
+    if (!rule_on(o->c, RULE_PROJECTION)) return p;
+    Prune pr = {.o = o};
+    return prune(&pr, p, need);
+}
+
+/* LIMIT goes below projections and into SORT. */
+Plan *opt_limits(Opt *o, Plan *p) {
+    if (p->kind == LP_LIMIT) {
+        Plan *c = p->children[0];
+        if (p->limit < 0 && p->offset <= 0) return opt_limits(o, c);
+        if (rule_on(o->c, RULE_TOP_N)) {
+            if (c->kind == LP_PROJECT) {
+                bool vol = false;
+                for (int32_t i = 0; i < c->n_exprs; i++) vol |= expr_is_volatile(c->exprs[i]);
+                if (!vol) {
+                    p->children[0] = c->children[0];
+                    c->children[0] = opt_limits(o, p);
+                    return c->children[0] ? c : NULL;
+                }
+            }
+            if (c->kind == LP_SORT && c->limit < 0 && c->offset <= 0) {
+                c->limit = p->limit;
+                c->offset = p->offset > 0 ? p->offset : 0;
+                return opt_limits(o, c);
+            }
+            if (c->kind == LP_CTE) {
+                p->children[0] = c->children[1];
+                if (!(c->children[1] = p)) return NULL;
+                return opt_limits(o, c);
+            }
+        }
+    }
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (!(p->children[i] = opt_limits(o, p->children[i]))) return NULL;
+    return p;
+}

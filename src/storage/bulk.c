@@ -1,0 +1,1085 @@
+/* bulk.c - bulk loads and rebuilds: rows in, finished main tablets out.
+ *
+ *  1. bulk_add copies cells into the worker's raw buffer (RAW_ROWS rows). Strings go through the load's
+ *     dictionary of their column, which all workers share: look-ups take no lock, additions do. A
+ *     dictionary that finds too many different strings is given up; later buffers keep plain strings.
+ *  2. A full buffer, or the end of an order number, makes a piece. Pieces wait, sorted by order, until the
+ *     ones at the front are known to have nothing before or between them (orders count up by one, or
+ *     every worker is already past them) and fill a tablet. Then the worker that notices
+ *     encodes the tablet, column by column, and its raw buffers are reused. So memory is bounded and row
+ *     order does not depend on timing. If too much waits for a gap, runs without gaps become tablets of their own.
+ *  3. bulk_finish decides each string column's final form, sorts dictionaries, rewrites provisional
+ *     codes, lays out blocks (in parallel), builds key indexes and statistics and swaps the result in.
+ *
+ * Loading into a table with rows: few new rows are appended to the delta; if the new rows dominate,
+ * the old ones are fed through the same machine (absorbed) and everything becomes new; in between, new tablets are
+ * added and the dictionaries get an unordered tail. A merge is an absorption with no new rows.
+ *
+ * Thread rules: bulk_add from one thread per worker number; everything else from one thread.
+ */
+#include <pthread.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "storage/storage_int.h"
+
+enum {
+    RAW_ROWS = 16384,
+    RAW_HEAP_MAX = 32 << 20,   /* a buffer with so many string bytes is full */
+    SMALL_LOAD = 10000,
+    DICT_SMALL = 1024,         /* so few entries are always worth a dictionary */
+    DICT_CHUNK = 4096,
+    CACHE = 256,
+    WAIT_ROWS = 4 * TABLET_ROWS,
+    FREE_BUFS = 24,
+};
+/* A tablet is cut when a column's strings reach this. */
+#define CUT_BYTES (INT64_C(1) << 30)
+#define DICT_MAX_BYTES (INT64_C(256) << 20)
+/* After a load that built so much, the allocator is asked to give its free pages back. */
+#define TRIM_ROWS 500000
+
+/* ---- shared dictionaries of a load ---- */
+typedef struct LoadSlots {
+    struct LoadSlots *older;
+    int64_t n;
+    _Atomic uint64_t s[];
+} LoadSlots;
+typedef struct LoadDict {
+    pthread_mutex_t mu;
+    MemAccount *acct;
+    _Atomic(LoadSlots *) slots;
+    Str **chunks;
+    int64_t n_chunks;
+    _Atomic int32_t n;
+    StrHeap heap;
+    _Atomic int64_t rows;
+    _Atomic bool given_up;
+} LoadDict;
+
+static inline Str load_entry(const LoadDict *d, int32_t code) { return d->chunks[code / DICT_CHUNK][code % DICT_CHUNK]; }
+
+static LoadSlots *slots_new(MemAccount *a, int64_t n, Err *e) {
+    LoadSlots *s = mem_calloc(a, (int64_t)sizeof *s + n * 8, e);
+    if (s) s->n = n;
+    return s;
+}
+/* Code, or -1; *free_slot is where it would go. */
+static int32_t load_probe(const LoadDict *d, LoadSlots *t, Str s, uint32_t hash, int64_t *free_slot) {
+    int64_t mask = t->n - 1;
+    for (int64_t i = hash & mask;; i = (i + 1) & mask) {
+        uint64_t v = atomic_load_explicit(&t->s[i], memory_order_acquire);
+        if (!v) {
+            *free_slot = i;
+            return -1;
+        }
+        if (v >> 32 == hash && str_eq(load_entry(d, (int32_t)((uint32_t)v - 1)), s)) return (int32_t)((uint32_t)v - 1);
+    }
+}
+static Status load_grow(LoadDict *d, LoadSlots *old, Err *e) {
+    LoadSlots *t = slots_new(d->acct, old ? old->n * 2 : 256, e);
+    if (!t) return ST_ERROR;
+    for (int64_t i = 0; old && i < old->n; i++) {
+        uint64_t v = atomic_load_explicit(&old->s[i], memory_order_relaxed);
+        if (!v) continue;
+        int64_t k = (int64_t)(v >> 32) & (t->n - 1);
+        while (atomic_load_explicit(&t->s[k], memory_order_relaxed)) k = (k + 1) & (t->n - 1);
+        atomic_store_explicit(&t->s[k], v, memory_order_relaxed);
+    }
+    t->older = old; /* readers may still be in it; freed with the load */
+    atomic_store_explicit(&d->slots, t, memory_order_release);
+    return ST_OK;
+}
+static int32_t load_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
+    int32_t code = -1;
+    int64_t slot = 0;
+    pthread_mutex_lock(&d->mu);
+    LoadSlots *t = atomic_load_explicit(&d->slots, memory_order_relaxed);
+    int32_t n = atomic_load_explicit(&d->n, memory_order_relaxed);
+    if (!t || n * INT64_C(2) >= t->n) {
+        if (load_grow(d, t, e) != ST_OK) goto done;
+        t = atomic_load_explicit(&d->slots, memory_order_relaxed);
+    }
+    code = load_probe(d, t, s, hash, &slot);
+    if (code >= 0) goto done;
+    if (n / DICT_CHUNK >= d->n_chunks) {
+        err_internal(e, "load dictionary overflows");
+        goto done;
+    }
+    Str **chunk = &d->chunks[n / DICT_CHUNK];
+    if (!*chunk && !(*chunk = mem_alloc(d->acct, DICT_CHUNK * (int64_t)sizeof(Str), e))) goto done;
+    if (!strheap_add(&d->heap, s, &(*chunk)[n % DICT_CHUNK], e)) goto done;
+    code = n;
+    atomic_store_explicit(&d->n, n + 1, memory_order_relaxed);
+    atomic_store_explicit(&t->s[slot], (uint64_t)hash << 32 | (uint32_t)(code + 1), memory_order_release);
+    if (n + 1 > DICT_MAX_ENTRIES || d->heap.total > DICT_MAX_BYTES) atomic_store_explicit(&d->given_up, true, memory_order_relaxed);
+done:
+    pthread_mutex_unlock(&d->mu);
+    return code;
+}
+
+/* ---- loads ---- */
+typedef struct RawCol {
+    void *cells;    /* RAW_ROWS of them; strings: Str, or int32 codes */
+    uint8_t *valid; /* RAW_ROWS bytes; NULL for columns that are NOT NULL */
+    bool codes;
+    StrHeap heap;
+} RawCol;
+typedef struct RawBuf {
+    struct RawBuf *next;
+    int64_t refs, used;
+    RawCol cols[];
+} RawBuf;
+typedef struct Piece {
+    int64_t order, seq;
+    bool last; /* of its order */
+    RawBuf *buf;
+    int64_t start, n;
+    int64_t str_bytes; /* of the column with most, at most */
+} Piece;
+typedef struct CacheCell {
+    Str s;
+    int32_t code;
+} CacheCell;
+typedef struct Worker {
+    RawBuf *buf;
+    int64_t piece_start, seq;
+    _Atomic int64_t order;
+    _Atomic bool started;
+    CacheCell *caches; /* CACHE per column, strings only */
+} Worker;
+typedef struct Proto { /* a tablet's columns before they are one block */
+    int group;         /* 0 absorbed, 1 loaded */
+    int64_t order, seq, start;
+    int64_t rows;
+    Tablet *tablet;    /* finished */
+    EncCol cols[];
+} Proto;
+struct BulkLoad {
+    Table *t;
+    MemAccount *acct;
+    int n_workers, n_cols, group;
+    Worker *workers;
+    LoadDict *dicts; /* per column; chunks NULL for other types */
+    pthread_mutex_t mu;
+    RawBuf *free_bufs;
+    int64_t n_free;
+    Piece *pieces;   /* sorted by order, seq */
+    int64_t n_pieces, cap_pieces, n_ready, pending_rows;
+    int64_t next_order, next_seq;
+    bool gaps;       /* a run was taken out of order */
+    Proto **protos;
+    int64_t n_protos, cap_protos;
+    /* finishing */
+    Dict **final;    /* per column: dictionary of the result; NULL = plain */
+    int32_t **remap;
+    int64_t *remap_n;
+    _Atomic int64_t next_proto;
+    _Atomic bool failed;
+    Err err;
+    pthread_mutex_t err_mu;
+};
+
+static bool is_str(const BulkLoad *b, int c) { return type_phys(b->t->cols[c].type) == PH_STR; }
+static int64_t raw_cell_size(const BulkLoad *b, int c) { return phys_size(type_phys(b->t->cols[c].type)); }
+static int64_t proto_bytes(const BulkLoad *b) { return (int64_t)(sizeof(Proto) + sizeof(EncCol) * (size_t)b->n_cols); }
+
+static void buf_free(BulkLoad *b, RawBuf *r) {
+    if (!r) return;
+    for (int c = 0; c < b->n_cols; c++) {
+        if (r->cols[c].cells) mem_free(b->acct, r->cols[c].cells, RAW_ROWS * raw_cell_size(b, c));
+        if (r->cols[c].valid) mem_free(b->acct, r->cols[c].valid, RAW_ROWS);
+        strheap_free(&r->cols[c].heap);
+    }
+    mem_free(b->acct, r, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)b->n_cols));
+}
+static RawBuf *buf_take(BulkLoad *b, Err *e) {
+    pthread_mutex_lock(&b->mu);
+    RawBuf *r = b->free_bufs;
+    if (r) {
+        b->free_bufs = r->next;
+        b->n_free--;
+    }
+    pthread_mutex_unlock(&b->mu);
+    if (!r) {
+        r = mem_calloc(b->acct, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)b->n_cols), e);
+        if (!r) return NULL;
+        for (int c = 0; c < b->n_cols; c++) {
+            r->cols[c].heap.acct = b->acct;
+            r->cols[c].cells = mem_alloc(b->acct, RAW_ROWS * raw_cell_size(b, c), e);
+            if (r->cols[c].cells && !b->t->cols[c].not_null) r->cols[c].valid = mem_alloc(b->acct, RAW_ROWS, e);
+            if (!r->cols[c].cells || (!r->cols[c].valid && !b->t->cols[c].not_null)) {
+                buf_free(b, r);
+                return NULL;
+            }
+        }
+    }
+    r->used = 0;
+    r->refs = 1;
+    for (int c = 0; c < b->n_cols; c++) {
+        r->cols[c].codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed);
+    }
+    return r;
+}
+/* mu held */
+static void buf_unref(BulkLoad *b, RawBuf *r) {
+    if (!r || --r->refs > 0) return;
+    for (int c = 0; c < b->n_cols; c++) strheap_free(&r->cols[c].heap);
+    if (b->n_free >= FREE_BUFS) {
+        buf_free(b, r);
+        return;
+    }
+    r->next = b->free_bufs;
+    b->free_bufs = r;
+    b->n_free++;
+}
+
+Status bulk_begin(Table *t, int workers, BulkLoad **out, Err *e) {
+    if (workers < 1) workers = 1;
+    MemAccount *a = &t->account;
+    BulkLoad *b = mem_calloc(a, (int64_t)sizeof *b, e);
+    if (!b) return ST_ERROR;
+    b->t = t;
+    b->acct = a;
+    b->n_cols = t->n_cols;
+    b->n_workers = workers;
+    b->group = 1;
+    pthread_mutex_init(&b->mu, NULL);
+    pthread_mutex_init(&b->err_mu, NULL);
+    b->workers = mem_calloc(a, (int64_t)sizeof(Worker) * workers, e);
+    b->dicts = mem_calloc(a, (int64_t)sizeof(LoadDict) * MAX_OF(t->n_cols, 1), e);
+    if (b->dicts)
+        for (int c = 0; c < t->n_cols; c++) {
+            pthread_mutex_init(&b->dicts[c].mu, NULL);
+            b->dicts[c].acct = a;
+            b->dicts[c].heap.acct = a;
+        }
+    bool ok = b->workers && b->dicts;
+    for (int c = 0; ok && c < t->n_cols; c++) {
+        LoadDict *d = &b->dicts[c];
+        if (!is_str(b, c)) continue;
+        /* After it is given up, each worker may still finish the buffer in hand. */
+        d->n_chunks = (DICT_MAX_ENTRIES + (int64_t)RAW_ROWS * (workers + 1)) / DICT_CHUNK + 1;
+        d->chunks = mem_calloc(a, d->n_chunks * (int64_t)sizeof(Str *), e);
+        ok = d->chunks && load_grow(d, NULL, e) == ST_OK;
+    }
+    for (int w = 0; ok && w < workers; w++) {
+        b->workers[w].caches = mem_calloc(a, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(t->n_cols, 1), e);
+        ok = b->workers[w].caches != NULL;
+    }
+    if (!ok) {
+        bulk_cancel(b);
+        return ST_ERROR;
+    }
+    *out = b;
+    return ST_OK;
+}
+
+static void proto_free(BulkLoad *b, Proto *p) {
+    if (!p) return;
+    for (int c = 0; c < b->n_cols; c++) enc_release(b->acct, &p->cols[c]);
+    tablet_free(p->tablet);
+    mem_free(b->acct, p, proto_bytes(b));
+}
+
+void bulk_cancel(BulkLoad *b) {
+    if (!b) return;
+    MemAccount *a = b->acct;
+    for (int64_t i = 0; i < b->n_pieces; i++) buf_unref(b, b->pieces[i].buf);
+    if (b->pieces) mem_free(a, b->pieces, b->cap_pieces * (int64_t)sizeof(Piece));
+    for (int w = 0; b->workers && w < b->n_workers; w++) {
+        buf_unref(b, b->workers[w].buf);
+        if (b->workers[w].caches) mem_free(a, b->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(b->n_cols, 1));
+    }
+    for (RawBuf *r = b->free_bufs, *next; r; r = next) {
+        next = r->next;
+        buf_free(b, r);
+    }
+    for (int64_t i = 0; i < b->n_protos; i++) proto_free(b, b->protos[i]);
+    if (b->protos) mem_free(a, b->protos, b->cap_protos * (int64_t)sizeof(Proto *));
+    for (int c = 0; b->dicts && c < b->n_cols; c++) {
+        LoadDict *d = &b->dicts[c];
+        for (LoadSlots *s = atomic_load(&d->slots), *older; s; s = older) {
+            older = s->older;
+            mem_free(a, s, (int64_t)sizeof *s + s->n * 8);
+        }
+        for (int64_t i = 0; d->chunks && i < d->n_chunks; i++)
+            if (d->chunks[i]) mem_free(a, d->chunks[i], DICT_CHUNK * (int64_t)sizeof(Str));
+        if (d->chunks) mem_free(a, d->chunks, d->n_chunks * (int64_t)sizeof(Str *));
+        strheap_free(&d->heap);
+        pthread_mutex_destroy(&d->mu);
+    }
+    if (b->final) {
+        for (int c = 0; c < b->n_cols; c++)
+            if (b->final[c] && b->final[c] != b->t->cols[c].dict) dict_free(b->final[c]);
+        mem_free(a, b->final, (int64_t)sizeof(Dict *) * MAX_OF(b->n_cols, 1));
+    }
+    if (b->remap) {
+        for (int c = 0; c < b->n_cols; c++)
+            if (b->remap[c]) mem_free(a, b->remap[c], b->remap_n[c] * 4);
+        mem_free(a, b->remap, (int64_t)sizeof(int32_t *) * MAX_OF(b->n_cols, 1));
+    }
+    if (b->remap_n) mem_free(a, b->remap_n, 8 * MAX_OF(b->n_cols, 1));
+    if (b->workers) mem_free(a, b->workers, (int64_t)sizeof(Worker) * b->n_workers);
+    if (b->dicts) mem_free(a, b->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(b->n_cols, 1));
+    pthread_mutex_destroy(&b->mu);
+    pthread_mutex_destroy(&b->err_mu);
+    mem_free(a, b, (int64_t)sizeof *b);
+}
+
+/* ---- tablets from pieces ---- */
+/* Strings of a column's pieces as Str arrays, codes looked up; segs[].cells of code pieces are replaced. */
+static Status plain_segs(BulkLoad *b, int c, const Piece *p, int64_t n, ColSeg *segs, Str *tmp) {
+    for (int64_t i = 0; i < n; i++) {
+        if (!p[i].buf->cols[c].codes) continue;
+        const int32_t *codes = segs[i].cells;
+        for (int64_t r = 0; r < p[i].n; r++) tmp[r] = segs[i].valid && !segs[i].valid[r] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], codes[r]);
+        segs[i].cells = tmp;
+        tmp += p[i].n;
+    }
+    return ST_OK;
+}
+
+/* A piece's buffer may still be filled behind it by its worker: only its own rows are looked at. */
+static const uint8_t *piece_valid(const RawCol *r, const Piece *p) {
+    return r->valid && memchr(r->valid + p->start, 0, (size_t)p->n) ? r->valid + p->start : NULL;
+}
+
+static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out, Err *e) {
+    MemAccount *a = b->acct;
+    Status st = ST_ERROR;
+    int64_t segs_bytes = n * (int64_t)sizeof(ColSeg), rows = 0, tmp_bytes = 0;
+    for (int64_t i = 0; i < n; i++) rows += p[i].n;
+    Str *tmp = NULL;
+    Proto *pr = mem_calloc(a, proto_bytes(b), e);
+    ColSeg *segs = mem_alloc(a, segs_bytes, e);
+    if (!pr || !segs) goto done;
+    pr->group = b->group;
+    pr->order = p[0].order;
+    pr->seq = p[0].seq;
+    pr->start = p[0].start;
+    pr->rows = rows;
+    for (int c = 0; c < b->n_cols; c++) {
+        bool codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed), some_codes = false;
+        int64_t size = raw_cell_size(b, c);
+        for (int64_t i = 0; i < n; i++) {
+            const RawCol *r = &p[i].buf->cols[c];
+            segs[i] = (ColSeg){(const char *)r->cells + p[i].start * (r->codes ? 4 : size), piece_valid(r, &p[i]), p[i].n};
+            codes = codes && r->codes;
+            some_codes = some_codes || r->codes;
+        }
+        if (codes) {
+            st = enc_codes(a, NULL, segs, n, rows, &pr->cols[c], e);
+        } else if (is_str(b, c)) {
+            if (some_codes && !tmp) {
+                tmp_bytes = rows * (int64_t)sizeof(Str);
+                tmp = mem_alloc(a, tmp_bytes, e);
+                if (!tmp) {
+                    st = ST_ERROR;
+                    goto done;
+                }
+            }
+            plain_segs(b, c, p, n, segs, tmp);
+            st = enc_strings(a, segs, n, rows, &pr->cols[c], e);
+        } else {
+            st = enc_fixed(a, (uint8_t)type_phys(b->t->cols[c].type), segs, n, rows, &pr->cols[c], e);
+        }
+        if (st != ST_OK) goto done;
+    }
+    st = ST_OK;
+    *out = pr;
+    pr = NULL;
+done:
+    if (pr) proto_free(b, pr);
+    if (segs) mem_free(a, segs, segs_bytes);
+    if (tmp) mem_free(a, tmp, tmp_bytes);
+    return st;
+}
+
+static bool follows(const Piece *p, const Piece *q) {
+    return p->last ? q->order == p->order + 1 && q->seq == 0 : q->order == p->order && q->seq == p->seq + 1;
+}
+/* mu held. The order below which nothing new can come; unstarted workers are ignored when pressed for room. */
+static int64_t watermark(BulkLoad *b, bool pressed) {
+    int64_t w = INT64_MAX;
+    bool any = false;
+    for (int i = 0; i < b->n_workers; i++) {
+        if (!atomic_load(&b->workers[i].started)) {
+            if (!pressed) return INT64_MIN;
+            continue;
+        }
+        int64_t o = atomic_load(&b->workers[i].order);
+        w = MIN_OF(w, o);
+        any = true;
+    }
+    return any ? w : INT64_MIN;
+}
+/* mu held. Counts the pieces at the front that nothing can precede any more. */
+static void extend_ready(BulkLoad *b, bool pressed) {
+    int64_t w = watermark(b, pressed);
+    while (b->n_ready < b->n_pieces) {
+        const Piece *p = &b->pieces[b->n_ready];
+        if (!(p->order == b->next_order && p->seq == b->next_seq) && p->order >= w) break;
+        b->next_order = p->last ? p->order + 1 : p->order;
+        b->next_seq = p->last ? 0 : p->seq + 1;
+        b->n_ready++;
+    }
+}
+/* mu held. How many of the first `limit` pieces make one tablet; *full when no more would fit. *cut: rows of the
+ * last one that belong to it. */
+static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool *full, int64_t *cut) {
+    int64_t rows = 0, bytes = 0, n = 0;
+    *full = false;
+    for (; n < limit; n++) {
+        Piece *p = &b->pieces[n];
+        if (n > 0 && b->gaps && !follows(p - 1, p)) {
+            *full = true;
+            break;
+        }
+        if (p->n == 0) continue;
+        int64_t more = p->str_bytes;
+        if (rows > 0 && bytes + more > CUT_BYTES) {
+            *full = true;
+            break;
+        }
+        bytes += more;
+        *cut = MIN_OF(p->n, TABLET_ROWS - rows);
+        rows += *cut;
+        if (rows == TABLET_ROWS) {
+            *full = true;
+            n++;
+            break;
+        }
+    }
+    return n;
+}
+/* mu held. Takes the first n pieces out (the last one split after `cut` rows) into `out`; pieces without rows vanish. */
+static int64_t take_pieces(BulkLoad *b, int64_t n, int64_t cut, Piece *out) {
+    int64_t m = 0, gone = n;
+    for (int64_t i = 0; i < n; i++) {
+        Piece *p = &b->pieces[i];
+        if (p->n == 0) continue;
+        out[m] = *p;
+        bool tail = true; /* no later piece with rows */
+        for (int64_t k = i + 1; k < n; k++) tail = tail && b->pieces[k].n == 0;
+        if (tail && cut < p->n) {
+            out[m].n = cut;
+            out[m].last = false;
+            p->start += cut;
+            p->n -= cut;
+            p->buf->refs++;
+            gone = i;
+        }
+        b->pending_rows -= out[m++].n;
+        if (gone != n) break;
+    }
+    memmove(b->pieces, b->pieces + gone, (size_t)(b->n_pieces - gone) * sizeof(Piece));
+    b->n_pieces -= gone;
+    b->n_ready = MAX_OF(b->n_ready - gone, 0);
+    return m;
+}
+
+static Status encode_taken(BulkLoad *b, Piece *p, int64_t n, Err *e) {
+    Proto *pr = NULL;
+    Status st = n ? encode_pieces(b, p, n, &pr, e) : ST_OK;
+    pthread_mutex_lock(&b->mu);
+    for (int64_t i = 0; i < n; i++) buf_unref(b, p[i].buf);
+    if (pr && b->n_protos == b->cap_protos) {
+        int64_t cap = b->cap_protos ? b->cap_protos * 2 : 16;
+        Proto **q = mem_realloc(b->acct, b->protos, b->cap_protos * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+        if (q) {
+            b->protos = q;
+            b->cap_protos = cap;
+        } else {
+            proto_free(b, pr);
+            pr = NULL;
+            st = ST_ERROR;
+        }
+    }
+    if (pr) b->protos[b->n_protos++] = pr;
+    pthread_mutex_unlock(&b->mu);
+    return st;
+}
+
+/* Encodes whatever makes full tablets; with `flush` everything. */
+static Status encode_ready(BulkLoad *b, bool flush, Err *e) {
+    for (;;) {
+        pthread_mutex_lock(&b->mu);
+        extend_ready(b, false);
+        int64_t ready = flush ? b->n_pieces : b->n_ready, cut = 0;
+        bool full = false;
+        int64_t n = tablet_pieces(b, ready, &full, &cut);
+        if (!full && !flush && b->pending_rows > WAIT_ROWS) {
+            extend_ready(b, true);
+            n = tablet_pieces(b, b->n_ready, &full, &cut);
+            if (!full) { /* a run without gaps, wherever it starts */
+                b->gaps = true;
+                n = tablet_pieces(b, b->n_pieces, &full, &cut);
+            }
+        }
+        if ((!full && !flush) || n == 0) {
+            pthread_mutex_unlock(&b->mu);
+            return ST_OK;
+        }
+        Piece *taken = mem_alloc(b->acct, n * (int64_t)sizeof(Piece), e);
+        if (!taken) {
+            pthread_mutex_unlock(&b->mu);
+            return ST_ERROR;
+        }
+        int64_t m = take_pieces(b, n, cut, taken);
+        pthread_mutex_unlock(&b->mu);
+        Status st = encode_taken(b, taken, m, e);
+        mem_free(b->acct, taken, n * (int64_t)sizeof(Piece));
+        TRY(st);
+    }
+}
+
+/* Ends the worker's piece. */
+static Status seal(BulkLoad *b, Worker *w, bool last, Err *e) {
+    int64_t end = w->buf ? w->buf->used : 0, n = end - w->piece_start;
+    if (n == 0 && !last) return ST_OK;
+    Status st = ST_ERROR;
+    pthread_mutex_lock(&b->mu);
+    if (b->n_pieces == b->cap_pieces) {
+        int64_t cap = b->cap_pieces ? b->cap_pieces * 2 : 64;
+        Piece *q = mem_realloc(b->acct, b->pieces, b->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+        if (!q) goto done;
+        b->pieces = q;
+        b->cap_pieces = cap;
+    }
+    Piece p = {.order = atomic_load(&w->order), .seq = w->seq++, .last = last, .buf = n ? w->buf : NULL, .start = w->piece_start, .n = n};
+    for (int c = 0; n && c < b->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
+    if (n) w->buf->refs++;
+    int64_t i = b->n_pieces;
+    while (i > b->n_ready && (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq))) i--;
+    memmove(b->pieces + i + 1, b->pieces + i, (size_t)(b->n_pieces - i) * sizeof(Piece));
+    b->pieces[i] = p;
+    b->n_pieces++;
+    b->pending_rows += n;
+    st = ST_OK;
+done:
+    pthread_mutex_unlock(&b->mu);
+    w->piece_start = end;
+    return st;
+}
+
+/* ---- adding rows ---- */
+static inline uint32_t cache_slot(Str s) {
+    uint32_t tail = s.prefix;
+    if (s.len > 4) memcpy(&tail, s.ptr + s.len - 4, 4);
+    return (uint32_t)(((uint64_t)(s.prefix ^ tail * 31u) + s.len) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n, int32_t *out, Err *e) {
+    for (int64_t i = 0; i < n; i++) {
+        if (valid && !valid[i]) {
+            out[i] = 0;
+            continue;
+        }
+        Str x = s[is_const ? 0 : i];
+        CacheCell *k = &cache[cache_slot(x)];
+        if (k->s.ptr && str_eq(k->s, x)) {
+            out[i] = k->code;
+            continue;
+        }
+        uint32_t hash = hash_constant ? 0 : (uint32_t)(hash_bytes(x.ptr, x.len) >> 32);
+        int64_t slot;
+        int32_t code = load_probe(d, atomic_load_explicit(&d->slots, memory_order_acquire), x, hash, &slot);
+        if (code < 0) code = load_insert(d, x, hash, e);
+        if (code < 0) return ST_ERROR;
+        k->s = load_entry(d, code);
+        k->code = code;
+        out[i] = code;
+    }
+    return ST_OK;
+}
+#define CONVERT_CELLS(T)                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                       \
+        int64_t k = v->is_const ? 0 : first + i;                                            \
+        int128_t x = 0;                                                                     \
+        switch (v->phys) {                                                                  \
+        case PH_BOOL: x = ((const uint8_t *)v->data)[k]; break;                             \
+        case PH_I16: x = ((const int16_t *)v->data)[k]; break;                              \
+        case PH_I32: x = ((const int32_t *)v->data)[k]; break;                              \
+        case PH_I64: x = ((const int64_t *)v->data)[k]; break;                              \
+        default: x = ((const int128_t *)v->data)[k];                                        \
+        }                                                                                   \
+        ((T *)out)[i] = (T)x;                                                               \
+    }
+static void convert_ints(uint8_t phys, const Vec *v, int64_t first, int64_t n, void *out) {
+    switch (phys) {
+    case PH_BOOL: CONVERT_CELLS(uint8_t) break;
+    case PH_I16: CONVERT_CELLS(int16_t) break;
+    case PH_I32: CONVERT_CELLS(int32_t) break;
+    case PH_I64: CONVERT_CELLS(int64_t) break;
+    default: CONVERT_CELLS(int128_t)
+    }
+}
+
+static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t first, int64_t n, Err *e) {
+    RawCol *r = &w->buf->cols[c];
+    int64_t at = w->buf->used, size = raw_cell_size(b, c);
+    const uint8_t *valid = NULL;
+    if (v->valid) {
+        if (v->is_const) valid = v->valid[0] ? NULL : v->valid;
+        else if (memchr(v->valid + first, 0, (size_t)n)) valid = v->valid + first;
+    }
+    if (r->valid) {
+        if (!valid) memset(r->valid + at, 1, (size_t)n);
+        else if (v->is_const) memset(r->valid + at, 0, (size_t)n);
+        else memcpy(r->valid + at, valid, (size_t)n);
+    }
+    const uint8_t *own = valid ? r->valid + at : NULL;
+    if (size == 16 && is_str(b, c)) {
+        const Str *s = (const Str *)v->data + (v->is_const ? 0 : first);
+        if (r->codes) return add_codes(&b->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n, (int32_t *)r->cells + at, e);
+        Str *out = (Str *)r->cells + at;
+        for (int64_t i = 0; i < n; i++) {
+            if (own && !own[i]) out[i] = (Str){"", 0, 0};
+            else if (!strheap_add(&r->heap, s[v->is_const ? 0 : i], &out[i], e)) return ST_ERROR;
+        }
+        return ST_OK;
+    }
+    uint8_t phys = (uint8_t)type_phys(b->t->cols[c].type);
+    char *out = (char *)r->cells + at * size;
+    if (v->phys != phys) convert_ints(phys, v, first, n, out);
+    else if (!v->is_const) memcpy(out, (const char *)v->data + first * size, (size_t)(n * size));
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(out + i * size, v->data, (size_t)size);
+    return ST_OK;
+}
+
+/* Rows of [first, n) that the buffer takes: it is also full by bytes of strings. */
+static int64_t rows_for_buf(const BulkLoad *b, const Worker *w, const Vec *cols, int64_t first, int64_t n) {
+    int64_t k = MIN_OF(n - first, RAW_ROWS - w->buf->used);
+    for (int c = 0; c < b->n_cols; c++) {
+        if (!is_str(b, c) || w->buf->cols[c].codes) continue;
+        int64_t bytes = w->buf->cols[c].heap.total;
+        if (bytes + 65536 * k <= RAW_HEAP_MAX) continue; /* cannot be */
+        const Str *s = cols[c].data;
+        for (int64_t i = 0; i < k; i++) {
+            bytes += s[cols[c].is_const ? 0 : first + i].len;
+            if (bytes > RAW_HEAP_MAX) {
+                k = i == 0 && w->buf->used == 0 ? 1 : i;
+                break;
+            }
+        }
+    }
+    return k;
+}
+
+/* The buffer in hand is full: judge its dictionaries and get another. */
+static Status next_buf(BulkLoad *b, Worker *w, Err *e) {
+    for (int c = 0; c < b->n_cols; c++) {
+        LoadDict *d = &b->dicts[c];
+        if (!d->chunks || !w->buf) continue;
+        int64_t rows = atomic_fetch_add(&d->rows, w->buf->used) + w->buf->used, n = atomic_load(&d->n);
+        if (n > DICT_SMALL && n * 2 > rows) atomic_store(&d->given_up, true);
+    }
+    pthread_mutex_lock(&b->mu);
+    buf_unref(b, w->buf);
+    w->buf = NULL;
+    pthread_mutex_unlock(&b->mu);
+    w->piece_start = 0;
+    w->buf = buf_take(b, e);
+    return w->buf ? ST_OK : ST_ERROR;
+}
+
+Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
+    Worker *w = &b->workers[worker];
+    if (worker < 0 || worker >= b->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
+    for (int c = 0; c < b->n_cols; c++) {
+        if (!b->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
+        const uint8_t *bad = memchr(cols[c].valid, 0, cols[c].is_const ? 1 : (size_t)n);
+        if (bad) return table_not_null_error(b->t, c, bad - cols[c].valid, cols, e);
+    }
+    if (!atomic_load(&w->started)) {
+        atomic_store(&w->order, order);
+        atomic_store(&w->started, true);
+    } else if (atomic_load(&w->order) != order) {
+        TRY(seal(b, w, true, e));
+        atomic_store(&w->order, order);
+        w->seq = 0;
+        TRY(encode_ready(b, false, e));
+    }
+    for (int64_t first = 0; first < n;) {
+        if (!w->buf) TRY(next_buf(b, w, e));
+        int64_t k = rows_for_buf(b, w, cols, first, n);
+        if (k == 0) {
+            TRY(seal(b, w, false, e));
+            TRY(next_buf(b, w, e));
+            TRY(encode_ready(b, false, e));
+            continue;
+        }
+        for (int c = 0; c < b->n_cols; c++) TRY(add_column(b, w, c, &cols[c], first, k, e));
+        w->buf->used += k;
+        first += k;
+    }
+    return ST_OK;
+}
+
+/* Ends all workers' pieces and orders. */
+static Status seal_all(BulkLoad *b, Err *e) {
+    for (int i = 0; i < b->n_workers; i++) {
+        Worker *w = &b->workers[i];
+        if (!atomic_load(&w->started)) continue;
+        TRY(seal(b, w, true, e));
+        pthread_mutex_lock(&b->mu);
+        buf_unref(b, w->buf);
+        w->buf = NULL;
+        pthread_mutex_unlock(&b->mu);
+        w->piece_start = w->seq = 0;
+        atomic_store(&w->started, false);
+    }
+    return ST_OK;
+}
+
+/* ---- parallel steps: the first error wins ---- */
+static void step_failed(BulkLoad *b, const Err *e) {
+    pthread_mutex_lock(&b->err_mu);
+    if (!atomic_load(&b->failed)) err_copy(&b->err, e);
+    atomic_store(&b->failed, true);
+    pthread_mutex_unlock(&b->err_mu);
+}
+static Status run_step(BulkLoad *b, Pool *pool, PoolFn fn, Err *e) {
+    int workers = pool ? MIN_OF(pool_threads(pool), b->n_workers) : 1;
+    atomic_store(&b->next_proto, 0);
+    pool_run_or_here(pool, workers, fn, b);
+    if (!atomic_load(&b->failed)) return ST_OK;
+    err_copy(e, &b->err);
+    return ST_ERROR;
+}
+
+/* ---- absorbing the table's rows ---- */
+enum { ABSORB_BATCH = 2048 };
+static Status absorb_tablet(BulkLoad *b, int worker, int64_t tn, Vec *cols, Err *e) {
+    const Table *t = b->t;
+    const Tablet *tab = t->tablets[tn];
+    int32_t pos[ABSORB_BATCH];
+    TRY(bulk_add(b, worker, tn, 0, NULL, e));
+    for (int64_t first = 0; first < tab->rows; first += ABSORB_BATCH) {
+        bool identity;
+        int64_t n = tablet_live_rows(tab, first, MIN_OF(ABSORB_BATCH, tab->rows - first), pos, &identity);
+        for (int c = 0; c < t->n_cols; c++) {
+            bool nulls;
+            uint8_t *valid = (uint8_t *)cols[c].data + ABSORB_BATCH * 16;
+            tablet_decode(t, tab, c, first, identity ? NULL : pos, n, cols[c].phys, cols[c].data, valid, &nulls);
+            cols[c].valid = nulls ? valid : NULL;
+        }
+        TRY(bulk_add(b, worker, tn, n, cols, e));
+    }
+    return ST_OK;
+}
+static void absorb_worker(void *ctx, int worker) {
+    BulkLoad *b = ctx;
+    const Table *t = b->t;
+    Err e = {0};
+    int64_t per = ABSORB_BATCH * 17, vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(t->n_cols, 1);
+    Vec *cols = mem_calloc(b->acct, vec_bytes, &e);
+    char *mem = mem_alloc(b->acct, per * MAX_OF(t->n_cols, 1), &e);
+    Status st = cols && mem ? ST_OK : ST_ERROR;
+    for (int c = 0; st == ST_OK && c < t->n_cols; c++)
+        cols[c] = (Vec){.data = mem + c * per, .phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
+    while (st == ST_OK && !atomic_load(&b->failed)) {
+        int64_t i = atomic_fetch_add(&b->next_proto, 1);
+        if (i >= t->n_tablets) break;
+        st = absorb_tablet(b, worker, i, cols, &e);
+    }
+    if (st != ST_OK) step_failed(b, &e);
+    if (cols) mem_free(b->acct, cols, vec_bytes);
+    if (mem) mem_free(b->acct, mem, per * MAX_OF(t->n_cols, 1));
+}
+static Status absorb(BulkLoad *b, Pool *pool, Err *e) {
+    b->group = 0;
+    b->next_order = b->next_seq = 0;
+    b->n_ready = 0;
+    b->gaps = false;
+    TRY(run_step(b, pool, absorb_worker, e));
+    TRY(seal_all(b, e));
+    return encode_ready(b, true, e);
+}
+
+/* ---- final form ---- */
+typedef struct SortEntry {
+    Str s;
+    int32_t code;
+} SortEntry;
+static int entry_cmp(const void *a, const void *b) { return str_cmp(((const SortEntry *)a)->s, ((const SortEntry *)b)->s); }
+
+static Status remap_new(BulkLoad *b, int c, Err *e) {
+    int32_t n = atomic_load(&b->dicts[c].n);
+    b->remap_n[c] = MAX_OF(n, 1);
+    b->remap[c] = mem_alloc(b->acct, b->remap_n[c] * 4, e);
+    return b->remap[c] ? ST_OK : ST_ERROR;
+}
+/* A fresh ordered dictionary from the load's. */
+static Status sorted_dict(BulkLoad *b, int c, Err *e) {
+    LoadDict *d = &b->dicts[c];
+    int32_t n = atomic_load(&d->n);
+    Status st = ST_ERROR;
+    int64_t bytes = (int64_t)sizeof(SortEntry) * MAX_OF(n, 1);
+    SortEntry *s = mem_alloc(b->acct, bytes, e);
+    Dict *dict = b->final[c] = dict_new(b->acct, e);
+    if (!s || !dict || remap_new(b, c, e) != ST_OK || dict_reserve(dict, n, e) != ST_OK) goto done;
+    for (int32_t i = 0; i < n; i++) s[i] = (SortEntry){load_entry(d, i), i};
+    if (n) qsort(s, (size_t)n, sizeof *s, entry_cmp);
+    for (int32_t i = 0; i < n; i++) {
+        if (dict_add(dict, s[i].s, e) < 0) goto done;
+        b->remap[c][s[i].code] = i;
+    }
+    dict->n_sorted = dict->n;
+    st = ST_OK;
+done:
+    if (s) mem_free(b->acct, s, bytes);
+    return st;
+}
+
+static TabletColumn enc_view(const EncCol *c) {
+    return (TabletColumn){.encoding = c->encoding, .width = c->width, .phys = c->phys, .base = c->base, .data = c->data,
+                          .offsets = c->encoding == ENC_STR ? c->data : NULL, .var_base = c->var, .validity = c->validity};
+}
+/* Strings of a finished plain column into the table's dictionary: one thread. */
+static Status intern_plain(BulkLoad *b, int c, Proto *p, Err *e) {
+    TabletColumn v = enc_view(&p->cols[c]);
+    int64_t bytes = MAX_OF(p->rows, 1) * 5;
+    int32_t *codes = mem_alloc(b->acct, bytes, e);
+    if (!codes) return ST_ERROR;
+    uint8_t *valid = (uint8_t *)(codes + p->rows);
+    Status st = ST_OK;
+    for (int64_t r = 0; r < p->rows && st == ST_OK; r++) {
+        valid[r] = column_row_valid(&v, r);
+        codes[r] = valid[r] ? dict_add(b->final[c], column_str(&v, r), e) : 0;
+        if (codes[r] < 0) st = ST_ERROR;
+    }
+    EncCol out;
+    ColSeg seg = {codes, p->cols[c].validity ? valid : NULL, p->rows};
+    if (st == ST_OK) st = enc_codes(b->acct, NULL, &seg, 1, p->rows, &out, e);
+    if (st == ST_OK) {
+        enc_release(b->acct, &p->cols[c]);
+        p->cols[c] = out;
+    }
+    mem_free(b->acct, codes, bytes);
+    return st;
+}
+
+/* `fresh`: the result replaces the table's data, so every column's form is free. */
+static Status decide_dicts(BulkLoad *b, bool fresh, int64_t rows, Err *e) {
+    int64_t m = MAX_OF(b->n_cols, 1);
+    b->final = mem_calloc(b->acct, m * (int64_t)sizeof(Dict *), e);
+    b->remap = mem_calloc(b->acct, m * (int64_t)sizeof(int32_t *), e);
+    b->remap_n = mem_calloc(b->acct, m * 8, e);
+    if (!b->final || !b->remap || !b->remap_n) return ST_ERROR;
+    for (int c = 0; c < b->n_cols; c++) {
+        if (!is_str(b, c)) continue;
+        LoadDict *d = &b->dicts[c];
+        bool coded = !atomic_load(&d->given_up);
+        int32_t n = atomic_load(&d->n);
+        if (fresh) {
+            if (coded && n > 0 && n <= MAX_OF(rows / 3, DICT_SMALL)) TRY(sorted_dict(b, c, e));
+            continue;
+        }
+        if (!b->t->cols[c].dict) continue;
+        b->final[c] = b->t->cols[c].dict;
+        TRY(remap_new(b, c, e));
+        for (int32_t i = 0; i < n; i++) {
+            b->remap[c][i] = dict_add(b->final[c], load_entry(d, i), e);
+            if (b->remap[c][i] < 0) return ST_ERROR;
+        }
+        for (int64_t i = 0; i < b->n_protos; i++) {
+            EncCol *col = &b->protos[i]->cols[c];
+            if (col->encoding == ENC_STR) {
+                TRY(intern_plain(b, c, b->protos[i], e));
+                col->flags |= 0x80; /* these codes are final already */
+            }
+        }
+    }
+    return ST_OK;
+}
+
+/* Provisional codes of a proto's column to final codes or to plain strings. */
+static Status finish_codes(BulkLoad *b, int c, Proto *p, Err *e) {
+    EncCol *col = &p->cols[c];
+    if (col->flags & 0x80) {
+        col->flags &= 0x7f;
+        return ST_OK;
+    }
+    TabletColumn v = enc_view(col);
+    bool plain = b->final[c] == NULL;
+    int64_t cell = plain ? (int64_t)sizeof(Str) : 4, bytes = MAX_OF(p->rows, 1) * (cell + 1);
+    char *mem = mem_alloc(b->acct, bytes, e);
+    if (!mem) return ST_ERROR;
+    uint8_t *valid = (uint8_t *)mem + p->rows * cell;
+    for (int64_t r = 0; r < p->rows; r++) {
+        int32_t code = (int32_t)((uint64_t)v.base + for_code(&v, r));
+        valid[r] = column_row_valid(&v, r);
+        if (!plain) ((int32_t *)(void *)mem)[r] = code;
+        else ((Str *)(void *)mem)[r] = valid[r] ? load_entry(&b->dicts[c], code) : (Str){"", 0, 0};
+    }
+    ColSeg seg = {mem, col->validity ? valid : NULL, p->rows};
+    EncCol out;
+    Status st = plain ? enc_strings(b->acct, &seg, 1, p->rows, &out, e) : enc_codes(b->acct, b->remap[c], &seg, 1, p->rows, &out, e);
+    mem_free(b->acct, mem, bytes);
+    if (st != ST_OK) return st;
+    enc_release(b->acct, col);
+    *col = out;
+    return ST_OK;
+}
+static void finish_worker(void *ctx, int worker) {
+    (void)worker;
+    BulkLoad *b = ctx;
+    Err e = {0};
+    for (int64_t i; !atomic_load(&b->failed) && (i = atomic_fetch_add(&b->next_proto, 1)) < b->n_protos;) {
+        Proto *p = b->protos[i];
+        Status st = ST_OK;
+        for (int c = 0; c < b->n_cols && st == ST_OK; c++)
+            if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(b, c, p, &e);
+        if (st == ST_OK) st = tablet_build(b->acct, b->t->id, p->rows, b->n_cols, p->cols, &p->tablet, &e);
+        if (st != ST_OK) {
+            step_failed(b, &e);
+            return;
+        }
+        for (int c = 0; c < b->n_cols; c++) enc_release(b->acct, &p->cols[c]);
+    }
+}
+static int proto_cmp(const void *x, const void *y) {
+    const Proto *a = *(Proto *const *)x, *b = *(Proto *const *)y;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    if (a->order != b->order) return a->order < b->order ? -1 : 1;
+    if (a->seq != b->seq) return a->seq < b->seq ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* ---- the swap ---- */
+static Status install_tablets(BulkLoad *b, Pool *pool, Err *e) {
+    Table *t = b->t;
+    int64_t first = t->n_tablets;
+    for (int64_t i = 0; i < b->n_protos; i++) {
+        TRY(table_add_tablet(t, b->protos[i]->tablet, e));
+        b->protos[i]->tablet = NULL;
+        t->live_rows += b->protos[i]->rows;
+    }
+    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
+    return stats_compute(t, pool, e);
+}
+static Status install_fresh(BulkLoad *b, Pool *pool, UndoLog *undo, Err *e) {
+    Table *t = b->t;
+    TableState *old;
+    TRY(table_state_take(t, &old, e));
+    for (int c = 0; c < b->n_cols; c++) {
+        t->cols[c].dict = b->final[c];
+        b->final[c] = NULL;
+    }
+    if (install_tablets(b, pool, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
+        table_state_put(t, old);
+        return ST_ERROR;
+    }
+    if (!undo) table_state_free(t, old);
+    return ST_OK;
+}
+static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows, Err *e) {
+    Table *t = b->t;
+    UndoLog *log = undo ? undo : undo_new(b->acct, e);
+    if (!log) return ST_ERROR;
+    int64_t mark = undo_mark(log), before = t->live_rows;
+    bool tail = false;
+    for (int c = 0; c < b->n_cols; c++) tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
+    Status st = undo_add_tablets(log, t, t->n_tablets, rows, e);
+    if (st == ST_OK) {
+        st = install_tablets(b, pool, e);
+        if (st != ST_OK) {
+            t->live_rows = before + rows; /* what the record will take off */
+            undo_rollback(log, mark);
+        } else if (tail) {
+            t->impl->changed_rows += rows; /* a merge would order the dictionary */
+        }
+    }
+    if (!undo) undo_free(log);
+    return st;
+}
+
+/* Few rows for a table with many: the delta takes them. */
+static Status append_small(BulkLoad *b, UndoLog *undo, Err *e) {
+    Table *t = b->t;
+    UndoLog *log = undo ? undo : undo_new(b->acct, e);
+    if (!log) return ST_ERROR;
+    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(b->n_cols, 1), str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(b->n_cols, 1);
+    Vec *cols = mem_calloc(b->acct, vec_bytes, e);
+    Str *strs = mem_alloc(b->acct, str_bytes, e);
+    Status st = cols && strs ? ST_OK : ST_ERROR;
+    for (int64_t i = 0; i < b->n_pieces && st == ST_OK; i++) {
+        const Piece *p = &b->pieces[i];
+        if (p->n == 0) continue;
+        for (int c = 0; c < b->n_cols; c++) {
+            const RawCol *r = &p->buf->cols[c];
+            cols[c] = (Vec){.phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
+            cols[c].valid = r->valid ? r->valid + p->start : NULL;
+            cols[c].data = (char *)r->cells + p->start * raw_cell_size(b, c);
+            if (!r->codes) continue;
+            Str *out = strs + (int64_t)c * RAW_ROWS;
+            for (int64_t k = 0; k < p->n; k++)
+                out[k] = cols[c].valid && !cols[c].valid[k] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
+            cols[c].data = out;
+        }
+        st = table_append(t, p->n, cols, log, NULL, e);
+    }
+    if (st != ST_OK) undo_rollback(log, mark);
+    if (cols) mem_free(b->acct, cols, vec_bytes);
+    if (strs) mem_free(b->acct, strs, str_bytes);
+    if (!undo) undo_free(log);
+    return st;
+}
+
+static Status finish(BulkLoad *b, Pool *pool, UndoLog *undo, bool rebuild, int64_t *rows_out, Err *e) {
+    Table *t = b->t;
+    TRY(seal_all(b, e));
+    int64_t rows = b->pending_rows;
+    for (int64_t i = 0; i < b->n_protos; i++) rows += b->protos[i]->rows;
+    *rows_out = rows;
+    if (rows == 0 && !rebuild) return ST_OK;
+    bool fresh = rebuild || t->n_tablets == 0 || t->live_rows <= 2 * rows;
+    if (!fresh && b->n_protos == 0 && rows < SMALL_LOAD) return append_small(b, undo, e);
+    TRY(encode_ready(b, true, e));
+    if (fresh && t->live_rows > 0) TRY(absorb(b, pool, e));
+    if (b->n_protos) qsort(b->protos, (size_t)b->n_protos, sizeof *b->protos, proto_cmp);
+    TRY(decide_dicts(b, fresh, fresh ? rows + t->live_rows : rows, e));
+    TRY(run_step(b, pool, finish_worker, e));
+    TRY(fresh ? install_fresh(b, pool, undo, e) : install_more(b, pool, undo, rows, e));
+#ifdef __GLIBC__
+    if (t->live_rows > TRIM_ROWS) malloc_trim(0);
+#endif
+    t->version++;
+    return ST_OK;
+}
+
+Status bulk_finish(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e) {
+    int64_t n = 0;
+    TRY(finish(b, pool, undo, false, &n, e));
+    if (rows) *rows = n;
+    return ST_OK;
+}
+
+/* True when a rebuild would change nothing. */
+static bool is_merged(const Table *t) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        if (t->tablets[i]->is_delta || t->tablets[i]->n_deleted) return false;
+        rows += t->tablets[i]->rows;
+    }
+    for (int c = 0; c < t->n_cols; c++)
+        if (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted) return false;
+    return t->n_tablets <= 2 * (rows / TABLET_ROWS + 1);
+}
+Status bulk_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e) {
+    if (is_merged(t)) {
+        t->impl->changed_rows = 0;
+        return ST_OK;
+    }
+    BulkLoad *b;
+    int64_t rows;
+    TRY(bulk_begin(t, pool ? pool_threads(pool) : 1, &b, e));
+    Status st = finish(b, pool, undo, true, &rows, e);
+    bulk_cancel(b);
+    return st;
+}
