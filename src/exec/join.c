@@ -295,13 +295,20 @@ static Status build_eager(JoinTable *j, JoinWorker *w, int64_t n, const Vec *v, 
 
 /* ---- partitions -------------------------------------------------------------------------------- */
 
+static bool has_strings(const JoinTable *j) {
+    bool any = false;
+    for (int32_t c = 0; c < j->l.n_cols; c++) any |= j->l.cols[c].phys == PH_STR && !j->l.cols[c].stable_str;
+    return any;
+}
+
 /* Makes the partitions; the first worker that runs short does. */
 static Status start_partitions(JoinTable *j, Err *e) {
     Status s = ST_OK;
     pthread_mutex_lock(&j->lock);
     if (!atomic_load(&j->partitioned)) {
-        /* Each worker fills a page of each partition: pages get smaller, then partitions fewer, when memory is scarce. */
-        int64_t room = MIN_OF(mem_headroom(j->acct), INT64_C(1) << 32) / 2;
+        /* Each worker fills a page of each partition, and that takes a quarter of the room, so that several are full when memory runs
+         * short again: pages get smaller, then partitions fewer, when memory is scarce. */
+        int64_t room = MIN_OF(mem_headroom(j->acct), INT64_C(1) << 32) / (has_strings(j) ? 8 : 4);
         int32_t parts = JOIN_PARTS_MAX;
         while (parts > 4 && room / ((int64_t)parts * j->workers) < 4096) parts /= 2;
         int64_t bytes = room / ((int64_t)parts * j->workers);
@@ -312,6 +319,7 @@ static Status start_partitions(JoinTable *j, Err *e) {
         }
         if (s == ST_OK) {
             j->n_parts = parts;
+            j->part_page_bytes = bytes * (has_strings(j) ? 2 : 1);
             atomic_store(&j->partitioned, true);
         } else {
             for (int32_t p = 0; p < parts; p++) {
@@ -338,6 +346,18 @@ static void split(const JoinTable *j, const uint64_t *hash, const int32_t *sel, 
     }
 }
 
+static Status spill_worker(JoinTable *j, int worker, Err *e) {
+    for (int32_t p = 0; p < j->n_parts; p++) TRY(rows_spill_worker(j->part[p], worker, e));
+    return ST_OK;
+}
+
+/* A row store makes room from its own pages only. Before n rows go to the partitions, the worker therefore writes its pages
+ * of all of them when there may not be a page for each. */
+static Status relieve(JoinTable *j, int worker, int64_t n, Err *e) {
+    int64_t need = MIN_OF(n, j->n_parts) * j->part_page_bytes * j->workers;
+    return mem_headroom(j->acct) < need ? spill_worker(j, worker, e) : ST_OK;
+}
+
 enum { MOVE_ROWS = 256 };
 
 /* Moves a worker's staged pages to the partitions. */
@@ -357,6 +377,7 @@ static Status move_staged(JoinTable *j, int worker, Err *e) {
                 hash[r] = j->hash_col >= 0 ? *(const uint64_t *)(const void *)cell : join_hash_int(load_int(cell, j->l.cols[0].phys));
             }
             split(j, hash, NULL, n, order, end);
+            TRY(relieve(j, worker, n, e));
             int64_t at = 0;
             for (int32_t k = 0; k < j->n_parts; k++) {
                 if (end[k] > at) TRY(rows_append_raw(j->part[k], worker, 0, end[k] - at, rows, order + at, e));
@@ -377,6 +398,7 @@ static Status build_partitioned(JoinTable *j, JoinWorker *w, int worker, int64_t
         int32_t part_sel[1024];
         for (int64_t i = 0; i < m; i++) part_sel[i] = sel ? sel[first + i] : (int32_t)(first + i);
         split(j, w->hash, part_sel, m, order, end);
+        TRY(relieve(j, worker, m, e));
         int64_t at = 0;
         for (int32_t k = 0; k < j->n_parts; k++) {
             if (end[k] > at) TRY(rows_append_sel(j->part[k], worker, 0, end[k] - at, w->cols, order + at, e));
@@ -499,9 +521,10 @@ Status join_finish(JoinTable *j, Err *e) {
             return finish_staged(j, n, orphans, e);
         TRY(start_partitions(j, e));
     }
+    for (int i = 0; i < j->workers; i++) TRY(spill_worker(j, i, e));
     for (int i = 0; i < j->workers; i++) {
         TRY(move_staged(j, i, e));
-        for (int32_t p = 0; p < j->n_parts; p++) TRY(rows_spill_worker(j->part[p], i, e));
+        TRY(spill_worker(j, i, e));
     }
     rows_free(j->staged);
     j->staged = NULL;
@@ -589,9 +612,7 @@ Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
         j->resident = -1;
         return s;
     }
-    bool strings = false;
-    for (int32_t c = 0; c < j->l.n_cols; c++) strings |= j->l.cols[c].phys == PH_STR && !j->l.cols[c].stable_str;
-    if (!strings) unpin(j);
+    if (!has_strings(j)) unpin(j);
     return ST_OK;
 }
 

@@ -90,6 +90,7 @@ struct JoinTable {
     pthread_mutex_t lock;
     _Atomic bool partitioned;
     int32_t n_parts;
+    int64_t part_page_bytes;
     RowStore *part[JOIN_PARTS_MAX];
     uint64_t *matched[JOIN_PARTS_MAX]; /* of partitions that were resident, bits by place */
     int64_t matched_bytes[JOIN_PARTS_MAX];

@@ -24,7 +24,7 @@ struct JoinProbe {
     int32_t *active;
     const char **cur, **end; /* per active row */
     uint8_t *ok;
-    int32_t *retry;
+    int64_t *rows; /* candidates of join_probe_first */
     int64_t n_active, at;
 };
 
@@ -35,7 +35,7 @@ Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct,
     for (int64_t k = 0; k < nk; k++) spread += align_up(cap * phys_bytes(j->l.cols[k].phys), 64) + align_up(cap, 64);
     int64_t head = align_up((int64_t)sizeof(JoinProbe) + nk * (int64_t)(sizeof(Vec) + sizeof(char *)), 64);
     int64_t eight = align_up(cap * 8, 64), four = align_up(cap * 4, 64), one = align_up(cap, 64);
-    int64_t bytes = head + 4 * eight + 2 * four + one + spread;
+    int64_t bytes = head + 5 * eight + four + one + spread;
     char *mem = mem_alloc(acct, bytes, e);
     if (!mem) return ST_ERROR;
     memset(mem, 0, (size_t)head);
@@ -51,10 +51,10 @@ Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct,
     p->match = (int64_t *)(void *)(mem + eight);
     p->cur = (const char **)(void *)(mem + 2 * eight);
     p->end = (const char **)(void *)(mem + 3 * eight);
-    mem += 4 * eight;
+    p->rows = (int64_t *)(void *)(mem + 4 * eight);
+    mem += 5 * eight;
     p->active = (int32_t *)(void *)mem;
-    p->retry = (int32_t *)(void *)(mem + four);
-    mem += 2 * four;
+    mem += four;
     p->ok = (uint8_t *)mem;
     mem += one;
     for (int64_t k = 0; k < nk; k++) {
@@ -394,7 +394,7 @@ static int64_t next_hashn(JoinProbe *p, int64_t cap, int32_t *idx, int64_t *rows
 static void first_hashn(JoinProbe *p, int64_t *match) {
     const JoinMap *m = &p->j->map;
     int64_t width = m->width, off = p->j->l.offset[p->j->hash_col], left = p->n_active;
-    int64_t *rows = p->match;
+    int64_t *rows = p->rows;
     while (left > 0) {
         int64_t n = 0;
         for (int64_t a = 0; a < left; a++) {

@@ -143,8 +143,7 @@ static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *bu
     return have > 0 ? frame_run(f, have, vm->n_leading) : ST_OK;
 }
 
-static Status scan_run(SegmentRun *g, Frame *f, RowStore *rows, int64_t run, int64_t skip, int64_t take) {
-    (void)g;
+static Status scan_run(Frame *f, RowStore *rows, int64_t run, int64_t skip, int64_t take) {
     TRY(rows_run_open(rows, run, &f->src.run, &f->err));
     f->src.layout = rows_layout(rows);
     f->src.unit = run;
@@ -170,7 +169,7 @@ static Status scan_limited(SegmentRun *g, Frame *f, RowStore *rows, const RowsSp
         }
         int64_t got = take < 0 ? n - skip : MIN_OF(n - skip, take);
         f->order = ((int64_t)g->index << 40) | i;
-        TRY(scan_run(g, f, rows, i, skip, got));
+        TRY(scan_run(f, rows, i, skip, got));
         skip = 0;
         if (take > 0) take -= got;
     }
@@ -224,7 +223,7 @@ static Status run_morsel(SegmentRun *g, Frame *f, int64_t m, int64_t *scratch) {
     case SRC_ROWS: {
         const RowsSpec *spec = &q->plan->rows[src->id];
         if (rows_limited(spec)) return scan_limited(g, f, q->rows[src->id], spec);
-        return scan_run(g, f, q->rows[src->id], m, 0, -1);
+        return scan_run(f, q->rows[src->id], m, 0, -1);
     }
     case SRC_AGG: {
         f->src.agg = q->aggs[src->id];
@@ -269,7 +268,7 @@ static void segment_worker(void *ctx, int worker) {
     }
     int64_t *scratch = (int64_t *)f->priv[g->p->n_instrs];
     if (!scratch) {
-        scratch = frame_alloc(f, q->opt.vector_size * 8 + 64);
+        scratch = frame_alloc(f, q->opt.vector_size * 8 + 256); /* two vectors of positions, or one of build rows */
         if (!scratch) {
             fail_segment(g, &f->err);
             return;
@@ -279,7 +278,10 @@ static void segment_worker(void *ctx, int worker) {
     for (;;) {
         int64_t m = atomic_fetch_add(&g->next, 1);
         if (m >= g->n_morsels || frame_stopped(f)) break;
-        if (run_morsel(g, f, m, scratch) != ST_OK) break;
+        if (run_morsel(g, f, m, scratch) != ST_OK) {
+            if (!err_is_set(&f->err) && !frame_stopped(f)) err_internal(&f->err, "a worker failed without saying why");
+            break;
+        }
         if (worker == 0 && q->opt.progress)
             q->opt.progress(q->opt.progress_ctx, ((double)g->index + (double)m / (double)g->n_morsels) / (double)q->plan->n_segments);
     }
@@ -334,6 +336,8 @@ static Status table_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *w
 static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
     Query *q = g->q;
     const Source *s = &g->p->source;
+    if ((s->kind == SRC_ROWS && !q->rows[s->id]) || (s->kind == SRC_AGG && !q->aggs[s->id]) || (s->kind == SRC_JOIN && !q->joins[s->id]))
+        return err_internal(g->err, "segment %d reads what no segment has filled", (int)g->index);
     switch (s->kind) {
     case SRC_TABLE: return table_morsels(g, stats, a, workers);
     case SRC_ROWS:
@@ -407,16 +411,6 @@ static Status replay_partitions(SegmentRun *g, SegmentStats *stats, int workers)
         }
     }
     return ST_OK;
-}
-
-static void free_parts(Vm *vm) {
-    if (!vm) return;
-    for (int32_t i = 0; i < vm->p->n_instrs; i++) {
-        Step *s = &vm->steps[i];
-        if (!s->parts) continue;
-        for (int32_t k = 0, n = join_n_partitions(s->join); k < n; k++)
-            if (s->parts[k]) rows_free(s->parts[k]);
-    }
 }
 
 /* ---- operator states ------------------------------------------------------------------------------------------ */
@@ -515,7 +509,6 @@ done:
         stats->rows_out += g.frames[i]->rows_out;
         frame_free(g.frames[i]);
     }
-    free_parts(g.vm);
     vm_free(g.vm);
     arena_free(a);
     stats->wall_ns = clock_ns() - start;

@@ -548,8 +548,29 @@ static int compare_runs(const void *a, const void *b) {
     return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
+/* Reading back a page needs room for it: pages still in memory follow to disk until there is room for two. */
+static Status make_reading_room(RowStore *r, Err *e) {
+    int64_t largest = 0;
+    for (int w = 0; w < r->workers; w++) {
+        for (int64_t i = 0; i < r->w[w].n_pages; i++) {
+            const RowPage *p = r->w[w].pages[i];
+            if (p->spilled) largest = MAX_OF(largest, p->n * r->l.width + p->heap_bytes);
+        }
+    }
+    for (int w = 0; w < r->workers && largest; w++) {
+        for (int64_t i = 0; i < r->w[w].n_pages && mem_headroom(r->acct) < 2 * largest + r->reserve; i++) {
+            RowPage *p = r->w[w].pages[i];
+            if (!p->rows) continue;
+            TRY(spill_page(r, p, e));
+            largest = MAX_OF(largest, p->n * r->l.width + p->heap_bytes);
+        }
+    }
+    return ST_OK;
+}
+
 Status rows_finish(RowStore *r, bool ordered, Err *e) {
     int64_t total = 0;
+    TRY(make_reading_room(r, e));
     for (int w = 0; w < r->workers; w++) total += ordered ? r->w[w].n_runs : r->w[w].n_pages;
     mem_free(r->acct, r->runs, r->cap_runs * (int64_t)sizeof *r->runs);
     mem_free(r->acct, r->start, (r->cap_runs + 1) * (int64_t)sizeof *r->start);

@@ -428,7 +428,10 @@ Status vm_new(const Program *p, const VmEnv *env, Vm **out, Err *e) {
         case OP_LOAD_BUILD: {
             const ProbeSite *site = p->instrs[p->regs[in->a].first].aux;
             s->fn = step_load_build;
-            s->join = env->joins[site->join];
+            if (!(s->join = env->joins[site->join])) {
+                err_internal(e, "join %d is used before it is built", (int)site->join);
+                goto fail;
+            }
             s->join_spec = &env->plan->joins[site->join];
             break;
         }
@@ -442,12 +445,19 @@ Status vm_new(const Program *p, const VmEnv *env, Vm **out, Err *e) {
     return ST_OK;
 fail:
     if (!err_is_set(e)) err_oom(e);
-    arena_free(a);
+    vm_free(vm);
     return ST_ERROR;
 }
 
 void vm_free(Vm *vm) {
-    if (vm) arena_free(vm->arena);
+    if (!vm) return;
+    for (int32_t i = 0; vm->steps && i < vm->p->n_instrs; i++) {
+        Step *s = &vm->steps[i];
+        if (!s->parts) continue;
+        for (int32_t k = 0, n = join_n_partitions(s->join); k < n; k++)
+            if (s->parts[k]) rows_free(s->parts[k]);
+    }
+    arena_free(vm->arena);
 }
 
 Status frame_new(const Vm *vm, int worker, Frame **out, Err *e) {

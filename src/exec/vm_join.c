@@ -20,6 +20,7 @@ typedef struct ProbeState {
     Moved rest;        /* carried registers */
     int32_t *idx;      /* probe indices of a batch */
     int64_t *match;    /* build row per probe row */
+    int64_t *rows;     /* instead of the row register's home, when nobody wants the rows */
     int32_t *acc_idx;  /* candidates that passed */
     int64_t *acc_rows;
     int64_t acc_n;
@@ -31,7 +32,7 @@ typedef struct ProbeState {
 Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
     const Program *p = vm->p;
     const ProbeSite *site = s->in->aux;
-    s->join = vm->env.joins[site->join];
+    if (!(s->join = vm->env.joins[site->join])) return err_internal(e, "join %d is used before it is built", (int)site->join);
     s->join_spec = &vm->env.plan->joins[site->join];
     s->unique = join_is_unique(s->join);
     s->partitioned = join_is_partitioned(s->join);
@@ -92,6 +93,7 @@ static ProbeState *state_new(Frame *f, const Step *s) {
     if (ok && body)
         ok = (st->acc_idx = frame_alloc(f, vs * 8 + 64)) && (st->acc_rows = frame_alloc(f, vs * 16 + 64)) &&
              (st->unknown = frame_alloc(f, vs + 64));
+    if (ok && !s->dst) ok = (st->rows = frame_alloc(f, vs * 8 + 64)) != NULL;
     if (ok && s->partitioned)
         ok = (st->part = frame_alloc(f, vs * 4 + 64)) && (st->split = frame_alloc(f, (int64_t)sizeof(Vec) * (s->n_split + 1)));
     ok = ok && join_probe_new(s->join, vs, env->account, &st->probe, &f->err) == ST_OK;
@@ -134,6 +136,7 @@ static void mark_rows(Frame *f, const Step *s, int64_t n, const int64_t *rows) {
 }
 
 static void set_rows(Frame *f, Reg r, int64_t *rows) {
+    if (!r) return;
     Vec *d = &f->regs[r];
     d->data = rows;
     d->valid = NULL;
@@ -280,7 +283,7 @@ RunResult step_probe(Frame *f, const Step *s) {
         return RUN_DONE;
     default: break;
     }
-    int64_t *rows = frame_home(f, s->dst);
+    int64_t *rows = s->dst ? frame_home(f, s->dst) : st->rows;
     if (!rows) return RUN_FAILED;
     if (s->unique) {
         if (site->kind != PK_INNER) {
@@ -380,7 +383,7 @@ RunResult step_probe_begin(Frame *f, const Step *s) {
         if (r != RUN_NEXT) return r;
     }
     const Vec *keys;
-    int64_t *rows = frame_home(f, s->dst);
+    int64_t *rows = s->dst ? frame_home(f, s->dst) : st->rows;
     if (!rows || !probe_keys(f, site, st, &keys)) return RUN_FAILED;
     int64_t n = f->n, m, passed = 0, cap = f->vm->env.vector_size;
     uint8_t kind = site->kind;

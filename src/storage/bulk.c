@@ -170,7 +170,8 @@ struct BulkLoad {
     Piece *pieces;   /* sorted by order, seq */
     int64_t n_pieces, cap_pieces, n_ready, pending_rows;
     int64_t next_order, next_seq;
-    bool gaps;       /* a run was taken out of order */
+    bool any_taken;  /* the highest piece taken so far: */
+    int64_t max_order, max_seq;
     Proto **protos;
     int64_t n_protos, cap_protos;
     /* finishing */
@@ -428,14 +429,18 @@ static void extend_ready(BulkLoad *b, bool pressed) {
         b->n_ready++;
     }
 }
+static bool below_taken(const BulkLoad *b, const Piece *p) {
+    return b->any_taken && (p->order < b->max_order || (p->order == b->max_order && p->seq < b->max_seq));
+}
 /* mu held. How many of the first `limit` pieces make one tablet; *full when no more would fit. *cut: rows of the
  * last one that belong to it. */
-static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool *full, int64_t *cut) {
+/* A tablet must not span a place where others were taken out or, when `strict`, may still come. */
+static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool strict, bool *full, int64_t *cut) {
     int64_t rows = 0, bytes = 0, n = 0;
     *full = false;
     for (; n < limit; n++) {
         Piece *p = &b->pieces[n];
-        if (n > 0 && b->gaps && !follows(p - 1, p)) {
+        if (n > 0 && !follows(p - 1, p) && (strict || below_taken(b, p - 1))) {
             *full = true;
             break;
         }
@@ -463,6 +468,11 @@ static int64_t take_pieces(BulkLoad *b, int64_t n, int64_t cut, Piece *out) {
         Piece *p = &b->pieces[i];
         if (p->n == 0) continue;
         out[m] = *p;
+        if (!below_taken(b, p)) {
+            b->any_taken = true;
+            b->max_order = p->order;
+            b->max_seq = p->seq;
+        }
         bool tail = true; /* no later piece with rows */
         for (int64_t k = i + 1; k < n; k++) tail = tail && b->pieces[k].n == 0;
         if (tail && cut < p->n) {
@@ -511,14 +521,11 @@ static Status encode_ready(BulkLoad *b, bool flush, Err *e) {
         extend_ready(b, false);
         int64_t ready = flush ? b->n_pieces : b->n_ready, cut = 0;
         bool full = false;
-        int64_t n = tablet_pieces(b, ready, &full, &cut);
+        int64_t n = tablet_pieces(b, ready, false, &full, &cut);
         if (!full && !flush && b->pending_rows > WAIT_ROWS) {
             extend_ready(b, true);
-            n = tablet_pieces(b, b->n_ready, &full, &cut);
-            if (!full) { /* a run without gaps, wherever it starts */
-                b->gaps = true;
-                n = tablet_pieces(b, b->n_pieces, &full, &cut);
-            }
+            n = tablet_pieces(b, b->n_ready, false, &full, &cut);
+            if (!full) n = tablet_pieces(b, b->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
         }
         if ((!full && !flush) || n == 0) {
             pthread_mutex_unlock(&b->mu);
@@ -554,10 +561,11 @@ static Status seal(BulkLoad *b, Worker *w, bool last, Err *e) {
     for (int c = 0; n && c < b->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
     if (n) w->buf->refs++;
     int64_t i = b->n_pieces;
-    while (i > b->n_ready && (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq))) i--;
+    while (i > 0 && (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq))) i--;
     memmove(b->pieces + i + 1, b->pieces + i, (size_t)(b->n_pieces - i) * sizeof(Piece));
     b->pieces[i] = p;
     b->n_pieces++;
+    if (i < b->n_ready) b->n_ready++; /* late, but nothing more can be waited for */
     b->pending_rows += n;
     st = ST_OK;
 done:
@@ -795,7 +803,7 @@ static Status absorb(BulkLoad *b, Pool *pool, Err *e) {
     b->group = 0;
     b->next_order = b->next_seq = 0;
     b->n_ready = 0;
-    b->gaps = false;
+    b->any_taken = false;
     TRY(run_step(b, pool, absorb_worker, e));
     TRY(seal_all(b, e));
     return encode_ready(b, true, e);
@@ -952,7 +960,7 @@ static int proto_cmp(const void *x, const void *y) {
 }
 
 /* ---- the swap ---- */
-static Status install_tablets(BulkLoad *b, Pool *pool, Err *e) {
+static Status install_tablets(BulkLoad *b, Pool *pool, bool rows_may_return, Err *e) {
     Table *t = b->t;
     int64_t first = t->n_tablets;
     for (int64_t i = 0; i < b->n_protos; i++) {
@@ -961,7 +969,7 @@ static Status install_tablets(BulkLoad *b, Pool *pool, Err *e) {
         t->live_rows += b->protos[i]->rows;
     }
     for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
-    return stats_compute(t, pool, e);
+    return stats_compute(t, pool, rows_may_return, e);
 }
 static Status install_fresh(BulkLoad *b, Pool *pool, UndoLog *undo, Err *e) {
     Table *t = b->t;
@@ -971,7 +979,7 @@ static Status install_fresh(BulkLoad *b, Pool *pool, UndoLog *undo, Err *e) {
         t->cols[c].dict = b->final[c];
         b->final[c] = NULL;
     }
-    if (install_tablets(b, pool, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
+    if (install_tablets(b, pool, false, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
         table_state_put(t, old);
         return ST_ERROR;
     }
@@ -987,7 +995,7 @@ static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows,
     for (int c = 0; c < b->n_cols; c++) tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
     Status st = undo_add_tablets(log, t, t->n_tablets, rows, e);
     if (st == ST_OK) {
-        st = install_tablets(b, pool, e);
+        st = install_tablets(b, pool, t->impl->undo_open > 1, e);
         if (st != ST_OK) {
             t->live_rows = before + rows; /* what the record will take off */
             undo_rollback(log, mark);

@@ -385,7 +385,17 @@ static void stats_worker(void *ctx, int worker) {
     for (int i; (i = atomic_fetch_add(&r->next, 1)) < r->n;) column_job(&r->jobs[i]);
 }
 
-Status stats_compute(Table *t, Pool *pool, Err *e) {
+static void allow_return(const Table *t, int col, ColumnStats *s) {
+    const ColumnStats *old = &t->cols[col].stats;
+    s->has_range = s->has_range && old->has_range;
+    s->min = MIN_OF(s->min, old->min);
+    s->max = MAX_OF(s->max, old->max);
+    s->null_count += old->null_count;
+    s->unique = stats_key_column(t, col);
+    s->sorted = false;
+}
+
+Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) {
     Status st = ST_ERROR;
     int64_t bytes = (int64_t)sizeof(ColumnJob) * MAX_OF(t->n_cols, 1);
     ColumnJob *jobs = mem_calloc(&t->account, bytes, e);
@@ -416,7 +426,10 @@ Status stats_compute(Table *t, Pool *pool, Err *e) {
             j->out.n_mcv = i + 1;
         }
     }
-    for (int c = 0; c < t->n_cols; c++) t->cols[c].stats = jobs[c].out;
+    for (int c = 0; c < t->n_cols; c++) {
+        if (rows_may_return) allow_return(t, c, &jobs[c].out);
+        t->cols[c].stats = jobs[c].out;
+    }
     arena_set_err(arena, NULL);
     arena_free(t->impl->stats_arena);
     t->impl->stats_arena = arena;

@@ -173,7 +173,8 @@ Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
 
 /* ---- statistics (stats.c) ---- */
 void stats_reset(Table *t);
-Status stats_compute(Table *t, Pool *pool, Err *e);
+/* `rows_may_return`: undo may bring back rows that are gone now; ranges then stay wide enough for them. */
+Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e);
 /* What a run of new cells of one column looks like. */
 typedef struct CellSummary {
     int64_t n, nulls;

@@ -841,7 +841,7 @@ Status table_merge(Table *t, Pool *pool, Err *e) {
     return bulk_rebuild(t, pool, NULL, e);
 }
 Status table_analyze(Table *t, Pool *pool, Err *e) {
-    TRY(stats_compute(t, pool, e));
+    TRY(stats_compute(t, pool, t->impl->undo_open > 0, e));
     t->version++;
     return ST_OK;
 }

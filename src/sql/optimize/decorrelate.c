@@ -405,9 +405,7 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     bool dl = un_depends(u, p->children[0]), dr = un_depends(u, p->children[1]), dc = false;
     for (int32_t i = 0; i < p->n_conds; i++) dc |= opt_uses(o, p->conds[i], &u->corr);
     if (p->join == JN_MARK && (dr || dc)) {
-        bool exists = false;
-        for (int64_t i = 0; i < o->exists_marks.len; i++) exists |= o->exists_marks.items[i] == p->mark_col;
-        if (!exists) {
+        if (!p->mark_exists) {
             unsupported(o, "this form of IN");
             return NULL;
         }
@@ -632,7 +630,10 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
 /* ---- dependent join to plain joins ---------------------------------------------------------- */
 static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
     Plan *j = opt_join(o, kind, l, r, conds);
-    if (j) j->mark_col = mark;
+    if (j && kind == JN_MARK) {
+        j->mark_col = mark;
+        j->mark_exists = true;
+    }
     return j;
 }
 static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
@@ -759,7 +760,6 @@ static bool closed(Opt *o, const Plan *p) {
 }
 
 static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
-    ColSet lo = opt_outputs(o, *child);
     if (conds->len == 0) {
         r = strip_exists(r);
         if (opt_one_row(r)) return expr_bool(o->c, true);
@@ -771,9 +771,8 @@ static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
             return opt_op(o, ">", opt_col(o, g.out), opt_int8(o, 0));
         }
     }
-    (void)lo;
     ColId mark = plan_new_col(o->c, "exists", type_make(T_BOOL), true);
-    if (mark <= 0 || !vec_push(o->a, &o->exists_marks, mark)) return NULL;
+    if (mark <= 0) return NULL;
     if (!(*child = dep_join(o, JN_MARK, *child, r, conds, mark))) return NULL;
     return opt_unary(o, EX_IS_TRUE, opt_col(o, mark));
 }
@@ -826,7 +825,9 @@ static bool hash_mark(Opt *o, Plan **child, Plan *r, Expr *cond) {
 static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark) {
     ExprVec conds = {0};
     if (opt_push(o, &conds, cond) != ST_OK) return NULL;
-    return plain_join(o, JN_MARK, child, r, &conds, mark);
+    Plan *j = plain_join(o, JN_MARK, child, r, &conds, mark);
+    if (j) j->mark_exists = false;
+    return j;
 }
 static Plan *drop_order(Plan *r) {
     while (r->kind == LP_SORT && r->limit < 0 && r->offset <= 0) r = r->children[0];
@@ -1039,7 +1040,7 @@ static Plan *lift_plan(Opt *o, Plan *p) {
             for (int32_t i = 0; i < p->n_conds; i++)
                 if (opt_push(o, &plain, p->conds[i]) != ST_OK) return NULL;
         }
-        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, p->mark_col);
+        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, 0);
         else {
             p->conds = plain.items;
             p->n_conds = (int32_t)plain.len;

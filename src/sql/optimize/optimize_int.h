@@ -28,7 +28,6 @@ typedef struct Opt {
     Err *err;
     VEC(ColStat) stats; /* by ColId */
     struct CteInfo *ctes; /* estimates of definitions in scope */
-    IdVec exists_marks;   /* mark columns of which only IS TRUE is asked */
 } Opt;
 typedef struct CteInfo {
     struct CteInfo *next;
@@ -113,6 +112,8 @@ Plan *opt_prune(Opt *o, Plan *p, const ColSet *need);
 Plan *opt_limits(Opt *o, Plan *p);
 Status opt_estimate(Opt *o, Plan *p); /* whole subtree */
 Status opt_estimate_node(Opt *o, Plan *p); /* children are done */
+Status opt_note_cte(Opt *o, const Plan *p); /* remembers the rows of a definition just estimated */
+double opt_domain_rows(Opt *o, const Plan *p); /* rows before filters */
 double opt_selectivity(Opt *o, int64_t n, Expr *const *conds);
 double opt_col_distinct(Opt *o, ColId id);
 ColStat opt_col_stat(Opt *o, ColId id);

@@ -207,7 +207,7 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         for (int32_t i = 0; i < n; i++) need_expr(o, p->exprs[i], &below);
         if (!(p->children[0] = prune(pr, p->children[0], &below))) return NULL;
         if (!merge_projects(o, p)) return NULL;
-        return is_identity(o, p) ? p->children[0] : p;
+        return n == 0 || is_identity(o, p) ? p->children[0] : p;
     }
     case LP_JOIN: {
         if (rule_on(o->c, RULE_PROJECTION) && removable(o, p, need)) return prune(pr, p->children[0], need);

@@ -265,9 +265,7 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
     Plan *l = p->children[0], *r = p->children[1];
     ColSet lo = opt_outputs(o, l), ro = opt_outputs(o, r);
     ExprVec above = {0}, left = {0}, right = {0}, on = {0}, conds = {.items = p->conds, .len = p->n_conds};
-    bool exists_mark = false;
-    if (p->join == JN_MARK)
-        for (int64_t i = 0; i < o->exists_marks.len; i++) exists_mark |= o->exists_marks.items[i] == p->mark_col;
+    bool exists_mark = p->join == JN_MARK && p->mark_exists;
     if (p->join != JN_MARK || exists_mark) {
         ExprVec work = {0};
         for (int64_t i = 0; i < conds.len; i++)

@@ -29,6 +29,7 @@
 #include "nodes/pg_list.h"
 #include "nodes/value.h"
 #include "parser/parser.h"
+#include "nodes/memnodes.h"
 #include "utils/memutils.h"
 
 #include <signal.h>
@@ -40,7 +41,7 @@
 extern __thread sig_atomic_t pg_query_initialized;
 extern MemoryContext pg_query_enter_memory_context(void);
 extern void pg_query_exit_memory_context(MemoryContext ctx);
-extern void pg_query_exit(void);
+extern void AllocSetDeleteFreeList(MemoryContext context);
 extern void SetDatabaseEncoding(int encoding);
 
 enum { ENCODING_UTF8 = 6 /* PG_UTF8 */, STACK_MAX = 2 << 20, PARAM_MAX = 65535 };
@@ -1869,6 +1870,17 @@ static Status conv_all(Conv *c, List *raw, AstStmt ***stmts_out, int64_t *n_out)
     return ST_OK;
 }
 
+/* Frees all of the thread's contexts. Not pg_query_exit(): that one leaves the freed top context in the
+ * allocator's list of contexts to reuse. Deleting the top context puts it into that list, and freeing the list frees it. */
+static void free_top_context(void) {
+    MemoryContext top = TopMemoryContext;
+    MemoryContextDeleteChildren(top);
+    top->methods->delete_context(top);
+    AllocSetDeleteFreeList(top);
+    TopMemoryContext = CurrentMemoryContext = ErrorContext = NULL;
+    pg_query_initialized = 0;
+}
+
 Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e) {
     /* The grammar wants a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so that
      * a huge statement is refused under a small limit. */
@@ -1913,10 +1925,7 @@ Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Er
         }
     }
     pg_query_exit_memory_context(ctx);
-    if (own_top) {
-        pg_query_exit();
-        pg_query_initialized = 0;
-    }
+    if (own_top) free_top_context();
 done:
     mem_discharge(acct, estimate);
     mem_free(acct, copy, copy_size);

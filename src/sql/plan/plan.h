@@ -172,6 +172,7 @@ struct Plan {
     int64_t limit, offset;
     Expr *limit_expr, *offset_expr; /* as bound; folded to limit/offset before lowering */
     ColId mark_col;     /* JN_MARK */
+    bool mark_exists;   /* JN_MARK: only IS TRUE of mark_col is asked (EXISTS): conditions need not keep NULL apart from FALSE */
     ColId count_col;    /* LP_REPEAT */
     int64_t cte_id;
     ColId *cte_cols;

@@ -1,0 +1,47 @@
+# Stele: `make demo` and `make test` are the whole set-up. Everything is built under build/.
+BUILD   ?= build
+JOBS    ?= $(shell nproc)
+PYTHON   = $(BUILD)/venv/bin/python
+
+.PHONY: all deps venv build demo test unit sqltest difftest tpchtest bench-tpch lint asan tsan fuzz clean
+
+all: build
+
+deps:
+	@tools/install-deps.sh
+
+venv: deps
+	@tools/make-venv.sh $(BUILD)/venv
+
+$(BUILD)/release/build.ninja: CMakeLists.txt
+	@cmake -G Ninja -S . -B $(BUILD)/release -DCMAKE_BUILD_TYPE=Release >/dev/null
+
+build: deps
+	@cmake -G Ninja -S . -B $(BUILD)/release -DCMAKE_BUILD_TYPE=Release >/dev/null
+	@ninja -C $(BUILD)/release -j $(JOBS)
+	@ln -sf release/stele $(BUILD)/stele
+
+demo: build venv
+	@$(PYTHON) bench/tpch/demo.py --stele $(BUILD)/stele --data $(BUILD)/tpch/sf1 --scale 1
+
+test: build venv
+	@$(PYTHON) tests/run_all.py --build $(BUILD)
+
+bench-tpch: build venv
+	@$(PYTHON) bench/tpch/compare.py --build $(BUILD) --data $(BUILD)/tpch/sf1 --scale 1
+
+lint:
+	@tools/lint.sh
+
+asan: deps
+	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug -DSTELE_SANITIZE=address >/dev/null
+	@ninja -C $(BUILD)/asan -j $(JOBS)
+	@tests/run_all.py --build $(BUILD) --preset asan
+
+tsan: deps
+	@cmake -G Ninja -S . -B $(BUILD)/tsan -DCMAKE_BUILD_TYPE=Debug -DSTELE_SANITIZE=thread >/dev/null
+	@ninja -C $(BUILD)/tsan -j $(JOBS)
+	@tests/run_all.py --build $(BUILD) --preset tsan
+
+clean:
+	rm -rf $(BUILD)

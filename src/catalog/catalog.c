@@ -1,0 +1,107 @@
+/* catalog.c - tables and views by name.
+ *
+ * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena;
+ * tables and views own themselves and are freed by database_close or by whoever took them out.
+ */
+#include "catalog/catalog.h"
+
+static bool same_name(const char *a, Slice b) { return slice_eq(slice_of(a), b); }
+
+Table *catalog_table(const Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_tables; i++)
+        if (same_name(c->tables[i]->name, name)) return c->tables[i];
+    return NULL;
+}
+View *catalog_view(const Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_views; i++)
+        if (same_name(c->views[i]->name, name)) return c->views[i];
+    return NULL;
+}
+
+/* Tables and views share one space of names. */
+static Status check_free(const Catalog *c, const char *name, Err *e) {
+    if (!catalog_table(c, slice_of(name)) && !catalog_view(c, slice_of(name))) return ST_OK;
+    return err_set(e, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", name);
+}
+static Status grow(Catalog *c, void **items, int64_t n, int64_t *cap, Err *e) {
+    if (n < *cap) return ST_OK;
+    int64_t more = *cap ? *cap * 2 : 16;
+    arena_set_err(c->arena, e);
+    void **p = arena_array(c->arena, void *, more);
+    arena_set_err(c->arena, NULL);
+    if (!p) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    void *old;
+    memcpy(&old, items, sizeof old);
+    if (n) memcpy(p, old, (size_t)n * sizeof(void *));
+    memcpy(items, &p, sizeof p);
+    *cap = more;
+    return ST_OK;
+}
+
+Status catalog_add_table(Catalog *c, Table *t, Err *e) {
+    TRY(check_free(c, t->name, e));
+    TRY(grow(c, (void **)&c->tables, c->n_tables, &c->cap_tables, e));
+    if (t->id == 0) t->id = ++c->next_id;
+    c->tables[c->n_tables++] = t;
+    c->version++;
+    return ST_OK;
+}
+Table *catalog_remove_table(Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        Table *t = c->tables[i];
+        if (!same_name(t->name, name)) continue;
+        memmove(c->tables + i, c->tables + i + 1, (size_t)(c->n_tables - i - 1) * sizeof(Table *));
+        c->n_tables--;
+        c->version++;
+        return t;
+    }
+    return NULL;
+}
+Status catalog_add_view(Catalog *c, View *v, Err *e) {
+    TRY(check_free(c, v->name, e));
+    TRY(grow(c, (void **)&c->views, c->n_views, &c->cap_views, e));
+    c->views[c->n_views++] = v;
+    c->version++;
+    return ST_OK;
+}
+View *catalog_remove_view(Catalog *c, Slice name) {
+    for (int64_t i = 0; i < c->n_views; i++) {
+        View *v = c->views[i];
+        if (!same_name(v->name, name)) continue;
+        memmove(c->views + i, c->views + i + 1, (size_t)(c->n_views - i - 1) * sizeof(View *));
+        c->n_views--;
+        c->version++;
+        return v;
+    }
+    return NULL;
+}
+
+/* A view is one block: the struct, the column pointers, then all text. */
+static int64_t view_bytes(const View *v) {
+    int64_t n = (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + (int64_t)strlen(v->name) + (int64_t)strlen(v->sql) + 2;
+    for (int i = 0; i < v->n_cols; i++) n += v->cols[i] ? (int64_t)strlen(v->cols[i]) + 1 : 0;
+    return n;
+}
+static char *put_text(char **at, const char *s) {
+    size_t n = strlen(s) + 1;
+    char *p = *at;
+    memcpy(p, s, n);
+    *at += n;
+    return p;
+}
+View *view_new(const char *name, const char *sql, int n_cols, char *const *cols, Err *e) {
+    if (!cols) n_cols = 0;
+    View probe = {.name = (char *)name, .sql = (char *)sql, .n_cols = n_cols, .cols = (char **)cols};
+    View *v = mem_calloc(NULL, view_bytes(&probe), e);
+    if (!v) return NULL;
+    v->n_cols = n_cols;
+    v->cols = n_cols ? (char **)(void *)(v + 1) : NULL;
+    char *at = (char *)(v + 1) + n_cols * (int64_t)sizeof(char *);
+    v->name = put_text(&at, name);
+    v->sql = put_text(&at, sql);
+    for (int i = 0; i < n_cols; i++) v->cols[i] = cols[i] ? put_text(&at, cols[i]) : NULL;
+    return v;
+}
+void view_free(View *v) {
+    if (v) mem_free(NULL, v, view_bytes(v));
+}

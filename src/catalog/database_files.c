@@ -1,0 +1,853 @@
+/* database_files.c - a database's directory: opening, saving, closing.
+ *
+ * The formats are in src/catalog/README.md. A save writes a complete new generation beside the old one; the
+ * rename of CURRENT is the moment it becomes the database. Everything that is read is covered by a
+ * checksum and checked for shape before it is used, so that damaged files end in XX001 with file and
+ * offset and never in a crash.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalog/catalog.h"
+#include "storage/storage_int.h"
+
+#define CATALOG_MAGIC "STELECAT"
+#define TABLE_MAGIC "STELETBL"
+enum { FILE_FORMAT = 1, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+
+typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
+typedef struct TableFileHeader {
+    char magic[8];
+    uint32_t format;
+    uint32_t n_sections;
+    uint64_t table_id;
+    uint64_t directory_offset;
+    uint64_t file_bytes;
+    uint64_t directory_checksum;
+    uint64_t reserved;
+    uint64_t checksum; /* of the 56 bytes before */
+} TableFileHeader;
+typedef struct Section {
+    uint32_t kind;
+    uint32_t index; /* column or tablet */
+    uint64_t offset;
+    uint64_t bytes; /* multiple of 64 */
+    uint64_t checksum;
+} Section;
+static_assert(sizeof(TableFileHeader) == 64 && sizeof(Section) == 32, "file format");
+static_assert(offsetof(TableFileHeader, checksum) == 56, "file format");
+static_assert(sizeof(Type) == 8, "file format");
+
+static Status corrupt(Err *e, const char *path, int64_t at, const char *reason) {
+    return err_set(e, ERR_DATA_CORRUPTED, "file \"%s\" is corrupted at offset %" PRId64 ": %s", path, at, reason);
+}
+
+/* ---- a growing buffer, and a reader that stops at the end ---- */
+typedef struct Out {
+    MemAccount *acct;
+    char *p;
+    int64_t len, cap;
+    bool failed;
+    Err *e;
+} Out;
+static void put(Out *o, const void *data, int64_t n) {
+    if (o->failed) return;
+    if (o->len + n > o->cap) {
+        int64_t cap = MAX_OF(o->cap * 2, align_up(o->len + n, 4096));
+        char *p = mem_realloc(o->acct, o->p, o->cap, cap, o->e);
+        if (!p) {
+            o->failed = true;
+            return;
+        }
+        o->p = p;
+        o->cap = cap;
+    }
+    if (n) memcpy(o->p + o->len, data, (size_t)n);
+    o->len += n;
+}
+static void put_u8(Out *o, bool v) { put(o, &(uint8_t){v}, 1); }
+static void put_i64(Out *o, int64_t v) { put(o, &v, 8); }
+static void put_f64(Out *o, double v) { put(o, &v, 8); }
+static void put_bytes(Out *o, const char *s, int64_t n) {
+    put_i64(o, n);
+    put(o, s, n);
+}
+static void put_text(Out *o, const char *s) { /* NULL is length -1 */
+    if (s) put_bytes(o, s, (int64_t)strlen(s));
+    else put_i64(o, -1);
+}
+static void put_padding(Out *o) {
+    static const char zero[SECTION_ALIGN];
+    put(o, zero, align_up(o->len, SECTION_ALIGN) - o->len);
+}
+static void out_release(Out *o) {
+    if (o->p) mem_free(o->acct, o->p, o->cap);
+    o->p = NULL;
+    o->len = o->cap = 0;
+}
+
+typedef struct In {
+    const char *p;
+    int64_t len, at;
+    bool failed;
+    Arena *arena; /* of texts */
+} In;
+static void get(In *in, void *out, int64_t n) {
+    if (in->failed || n > in->len - in->at) {
+        in->failed = true;
+        memset(out, 0, (size_t)n);
+        return;
+    }
+    memcpy(out, in->p + in->at, (size_t)n);
+    in->at += n;
+}
+static int64_t get_i64(In *in) {
+    int64_t v;
+    get(in, &v, 8);
+    return v;
+}
+static double get_f64(In *in) {
+    double v;
+    get(in, &v, 8);
+    return v;
+}
+static bool get_bool(In *in) {
+    uint8_t v;
+    get(in, &v, 1);
+    if (v > 1) in->failed = true;
+    return v == 1;
+}
+static int64_t get_count(In *in, int64_t max) {
+    int64_t n = get_i64(in);
+    if (n < 0 || n > max) {
+        in->failed = true;
+        return 0;
+    }
+    return n;
+}
+static const char *get_bytes(In *in, int64_t *n) {
+    *n = get_count(in, in->len - in->at);
+    if (in->failed || *n > in->len - in->at) {
+        in->failed = true;
+        *n = 0;
+        return "";
+    }
+    in->at += *n;
+    return in->p + in->at - *n;
+}
+static char *get_text(In *in, bool may_be_null) {
+    int64_t n = 0;
+    if (may_be_null && in->len - in->at >= 8) {
+        memcpy(&n, in->p + in->at, 8);
+        if (n == -1) {
+            in->at += 8;
+            return NULL;
+        }
+    }
+    const char *s = get_bytes(in, &n);
+    if (memchr(s, 0, (size_t)n)) in->failed = true;
+    char *c = in->failed ? NULL : arena_strndup(in->arena, s, n);
+    if (!c) in->failed = true;
+    return c ? c : (char *)"";
+}
+
+/* ---- paths ---- */
+static char *path_of(Arena *a, const Database *db, int64_t generation, const char *name) {
+    if (generation <= 0) return arena_printf(a, "%s/%s", db->path, name ? name : "");
+    if (!name) return arena_printf(a, "%s/g%" PRId64, db->path, generation);
+    return arena_printf(a, "%s/g%" PRId64 "/%s", db->path, generation, name);
+}
+static char *table_path(Arena *a, const Database *db, int64_t generation, int64_t id) {
+    char name[PATH_ROOM];
+    snprintf(name, sizeof name, "%" PRId64 ".tab", id);
+    return path_of(a, db, generation, name);
+}
+
+/* ---- saving tables ---- */
+typedef struct TableWriter {
+    VfsFile *file;
+    int64_t at;
+    Out directory;
+    uint32_t n;
+    Err *e;
+} TableWriter;
+static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size, uint64_t checksum) {
+    Section s = {(uint32_t)kind, (uint32_t)index, (uint64_t)w->at, (uint64_t)size, checksum};
+    put(&w->directory, &s, (int64_t)sizeof s);
+    if (w->directory.failed) return ST_ERROR;
+    TRY(w->file->vfs->write_at(w->file, bytes, size, w->at, w->e));
+    w->at += size;
+    w->n++;
+    return ST_OK;
+}
+static Status write_out(TableWriter *w, SectionKind kind, int64_t index, Out *o) {
+    put_padding(o);
+    if (o->failed) return ST_ERROR;
+    return write_section(w, kind, index, o->p, o->len, checksum64(o->p, o->len));
+}
+
+static void put_stats(Out *o, const ColumnStats *s) {
+    put_u8(o, s->has_range);
+    put_i64(o, s->min);
+    put_i64(o, s->max);
+    put_i64(o, s->null_count);
+    put_f64(o, s->distinct);
+    put_u8(o, s->unique);
+    put_f64(o, s->avg_width);
+    put_u8(o, s->sorted);
+    put_i64(o, s->n_mcv);
+    for (int i = 0; i < s->n_mcv; i++) {
+        const Value *v = &s->mcv[i].value;
+        Phys p = type_phys(v->type);
+        put_f64(o, s->mcv[i].fraction);
+        if (p == PH_STR) put_bytes(o, v->u.str.ptr, v->u.str.len);
+        else put_bytes(o, value_cell_const(v), phys_size(p));
+    }
+}
+static void put_dict(Out *o, const Dict *d) {
+    put_i64(o, d->n);
+    put_i64(o, d->n_sorted);
+    for (int32_t i = 0; i < d->n; i++) put(o, &d->entries[i].len, 4);
+    for (int32_t i = 0; i < d->n; i++) put(o, d->entries[i].ptr, d->entries[i].len);
+}
+static Status write_tablet(TableWriter *w, const Table *t, int64_t i, MemAccount *a) {
+    const Tablet *tab = t->tablets[i];
+    Tablet *encoded = NULL;
+    if (tab->is_delta) TRY(tablet_encode_delta(t, tab, a, &encoded, w->e));
+    const struct TabletBlock *b = encoded ? encoded->block : tab->block;
+    const TabletHeader *h = b->bytes;
+    Status st = write_section(w, SECTION_TABLET, i, b->bytes, b->size, h->checksum);
+    tablet_free(encoded);
+    if (st != ST_OK || tab->n_deleted == 0) return st;
+    int64_t bytes = align_up((tab->rows + 7) / 8, SECTION_ALIGN);
+    return write_section(w, SECTION_DELETED, i, tab->deleted, bytes, checksum64(tab->deleted, bytes));
+}
+
+static Status write_sections(TableWriter *w, const Table *t, MemAccount *a) {
+    Out o = {.acct = a, .e = w->e};
+    Status st = ST_OK;
+    put_i64(&o, t->n_cols);
+    put_i64(&o, t->n_tablets);
+    put_i64(&o, t->live_rows);
+    put_i64(&o, t->impl->changed_rows);
+    for (int c = 0; c < t->n_cols; c++) {
+        put_u8(&o, t->cols[c].dict != NULL);
+        put_stats(&o, &t->cols[c].stats);
+    }
+    st = write_out(w, SECTION_META, 0, &o);
+    for (int c = 0; c < t->n_cols && st == ST_OK; c++) {
+        if (!t->cols[c].dict) continue;
+        o.len = 0;
+        put_dict(&o, t->cols[c].dict);
+        st = write_out(w, SECTION_DICT, c, &o);
+    }
+    for (int64_t i = 0; i < t->n_tablets && st == ST_OK; i++) st = write_tablet(w, t, i, a);
+    out_release(&o);
+    return st;
+}
+
+static Status save_table(Database *db, const Table *t, const char *path, Err *e) {
+    MemAccount *a = &db->account;
+    TableWriter w = {.at = sizeof(TableFileHeader), .e = e, .directory = {.acct = a, .e = e}};
+    TRY(db->vfs->open(db->vfs, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, e));
+    Status st = write_sections(&w, t, a);
+    if (st == ST_OK) st = db->vfs->write_at(w.file, w.directory.p, w.directory.len, w.at, e);
+    if (st == ST_OK) {
+        TableFileHeader h = {.format = FILE_FORMAT, .n_sections = w.n, .table_id = (uint64_t)t->id, .directory_offset = (uint64_t)w.at,
+                             .file_bytes = (uint64_t)(w.at + w.directory.len),
+                             .directory_checksum = checksum64(w.directory.p, w.directory.len)};
+        memcpy(h.magic, TABLE_MAGIC, sizeof h.magic);
+        h.checksum = checksum64(&h, offsetof(TableFileHeader, checksum));
+        st = db->vfs->write_at(w.file, &h, (int64_t)sizeof h, 0, e);
+    }
+    if (st == ST_OK) st = db->vfs->sync(w.file, e);
+    Err late = {0};
+    if (db->vfs->close(w.file, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
+    out_release(&w.directory);
+    return st;
+}
+
+/* ---- loading tables ---- */
+typedef struct TableReader {
+    Database *db;
+    VfsFile *file;
+    const char *path;
+    TableFileHeader h;
+    Section *dir;
+    Arena *arena; /* directory and small sections */
+    Err *e;
+} TableReader;
+
+static Status read_exact(TableReader *r, void *buf, int64_t n, int64_t at) {
+    int64_t got;
+    TRY(r->file->vfs->read_at(r->file, buf, n, at, &got, r->e));
+    return got == n ? ST_OK : corrupt(r->e, r->path, at + got, "file is too short");
+}
+static Status read_header(TableReader *r, int64_t id) {
+    int64_t size;
+    TRY(r->file->vfs->size(r->file, &size, r->e));
+    if (size < (int64_t)sizeof r->h) return corrupt(r->e, r->path, size, "file is too short");
+    TRY(read_exact(r, &r->h, (int64_t)sizeof r->h, 0));
+    if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0) return corrupt(r->e, r->path, 0, "not a table file");
+    if (r->h.checksum != checksum64(&r->h, offsetof(TableFileHeader, checksum))) return corrupt(r->e, r->path, 0, "header checksum does not match");
+    if (r->h.format != FILE_FORMAT) return corrupt(r->e, r->path, 8, "unknown format");
+    if (r->h.table_id != (uint64_t)id) return corrupt(r->e, r->path, 16, "file belongs to another table");
+    int64_t dir = (int64_t)r->h.n_sections * (int64_t)sizeof(Section), at = (int64_t)r->h.directory_offset;
+    if (r->h.file_bytes != (uint64_t)size) return corrupt(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
+    if (at < (int64_t)sizeof r->h || at > size || dir != size - at) return corrupt(r->e, r->path, 24, "directory is misplaced");
+    r->dir = arena_alloc(r->arena, dir > 0 ? dir : 1);
+    if (!r->dir) return ST_ERROR;
+    TRY(read_exact(r, r->dir, dir, at));
+    if (r->h.directory_checksum != checksum64(r->dir, dir)) return corrupt(r->e, r->path, at, "directory checksum does not match");
+    uint64_t next = sizeof r->h;
+    for (uint32_t i = 0; i < r->h.n_sections; i++) {
+        const Section *s = &r->dir[i];
+        if (s->offset != next || s->bytes % SECTION_ALIGN || s->bytes > r->h.directory_offset - next)
+            return corrupt(r->e, r->path, at + (int64_t)i * (int64_t)sizeof *s, "section is misplaced");
+        next += s->bytes;
+    }
+    return next == r->h.directory_offset ? ST_OK : corrupt(r->e, r->path, (int64_t)next, "bytes outside of sections");
+}
+/* A whole section in memory of `a`. */
+static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool check, void **out) {
+    void *p = mem_alloc(a, (int64_t)s->bytes, r->e);
+    if (!p) return ST_ERROR;
+    Status st = read_exact(r, p, (int64_t)s->bytes, (int64_t)s->offset);
+    if (st == ST_OK && check && checksum64(p, (int64_t)s->bytes) != s->checksum) st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
+    if (st != ST_OK) {
+        mem_free(a, p, (int64_t)s->bytes);
+        return st;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+static void get_stats(In *in, Table *t, int c, ColumnStats *s) {
+    memset(s, 0, sizeof *s);
+    s->has_range = get_bool(in);
+    s->min = get_i64(in);
+    s->max = get_i64(in);
+    s->null_count = get_i64(in);
+    s->distinct = get_f64(in);
+    s->unique = get_bool(in);
+    s->avg_width = get_f64(in);
+    s->sorted = get_bool(in);
+    s->n_mcv = (int)get_count(in, 8);
+    for (int i = 0; i < s->n_mcv; i++) {
+        Value v;
+        memset(&v, 0, sizeof v);
+        v.type = t->cols[c].type;
+        Phys p = type_phys(v.type);
+        int64_t n;
+        s->mcv[i].fraction = get_f64(in);
+        const char *bytes = get_bytes(in, &n);
+        if (p == PH_STR) v.u.str = str_make(bytes, n);
+        else if (n == phys_size(p)) memcpy(value_cell(&v), bytes, (size_t)n);
+        else in->failed = true;
+        if (in->failed || value_copy(t->impl->stats_arena, &v, &s->mcv[i].value) != ST_OK) {
+            in->failed = true;
+            s->n_mcv = i;
+        }
+    }
+}
+static Status load_meta(TableReader *r, Table *t, const Section *s, int64_t *n_tablets, int64_t *live, bool *has_dict) {
+    void *p;
+    TRY(read_section(r, &r->db->account, s, true, &p));
+    In in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n_cols = get_i64(&in);
+    *n_tablets = get_i64(&in);
+    *live = get_i64(&in);
+    t->impl->changed_rows = get_i64(&in);
+    if (n_cols != t->n_cols) in.failed = true;
+    for (int c = 0; c < t->n_cols && !in.failed; c++) {
+        has_dict[c] = get_bool(&in);
+        if (has_dict[c] && type_phys(t->cols[c].type) != PH_STR) in.failed = true;
+        get_stats(&in, t, c, &t->cols[c].stats);
+    }
+    mem_free(&r->db->account, p, (int64_t)s->bytes);
+    return in.failed ? corrupt(r->e, r->path, (int64_t)s->offset + in.at, "table description is invalid") : ST_OK;
+}
+static Status load_dict(TableReader *r, Table *t, const Section *s) {
+    void *p;
+    TRY(read_section(r, &r->db->account, s, true, &p));
+    Status st = ST_ERROR;
+    int64_t at = (int64_t)s->offset;
+    In in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n = get_count(&in, INT32_MAX / 2), n_sorted = get_count(&in, n), len_at = in.at, text_at = len_at + 4 * n;
+    Dict *d = t->cols[s->index].dict = dict_new(&t->account, r->e);
+    if (!d) goto done;
+    if (in.failed || text_at > in.len) {
+        corrupt(r->e, r->path, at + in.at, "dictionary is invalid");
+        goto done;
+    }
+    if (dict_reserve(d, n, r->e) != ST_OK) goto done;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t len;
+        memcpy(&len, in.p + len_at + 4 * i, 4);
+        if ((int64_t)len > in.len - text_at) {
+            corrupt(r->e, r->path, at + text_at, "dictionary is invalid");
+            goto done;
+        }
+        int32_t code = dict_add(d, str_make(in.p + text_at, len), r->e);
+        if (code < 0) goto done;
+        if (code != i || (i > 0 && i < n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0)) {
+            corrupt(r->e, r->path, at + text_at, "dictionary is not in order");
+            goto done;
+        }
+        text_at += len;
+    }
+    d->n_sorted = (int32_t)n_sorted;
+    st = ST_OK;
+done:
+    mem_free(&r->db->account, p, (int64_t)s->bytes);
+    return st;
+}
+
+/* The tablet's columns are what the table says, and codes are in the dictionary. */
+static bool tablet_matches(const Table *t, const Tablet *tab) {
+    if (tab->block->n_cols != t->n_cols) return false;
+    for (int c = 0; c < t->n_cols; c++) {
+        const TabletColumn *col = &tab->cols[c];
+        const Dict *d = t->cols[c].dict;
+        if (col->phys != column_phys(&t->cols[c])) return false;
+        if ((col->encoding == ENC_STR) != (col->phys == PH_STR)) return false;
+        if (phys_is_int(col->phys) && col->phys != PH_I128 && col->encoding != ENC_FOR) return false;
+        if (!phys_is_int(col->phys) && col->encoding == ENC_FOR) return false;
+        if (!d || !col->has_minmax) continue;
+        if (col->min < 0 || col->max >= d->n) return false;
+        bool ok = true;
+        for (int64_t i = 0; i < tab->rows; i++) {
+            int64_t code = column_i64(col, i);
+            ok &= code >= col->min && code <= col->max;
+        }
+        if (!ok) return false;
+    }
+    return true;
+}
+static Status load_tablet(TableReader *r, Table *t, const Section *s) {
+    void *p;
+    TRY(read_section(r, &t->account, s, false, &p));
+    Tablet *tab;
+    if (tablet_open_block(&t->account, p, (int64_t)s->bytes, r->path, (int64_t)s->offset, &tab, r->e) != ST_OK) {
+        mem_free(&t->account, p, (int64_t)s->bytes);
+        return ST_ERROR;
+    }
+    const TabletHeader *h = p;
+    Status st = ST_OK;
+    if (h->checksum != s->checksum) st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
+    else if (!tablet_matches(t, tab)) st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet does not fit the table");
+    else st = table_add_tablet(t, tab, r->e);
+    if (st != ST_OK) {
+        tablet_free(tab);
+        return st;
+    }
+    t->live_rows += tab->rows;
+    return ST_OK;
+}
+static Status load_deleted(TableReader *r, Table *t, const Section *s) {
+    Tablet *tab = t->tablets[s->index];
+    if (s->bytes > DELETED_BYTES || (int64_t)s->bytes * 8 < tab->rows || tab->n_deleted)
+        return corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap does not fit its tablet");
+    void *p;
+    TRY(read_section(r, &r->db->account, s, true, &p));
+    Status st = tablet_ensure_deleted(tab, r->e);
+    if (st == ST_OK) {
+        memcpy(tab->block->deleted, p, (size_t)s->bytes);
+        for (int64_t i = 0; i < (int64_t)s->bytes / 8; i++) tab->n_deleted += __builtin_popcountll(tab->deleted[i]);
+        for (int64_t i = tab->rows; i < (int64_t)s->bytes * 8 && st == ST_OK; i++)
+            if (tablet_row_deleted(tab, i)) st = corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
+        t->live_rows -= tab->n_deleted;
+    }
+    mem_free(&r->db->account, p, (int64_t)s->bytes);
+    return st;
+}
+
+static Status load_sections(TableReader *r, Table *t) {
+    bool *has_dict = arena_array(r->arena, bool, MAX_OF(t->n_cols, 1));
+    int64_t n_tablets = 0, live = 0;
+    if (!has_dict) return ST_ERROR;
+    if (r->h.n_sections == 0 || r->dir[0].kind != SECTION_META) return corrupt(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
+    TRY(load_meta(r, t, &r->dir[0], &n_tablets, &live, has_dict));
+    for (uint32_t i = 1; i < r->h.n_sections; i++) {
+        const Section *s = &r->dir[i];
+        bool ok = false;
+        if (s->kind == SECTION_DICT) ok = s->index < (uint32_t)t->n_cols && has_dict[s->index] && !t->cols[s->index].dict && t->n_tablets == 0;
+        else if (s->kind == SECTION_TABLET) ok = (int64_t)s->index == t->n_tablets;
+        else if (s->kind == SECTION_DELETED) ok = (int64_t)s->index < t->n_tablets;
+        if (!ok) return corrupt(r->e, r->path, (int64_t)s->offset, "unexpected section");
+        if (s->kind == SECTION_DICT) TRY(load_dict(r, t, s));
+        else if (s->kind == SECTION_TABLET) {
+            for (int c = 0; c < t->n_cols; c++)
+                if (has_dict[c] && !t->cols[c].dict) return corrupt(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
+            TRY(load_tablet(r, t, s));
+        } else TRY(load_deleted(r, t, s));
+    }
+    if (t->n_tablets != n_tablets || t->live_rows != live)
+        return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "tablets are missing");
+    for (int c = 0; c < t->n_cols; c++)
+        if (has_dict[c] && !t->cols[c].dict) return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
+    for (int k = 0; k < t->n_keys; k++) {
+        if (keyindex_add_tablets(t, k, 0, r->e) == ST_OK) continue;
+        if (strcmp(r->e->sqlstate, ERR_UNIQUE_VIOLATION) != 0) return ST_ERROR;
+        err_clear(r->e);
+        return corrupt(r->e, r->path, 0, "a unique key is not unique");
+    }
+    return ST_OK;
+}
+static Status load_table(Database *db, Table *t, const char *path, Err *e) {
+    TableReader r = {.db = db, .path = path, .e = e};
+    r.arena = arena_new(&db->account, e);
+    if (!r.arena) return ST_ERROR;
+    Status st = ST_ERROR;
+    bool there;
+    if (db->vfs->exists(db->vfs, path, &there, e) != ST_OK) goto done;
+    if (!there) {
+        corrupt(e, path, 0, "file is missing");
+        goto done;
+    }
+    if (db->vfs->open(db->vfs, path, VFS_READ, &r.file, e) != ST_OK) goto done;
+    st = read_header(&r, t->id);
+    if (st == ST_OK) st = load_sections(&r, t);
+    Err late = {0};
+    db->vfs->close(r.file, &late);
+done:
+    arena_free(r.arena);
+    return st;
+}
+
+/* ---- the catalog file ---- */
+static void put_type(Out *o, Type t) { put(o, &t, (int64_t)sizeof t); }
+static void put_table(Out *o, const Table *t) {
+    put_i64(o, t->id);
+    put_text(o, t->name);
+    put_i64(o, t->n_cols);
+    for (int c = 0; c < t->n_cols; c++) {
+        put_text(o, t->cols[c].name);
+        put_type(o, t->cols[c].type);
+        put_u8(o, t->cols[c].not_null);
+        put_text(o, t->cols[c].default_sql);
+    }
+    put_i64(o, t->n_keys);
+    for (int k = 0; k < t->n_keys; k++) {
+        put_text(o, t->keys[k].name);
+        put_u8(o, t->keys[k].primary);
+        put_i64(o, t->keys[k].n_cols);
+        for (int i = 0; i < t->keys[k].n_cols; i++) put_i64(o, t->keys[k].cols[i]);
+    }
+    put_i64(o, t->n_checks);
+    for (int i = 0; i < t->n_checks; i++) {
+        put_text(o, t->checks[i].name);
+        put_text(o, t->checks[i].sql);
+    }
+}
+static Status write_file(Database *db, const char *path, const void *p, int64_t n, Err *e) {
+    VfsFile *f;
+    TRY(db->vfs->open(db->vfs, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &f, e));
+    Status st = db->vfs->write_at(f, p, n, 0, e);
+    if (st == ST_OK) st = db->vfs->sync(f, e);
+    Err late = {0};
+    if (db->vfs->close(f, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
+    return st;
+}
+static Status save_catalog(Database *db, const char *path, Err *e) {
+    const Catalog *c = &db->catalog;
+    Out o = {.acct = &db->account, .e = e};
+    put(&o, CATALOG_MAGIC, 8);
+    put_i64(&o, FILE_FORMAT);
+    put_i64(&o, c->next_id);
+    put_i64(&o, c->n_tables);
+    for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
+    put_i64(&o, c->n_views);
+    for (int64_t i = 0; i < c->n_views; i++) {
+        const View *v = c->views[i];
+        put_text(&o, v->name);
+        put_text(&o, v->sql);
+        put_i64(&o, v->n_cols);
+        for (int k = 0; k < v->n_cols; k++) put_text(&o, v->cols[k]);
+    }
+    put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
+    Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
+    out_release(&o);
+    return st;
+}
+
+/* A whole small file in an arena; *len = -1 when it does not exist. */
+static Status read_file(Database *db, Arena *a, const char *path, char **out, int64_t *len, Err *e) {
+    bool there;
+    *len = -1;
+    TRY(db->vfs->exists(db->vfs, path, &there, e));
+    if (!there) return ST_OK;
+    VfsFile *f;
+    TRY(db->vfs->open(db->vfs, path, VFS_READ, &f, e));
+    int64_t size = 0, got = 0;
+    Status st = db->vfs->size(f, &size, e);
+    if (st == ST_OK && !(*out = arena_alloc(a, size + 1))) st = ST_ERROR;
+    if (st == ST_OK) st = db->vfs->read_at(f, *out, size, 0, &got, e);
+    if (st == ST_OK) {
+        (*out)[got] = 0;
+        *len = got;
+    }
+    Err late = {0};
+    db->vfs->close(f, &late);
+    return st;
+}
+
+static bool type_ok(Type t) {
+    return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
+           (t.id != T_NUMERIC || t.precision >= 1);
+}
+static Status load_one_table(Database *db, In *in, const char *path, Err *e) {
+    Arena *a = in->arena;
+    int64_t id = get_i64(in);
+    char *name = get_text(in, false);
+    int64_t n_cols = get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    ColumnDef *cols = arena_array(a, ColumnDef, n_cols + 1);
+    if (!cols) return ST_ERROR;
+    for (int64_t i = 0; i < n_cols && !in->failed; i++) {
+        cols[i].name = get_text(in, false);
+        get(in, &cols[i].type, (int64_t)sizeof(Type));
+        cols[i].not_null = get_bool(in);
+        cols[i].default_sql = get_text(in, true);
+        if (!type_ok(cols[i].type)) in->failed = true;
+    }
+    int64_t n_keys = get_count(in, in->len / 17);
+    KeyDef *keys = arena_array(a, KeyDef, n_keys + 1);
+    if (!keys) return ST_ERROR;
+    for (int64_t k = 0; k < n_keys && !in->failed; k++) {
+        keys[k].name = get_text(in, false);
+        keys[k].primary = get_bool(in);
+        keys[k].n_cols = (int)get_count(in, KEYINDEX_MAX_COLS);
+        int *kc = arena_array(a, int, keys[k].n_cols + 1);
+        if (!kc) return ST_ERROR;
+        if (keys[k].n_cols == 0) in->failed = true;
+        for (int i = 0; i < keys[k].n_cols; i++) kc[i] = (int)get_count(in, n_cols - 1);
+        keys[k].cols = kc;
+    }
+    int64_t n_checks = get_count(in, in->len / 16);
+    CheckDef *checks = arena_array(a, CheckDef, n_checks + 1);
+    if (!checks) return ST_ERROR;
+    for (int64_t i = 0; i < n_checks && !in->failed; i++) {
+        checks[i].name = get_text(in, false);
+        checks[i].sql = get_text(in, false);
+    }
+    if (in->failed || id <= 0) return corrupt(e, path, in->at, "table is invalid");
+    Table *t;
+    TRY(table_new(&db->account, name, (int)n_cols, cols, (int)n_keys, keys, (int)n_checks, checks, &t, e));
+    t->id = id;
+    if (catalog_add_table(&db->catalog, t, e) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    char *file = table_path(a, db, db->generation, id);
+    if (!file) return ST_ERROR;
+    return load_table(db, t, file, e);
+}
+static Status load_one_view(Database *db, In *in, const char *path, Err *e) {
+    char *name = get_text(in, false), *sql = get_text(in, false);
+    int64_t n = get_count(in, in->len / 8);
+    char **cols = arena_array(in->arena, char *, n + 1);
+    if (!cols) return ST_ERROR;
+    for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = get_text(in, true);
+    if (in->failed) return corrupt(e, path, in->at, "view is invalid");
+    View *v = view_new(name, sql, (int)n, cols, e);
+    if (!v) return ST_ERROR;
+    if (catalog_add_view(&db->catalog, v, e) == ST_OK) return ST_OK;
+    view_free(v);
+    return ST_ERROR;
+}
+static Status load_catalog(Database *db, Arena *a, Err *e) {
+    char *path = path_of(a, db, db->generation, "catalog"), *p = NULL;
+    int64_t len;
+    if (!path) return ST_ERROR;
+    TRY(read_file(db, a, path, &p, &len, e));
+    if (len < 0) return corrupt(e, path, 0, "file is missing");
+    if (len < 24) return corrupt(e, path, len, "file is too short");
+    if (memcmp(p, CATALOG_MAGIC, 8) != 0) return corrupt(e, path, 0, "not a catalog");
+    uint64_t sum;
+    memcpy(&sum, p + len - 8, 8);
+    if (sum != checksum64(p, len - 8)) return corrupt(e, path, 0, "checksum does not match");
+    In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
+    if (get_i64(&in) != FILE_FORMAT) return corrupt(e, path, 8, "unknown format");
+    int64_t next_id = get_i64(&in), n = get_count(&in, len);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
+    n = get_count(&in, len);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_view(db, &in, path, e));
+    if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
+    db->catalog.next_id = next_id;
+    return ST_OK;
+}
+
+/* ---- CURRENT and generations ---- */
+enum { CURRENT_ROOM = 128 };
+static int64_t current_text(int64_t generation, char *buf) {
+    int n = snprintf(buf, CURRENT_ROOM, "stele %d\ngeneration %" PRId64 "\n", FILE_FORMAT, generation);
+    return n + snprintf(buf + n, CURRENT_ROOM - (size_t)n, "checksum %016" PRIx64 "\n", checksum64(buf, n));
+}
+static Status write_current(Database *db, Arena *a, int64_t generation, Err *e) {
+    char text[CURRENT_ROOM];
+    int64_t n = current_text(generation, text);
+    char *tmp = path_of(a, db, 0, "CURRENT.tmp"), *path = path_of(a, db, 0, "CURRENT");
+    if (!tmp || !path) return ST_ERROR;
+    TRY(write_file(db, tmp, text, n, e));
+    TRY(db->vfs->rename(db->vfs, tmp, path, e));
+    return db->vfs->sync_dir(db->vfs, db->path, e);
+}
+static Status read_current(Database *db, Arena *a, bool *there, Err *e) {
+    char *path = path_of(a, db, 0, "CURRENT"), *p = NULL, want[CURRENT_ROOM];
+    int64_t len;
+    if (!path) return ST_ERROR;
+    TRY(read_file(db, a, path, &p, &len, e));
+    *there = len >= 0;
+    if (!*there) return ST_OK;
+    int64_t generation = -1;
+    int64_t at = (int64_t)strlen("stele 1\ngeneration ");
+    if (len > at) {
+        generation = 0;
+        for (int64_t i = at; i < len && p[i] >= '0' && p[i] <= '9' && generation < INT64_MAX / 20; i++) generation = generation * 10 + (p[i] - '0');
+    }
+    if (generation < 0 || current_text(generation, want) != len || memcmp(want, p, (size_t)len) != 0)
+        return corrupt(e, path, 0, "not a valid generation");
+    db->generation = generation;
+    return ST_OK;
+}
+
+typedef struct Names {
+    Arena *a;
+    VEC(char *) v;
+} Names;
+static Status each_name(void *ctx, const char *name, Err *e) {
+    Names *n = ctx;
+    char *copy = arena_strdup(n->a, name);
+    if (!copy || !vec_push(n->a, &n->v, copy)) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    return ST_OK;
+}
+/* Best effort: what stays is removed at the next opening. */
+static void remove_generation(Database *db, Arena *a, int64_t generation) {
+    Err ignored = {0};
+    bool there = false;
+    char *dir = path_of(a, db, generation, NULL);
+    if (!dir || generation <= 0 || db->vfs->exists(db->vfs, dir, &there, &ignored) != ST_OK || !there) return;
+    Names n = {.a = a};
+    db->vfs->list(db->vfs, dir, each_name, &n, &ignored);
+    for (int64_t i = 0; i < n.v.len; i++) {
+        char *p = path_of(a, db, generation, n.v.items[i]);
+        err_clear(&ignored);
+        if (p) db->vfs->remove(db->vfs, p, &ignored);
+    }
+    err_clear(&ignored);
+    db->vfs->remove(db->vfs, dir, &ignored);
+}
+static bool generation_name(const char *name, int64_t *out) {
+    if (name[0] != 'g' || !name[1] || strlen(name) > 18) return false;
+    *out = 0;
+    for (const char *p = name + 1; *p; p++) {
+        if (*p < '0' || *p > '9') return false;
+        *out = *out * 10 + (*p - '0');
+    }
+    return *out > 0;
+}
+
+static Status load_all(Database *db, Arena *a, Err *e) {
+    bool there;
+    TRY(read_current(db, a, &there, e));
+    Names n = {.a = a};
+    TRY(db->vfs->list(db->vfs, db->path, each_name, &n, e));
+    int64_t g;
+    for (int64_t i = 0; i < n.v.len && !there; i++) {
+        /* An empty or foreign directory may become a database, one that lost its CURRENT may not. */
+        if (generation_name(n.v.items[i], &g)) return corrupt(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
+    }
+    if (!there) return write_current(db, a, 0, e);
+    if (db->generation > 0) TRY(load_catalog(db, a, e));
+    for (int64_t i = 0; i < n.v.len; i++)
+        if (generation_name(n.v.items[i], &g) && g != db->generation) remove_generation(db, a, g);
+    return ST_OK;
+}
+
+Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
+    *out = NULL;
+    Database *db = mem_calloc(NULL, (int64_t)sizeof *db, e);
+    if (!db) return ST_ERROR;
+    mem_account_init(&db->account, NULL, "database", memory_limit, memory_limit > 0 ? "memory_limit" : NULL);
+    db->vfs = vfs ? vfs : vfs_posix();
+    db->refs = 1;
+    Arena *a = arena_new(&db->account, e);
+    db->catalog.arena = arena_new(&db->account, e);
+    db->catalog.version = 1;
+    db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
+    if (!a || !db->catalog.arena || !db->pool) goto fail;
+    arena_set_err(db->catalog.arena, NULL);
+    if (path && *path && strcmp(path, ":memory:") != 0) {
+        arena_set_err(db->catalog.arena, e);
+        db->path = arena_strdup(db->catalog.arena, path);
+        arena_set_err(db->catalog.arena, NULL);
+        char *lock = db->path ? path_of(a, db, 0, "LOCK") : NULL;
+        if (!lock) goto fail;
+        if (db->vfs->make_dir(db->vfs, path, e) != ST_OK) goto fail;
+        if (db->vfs->open(db->vfs, lock, VFS_READ | VFS_WRITE | VFS_CREATE, &db->lock_file, e) != ST_OK) goto fail;
+        Err lock_err = {0};
+        if (db->vfs->lock(db->lock_file, &lock_err) != ST_OK) {
+            if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0) err_set(e, ERR_OBJECT_IN_USE, "database \"%s\" is in use by another process", path);
+            else err_copy(e, &lock_err);
+            goto fail;
+        }
+        if (load_all(db, a, e) != ST_OK) goto fail;
+    }
+    arena_free(a);
+    *out = db;
+    return ST_OK;
+fail:
+    arena_free(a);
+    database_close(db);
+    return ST_ERROR;
+}
+
+static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e) {
+    char *dir = path_of(a, db, generation, NULL), *catalog = path_of(a, db, generation, "catalog");
+    if (!dir || !catalog) return ST_ERROR;
+    TRY(db->vfs->make_dir(db->vfs, dir, e));
+    for (int64_t i = 0; i < db->catalog.n_tables; i++) {
+        char *path = table_path(a, db, generation, db->catalog.tables[i]->id);
+        if (!path) return ST_ERROR;
+        TRY(save_table(db, db->catalog.tables[i], path, e));
+    }
+    TRY(save_catalog(db, catalog, e));
+    TRY(db->vfs->sync_dir(db->vfs, dir, e));
+    return db->vfs->sync_dir(db->vfs, db->path, e);
+}
+
+Status database_save(Database *db, Err *e) {
+    if (!db->path || !db->dirty) return ST_OK;
+    Arena *a = arena_new(&db->account, e);
+    if (!a) return ST_ERROR;
+    int64_t old = db->generation, next = old + 1;
+    remove_generation(db, a, next);
+    Status st = save_generation(db, a, next, e);
+    if (st != ST_OK) {
+        remove_generation(db, a, next);
+    } else {
+        /* When this fails it is unknown which generation CURRENT names: both stay, and the next
+         * attempt uses a third. */
+        st = write_current(db, a, next, e);
+        db->generation = next;
+        if (st == ST_OK) {
+            db->dirty = false;
+            remove_generation(db, a, old);
+        }
+    }
+    arena_free(a);
+    return st;
+}
+
+void database_close(Database *db) {
+    if (!db) return;
+    for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
+    for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
+    pool_free(db->pool);
+    if (db->lock_file) {
+        Err ignored = {0};
+        db->vfs->close(db->lock_file, &ignored);
+    }
+    arena_free(db->catalog.arena);
+    mem_free(NULL, db, (int64_t)sizeof *db);
+}

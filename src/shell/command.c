@@ -1,0 +1,176 @@
+/* command.c - backslash commands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shell/shell.h"
+
+static const char help[] =
+    "  \\?                  this list\n"
+    "  \\d [NAME]           tables and views, or the columns of one\n"
+    "  \\dt, \\dv, \\df [TEXT] tables, views, functions\n"
+    "  \\timing [on|off]    show how long statements take\n"
+    "  \\x [on|off]         one line per column\n"
+    "  \\format NAME        table, csv, json, markdown\n"
+    "  \\null TEXT          what NULL looks like\n"
+    "  \\o [FILE]           results to a file, or back to the terminal\n"
+    "  \\i FILE             run statements from a file\n"
+    "  \\e [FILE]           edit the last statement (or a file) with $EDITOR and run it\n"
+    "  \\copy T from|to 'FILE' [with (...)]   COPY with a path of this machine\n"
+    "  \\p, \\r              show, or forget, the statement being typed\n"
+    "  \\echo TEXT          print a line\n"
+    "  \\q                  leave (also Ctrl-D)\n"
+    "Statements end with a semicolon. Ctrl-C cancels a running statement.\n";
+
+typedef struct Listing {
+    Shell *sh;
+    const char *kind, *match;
+    int64_t n;
+} Listing;
+
+static bool each_table(void *ctx, const char *name, const char *kind, int64_t rows) {
+    Listing *l = ctx;
+    if (l->kind && strcmp(l->kind, kind) != 0) return false;
+    if (l->n++ == 0) fprintf(l->sh->out, " %-32s | %-5s | %s\n----------------------------------+-------+-----------\n", "Name", "Kind", "Rows");
+    if (rows < 0) fprintf(l->sh->out, " %-32s | %-5s |\n", name, kind);
+    else fprintf(l->sh->out, " %-32s | %-5s | %lld\n", name, kind, (long long)rows);
+    return false;
+}
+static bool each_column(void *ctx, const char *name, const char *type, bool not_null, const char *def, const char *key) {
+    Listing *l = ctx;
+    if (l->n++ == 0) fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n--------------------------+------------------------------+----------+-------------+---------\n", "Column", "Type", "Nullable", "Key", "Default");
+    fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n", name, type, not_null ? "not null" : "", key, def);
+    return false;
+}
+static bool each_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
+    Listing *l = ctx;
+    if (l->match && *l->match && !strstr(name, l->match)) return false;
+    fprintf(l->sh->out, " %s(%s) -> %s%s%s\n", name, args, result, *doc ? "    " : "", doc);
+    l->n++;
+    return false;
+}
+
+static bool on_off(const char *arg, bool now) {
+    if (!*arg) return !now;
+    return strcasecmp(arg, "on") == 0 || strcasecmp(arg, "true") == 0 || strcmp(arg, "1") == 0;
+}
+
+static void edit(Shell *sh, const char *path) {
+    char tmp[] = "/tmp/stele-edit-XXXXXX.sql";
+    bool own = !*path;
+    if (own) {
+        int fd = mkstemps(tmp, 4);
+        if (fd < 0) {
+            fprintf(stderr, "%s: %s\n", tmp, strerror(errno));
+            return;
+        }
+        const char *text = sh->len ? sh->buffer : sh->last ? sh->last : "";
+        size_t n = strlen(text);
+        if (write(fd, text, n) != (ssize_t)n) fprintf(stderr, "%s: %s\n", tmp, strerror(errno));
+        close(fd);
+        path = tmp;
+    }
+    const char *ed = getenv("EDITOR");
+    if (!ed || !*ed) ed = getenv("VISUAL");
+    if (!ed || !*ed) ed = "vi";
+    char cmd[2048];
+    snprintf(cmd, sizeof cmd, "%s '%s'", ed, path);
+    if (system(cmd) == 0) {
+        sh->len = 0;
+        (void)run_file(sh, path);
+    } else {
+        fprintf(stderr, "the editor \"%s\" failed; set EDITOR\n", ed);
+    }
+    if (own) unlink(tmp);
+}
+
+static char *trim(char *s) {
+    while (*s == ' ' || *s == '\t') s++;
+    size_t n = strlen(s);
+    while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t' || s[n - 1] == ';' || s[n - 1] == '\n')) s[--n] = 0;
+    if (n >= 2 && ((s[0] == '\'' && s[n - 1] == '\'') || (s[0] == '"' && s[n - 1] == '"'))) {
+        s[n - 1] = 0;
+        s++;
+    }
+    return s;
+}
+
+void run_command(Shell *sh, const char *line) {
+    char name[32];
+    size_t n = 0;
+    const char *p = line + 1;
+    while (*p && *p != ' ' && *p != '\t' && n < sizeof name - 1) name[n++] = *p++;
+    name[n] = 0;
+    char *copy = strdup(p);
+    if (!copy) return;
+    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 ? copy + (*copy == ' ') : trim(copy);
+    Listing l = {sh, NULL, arg, 0};
+    if (strcmp(name, "q") == 0 || strcmp(name, "quit") == 0) {
+        sh->quit = true;
+    } else if (strcmp(name, "?") == 0 || strcmp(name, "h") == 0 || strcmp(name, "help") == 0) {
+        fputs(help, sh->out);
+    } else if (strcmp(name, "d") == 0 && *arg) {
+        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK) {
+            print_error(sh, NULL);
+            sh->failed = true;
+        }
+    } else if (strcmp(name, "d") == 0 || strcmp(name, "dt") == 0 || strcmp(name, "dv") == 0) {
+        l.kind = strcmp(name, "dt") == 0 ? "table" : strcmp(name, "dv") == 0 ? "view" : NULL;
+        if (stele_list_tables(sh->conn, each_table, &l) != STELE_OK) print_error(sh, NULL);
+        else if (l.n == 0) fputs("Nothing there yet.\n", sh->out);
+    } else if (strcmp(name, "df") == 0) {
+        stele_list_functions(each_function, &l);
+    } else if (strcmp(name, "timing") == 0) {
+        sh->timing = on_off(arg, sh->timing);
+        fprintf(sh->out, "Timing is %s.\n", sh->timing ? "on" : "off");
+    } else if (strcmp(name, "x") == 0) {
+        sh->expanded = on_off(arg, sh->expanded);
+        fprintf(sh->out, "Expanded display is %s.\n", sh->expanded ? "on" : "off");
+    } else if (strcmp(name, "format") == 0) {
+        static const char *const names[] = {"table", "csv", "json", "markdown"};
+        bool found = false;
+        for (int i = 0; i < 4; i++)
+            if (strcmp(arg, names[i]) == 0) sh->format = (Format)i, found = true;
+        if (!found) fprintf(stderr, "unknown format \"%s\": table, csv, json or markdown\n", arg);
+    } else if (strcmp(name, "null") == 0) {
+        static char text[64];
+        snprintf(text, sizeof text, "%s", arg);
+        sh->null_text = text;
+    } else if (strcmp(name, "o") == 0) {
+        if (sh->out != stdout) fclose(sh->out);
+        sh->out = stdout;
+        if (*arg) {
+            FILE *f = fopen(arg, "w");
+            if (f) sh->out = f;
+            else fprintf(stderr, "%s: %s\n", arg, strerror(errno));
+        }
+    } else if (strcmp(name, "i") == 0) {
+        if (!*arg) fprintf(stderr, "\\i needs a file name\n");
+        else (void)run_file(sh, arg);
+    } else if (strcmp(name, "e") == 0) {
+        edit(sh, arg);
+    } else if (strcmp(name, "p") == 0) {
+        fprintf(sh->out, "%.*s", (int)sh->len, sh->buffer ? sh->buffer : "");
+    } else if (strcmp(name, "r") == 0) {
+        sh->len = 0;
+    } else if (strcmp(name, "echo") == 0) {
+        fprintf(sh->out, "%s\n", arg);
+        fflush(sh->out);
+    } else if (strcmp(name, "copy") == 0) {
+        /* The shell and the database share a machine: a COPY with the path. */
+        char *sql = malloc(strlen(arg) + 8);
+        if (sql) {
+            sprintf(sql, "copy %s", arg);
+            (void)run_sql(sh, sql, strlen(sql));
+            free(sql);
+        }
+    } else {
+        fprintf(stderr, "unknown command \\%s; \\? lists the commands\n", name);
+        sh->failed = true;
+    }
+    free(copy);
+}

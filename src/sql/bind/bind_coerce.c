@@ -1,0 +1,381 @@
+/* bind_coerce.c - literals, parameters, casts, common types, calls.
+ *
+ * Untyped literals ('1994-01-01', NULL) and parameters have type T_UNKNOWN until the context decides. Constants
+ * are cast right here, so that errors carry the literal's position and the rest sees typed constants.
+ *
+ * Numeric constants keep their natural precision and scale (0.05 is numeric(2,2), and 1 next to a
+ * numeric is numeric(1,0)): results then stay within 64 bits as often as possible.
+ */
+#include "sql/bind/bind_int.h"
+#include "types/type_int.h"
+
+bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
+static bool unknown_text(const Expr *e) { return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null; }
+
+Status bind_type(Binder *b, const AstTypeName *t, Type *out) {
+    if (sql_bind_type(t, out, b->err) == ST_OK) return ST_OK;
+    if (!b->err->position) b->err->position = bind_pos(b, t->location);
+    return ST_ERROR;
+}
+
+static int32_t interval_mask(int32_t fields) {
+    static const int32_t map[][2] = {{AST_IV_YEAR, IR_YEAR}, {AST_IV_MONTH, IR_MONTH},   {AST_IV_DAY, IR_DAY},
+                                     {AST_IV_HOUR, IR_HOUR}, {AST_IV_MINUTE, IR_MINUTE}, {AST_IV_SECOND, IR_SECOND}};
+    int32_t mask = 0;
+    for (int64_t i = 0; i < ARRAY_LEN(map); i++)
+        if (fields & map[i][0]) mask |= map[i][1];
+    return mask;
+}
+
+Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
+    if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
+    if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
+    if (t->array_dims) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "array types are not supported");
+    if (t->schema)
+        return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
+    int64_t mods[8];
+    int32_t n = 0;
+    if (t->interval_fields) mods[n++] = interval_mask(t->interval_fields);
+    else if (t->n_mods && strcmp(t->name, "interval") == 0) mods[n++] = IR_FULL;
+    for (int32_t i = 0; i < t->n_mods && n < (int32_t)ARRAY_LEN(mods); i++) mods[n++] = t->mods[i];
+    if (type_from_name(slice_of(t->name), n, mods, out, e) == ST_OK) return ST_OK;
+    if (!e->position) e->position = t->location;
+    return ST_ERROR;
+}
+
+/* ---- literals ------------------------------------------------------------------ */
+
+static Expr *constant(Binder *b, const Value *v, int64_t location) {
+    Expr *e = expr_const(b->c, v);
+    if (e) e->location = location;
+    return e;
+}
+
+Expr *bind_null(Binder *b, Type t) {
+    Value v = {.type = t, .is_null = true};
+    return expr_const(b->c, &v);
+}
+
+Expr *bind_text_const(Binder *b, Slice s, int64_t location) {
+    Value v = {.type = type_make(T_TEXT)};
+    v.u.str = str_make(s.ptr, s.len);
+    return constant(b, &v, location);
+}
+
+Expr *bind_int8_const(Binder *b, int64_t i) {
+    Value v = {.type = type_make(T_INT8)};
+    v.u.i64 = i;
+    return expr_const(b->c, &v);
+}
+
+static void set_numeric(Value *v, int128_t n, int precision, int scale) {
+    v->type = type_numeric(precision, scale);
+    if (type_phys(v->type) == PH_I64) v->u.i64 = (int64_t)n;
+    else v->u.i128 = n;
+}
+
+/* Text to a numeric of its own precision and scale. */
+static Status natural_numeric(Binder *b, Slice text, int64_t location, Value *v) {
+    int128_t n;
+    int scale = 0;
+    if (numeric_parse(text, -1, &n, &scale, b->err) != ST_OK) {
+        if (!b->err->position) b->err->position = bind_pos(b, location);
+        return ST_ERROR;
+    }
+    int digits = i128_digits(n);
+    if (n == 0) digits = 1;
+    int precision = MAX_OF(digits, scale);
+    if (scale > NUMERIC_MAX_PRECISION || precision > NUMERIC_MAX_PRECISION)
+        return err_at(b->err, bind_pos(b, location), ERR_NUMERIC_RANGE, "value overflows numeric format");
+    set_numeric(v, n, MAX_OF(precision, 1), scale);
+    return ST_OK;
+}
+
+Expr *bind_literal(Binder *b, const AstExpr *ast) {
+    const AstLiteral *l = AST_AS_CONST(AstLiteral, ast);
+    Value v = {.type = type_make(T_UNKNOWN)};
+    switch ((int)ast->kind) {
+    case AST_NULL_LIT: v.is_null = true; break;
+    case AST_BOOL_LIT:
+        v.type = type_make(T_BOOL);
+        v.u.b = l->b;
+        break;
+    case AST_INT_LIT:
+        if (l->i >= INT32_MIN && l->i <= INT32_MAX) {
+            v.type = type_make(T_INT4);
+            v.u.i32 = (int32_t)l->i;
+        } else {
+            v.type = type_make(T_INT8);
+            v.u.i64 = l->i;
+        }
+        break;
+    case AST_NUMBER_LIT:
+        if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) return NULL;
+        break;
+    case AST_STRING_LIT: v.u.str = str_make(l->text.ptr, l->text.len); break;
+    default: bind_unsupported(b, ast->location, "a bit string"); return NULL;
+    }
+    return constant(b, &v, ast->location);
+}
+
+Expr *bind_param(Binder *b, int32_t number, int64_t location) {
+    if (!b->params_ok || number < 1 || number > 65535) {
+        err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", number);
+        return NULL;
+    }
+    while (b->params.len < number)
+        if (!vec_push(b->a, &b->params, type_make(T_UNKNOWN))) return NULL;
+    Expr *e = expr_new(b->c, EX_PARAM, b->params.items[number - 1], 0);
+    if (!e) return NULL;
+    e->u.param = number;
+    e->location = location;
+    return e;
+}
+
+/* ---- casts ----------------------------------------------------------------------- */
+
+/* A type without the modifiers that a context must not impose on a parameter or literal. */
+static Type bare(Type t) {
+    Type r = type_make((TypeId)t.id);
+    if (t.id == T_CHAR) r.length = 0;
+    return r;
+}
+
+static Status cast_error(Binder *b, Type from, Type to, int64_t location) {
+    return err_at(b->err, bind_pos(b, location), ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)from.id),
+                  type_base_name((TypeId)to.id));
+}
+
+/* A constant of a known type cast now; NULL without error when that failed (the cast then stays for run time). */
+static Expr *fold_cast(Binder *b, const Expr *e, Type to, CastCtx ctx) {
+    if (e->u.value.is_null) {
+        Expr *n = bind_null(b, to);
+        if (n) n->location = e->location;
+        return n;
+    }
+    /* What depends on the session's time zone is left to run time: a prepared plan may outlive the setting. */
+    if (e->type.id == T_TIMESTAMPTZ || to.id == T_TIMESTAMPTZ) return NULL;
+    FuncKernel k = cast_kernel(e->type, to, ctx);
+    if (!k) return NULL;
+    Err tmp = {0};
+    Value v = {0};
+    if (func_eval(NULL, k, b->c->session, b->a, to, 1, &e->u.value, &v, &tmp) != ST_OK) return NULL;
+    v.type = to;
+    return constant(b, &v, e->location);
+}
+
+static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
+    Value v = {.type = to, .is_null = true};
+    if (e->u.value.is_null) return constant(b, &v, e->location);
+    Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
+    if (to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
+        if (natural_numeric(b, text, e->location ? e->location : location, &v) != ST_OK) return NULL;
+        v.is_null = false;
+        return constant(b, &v, e->location);
+    }
+    Type in = to;
+    bool cut = ctx == CAST_EXPLICIT && (to.id == T_CHAR || to.id == T_VARCHAR) && to.length > 0;
+    if (cut) in.length = 0;
+    if (value_from_text(in, text, b->c->session ? b->c->session->tz_offset : 0, b->a, &v, b->err) != ST_OK) {
+        if (!b->err->position) b->err->position = bind_pos(b, e->location ? e->location : location);
+        return NULL;
+    }
+    v.type = in;
+    Expr *c = constant(b, &v, e->location);
+    if (!c || !cut) return c;
+    Expr *f = fold_cast(b, c, to, ctx);
+    return f ? f : bind_coerce(b, c, to, ctx, location);
+}
+
+Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
+    if (!e || type_eq(e->type, to)) return e;
+    if (to.id == T_UNKNOWN) return e;
+    if (e->kind == EX_PARAM && e->type.id == T_UNKNOWN) {
+        Type want = bare(to), *have = &b->params.items[e->u.param - 1];
+        if (have->id == T_UNKNOWN) *have = want;
+        else if (have->id != want.id) {
+            err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER, "inconsistent types deduced for parameter $%d", e->u.param);
+            err_detail(b->err, "%s versus %s", type_base_name((TypeId)have->id), type_base_name((TypeId)want.id));
+            return NULL;
+        }
+        e->type = *have;
+        if (type_eq(e->type, to)) return e;
+    }
+    if (e->kind == EX_CONST && e->type.id == T_UNKNOWN) return literal_cast(b, e, to, ctx, location);
+    /* numeric without (p,s) takes any numeric as it is. */
+    if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
+        if (e->type.id == T_NUMERIC) return e;
+        if (type_is_integer(e->type)) to = type_as_numeric(e->type);
+    }
+    if (!cast_exists(e->type, to, ctx)) {
+        cast_error(b, e->type, to, location);
+        return NULL;
+    }
+    if (e->kind == EX_CONST) {
+        Expr *f = fold_cast(b, e, to, ctx);
+        if (f || err_is_set(b->err)) return f;
+    }
+    Expr *x = expr_new(b->c, EX_CAST, to, 1);
+    if (!x) return NULL;
+    x->cast_ctx = (uint8_t)ctx;
+    x->args[0] = e;
+    x->location = location;
+    return x;
+}
+
+/* A cast that changes nothing in the cells is left out of a call's arguments. */
+static Expr *coerce_arg(Binder *b, Expr *e, Type to, int64_t location) {
+    if (!e || type_eq(e->type, to)) return e;
+    if (e->kind != EX_CONST && e->type.id != T_UNKNOWN && cast_is_noop(e->type, to)) return e;
+    return bind_coerce(b, e, to, CAST_IMPLICIT, location);
+}
+
+Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
+    if (!e || type_eq(e->type, col->type)) return e;
+    if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "column \"%s\" is of type %s but expression is of type %s",
+               col->name, type_base_name((TypeId)col->type.id), type_base_name((TypeId)e->type.id));
+        err_hint(b->err, "You will need to rewrite or cast the expression.");
+        return NULL;
+    }
+    return bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location);
+}
+
+Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location) {
+    if (!e || e->type.id == T_BOOL) return e;
+    if (e->type.id == T_UNKNOWN) return bind_coerce(b, e, type_make(T_BOOL), CAST_IMPLICIT, location);
+    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must be type boolean, not type %s", clause,
+           type_base_name((TypeId)e->type.id));
+    return NULL;
+}
+
+/* ---- common types -------------------------------------------------------------------- */
+
+static bool int_const(const Expr *e) { return e->kind == EX_CONST && type_is_integer(e->type) && !e->u.value.is_null; }
+
+/* An integer constant as numeric(digits, 0). */
+static Expr *int_as_numeric(Binder *b, const Expr *e) {
+    int64_t i = e->type.id == T_INT2 ? e->u.value.u.i16 : e->type.id == T_INT4 ? e->u.value.u.i32 : e->u.value.u.i64;
+    Value v = {0};
+    set_numeric(&v, i, i128_digits(i), 0);
+    return constant(b, &v, e->location);
+}
+
+static Expr *text_as_numeric(Binder *b, const Expr *e) {
+    Value v = {0};
+    Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
+    return natural_numeric(b, text, e->location, &v) == ST_OK ? constant(b, &v, e->location) : NULL;
+}
+
+Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *out) {
+    bool numeric = false, literal = false;
+    for (int64_t i = 0; i < n; i++) {
+        numeric |= args[i]->type.id == T_NUMERIC;
+        literal |= unknown_text(args[i]);
+    }
+    if (numeric) {
+        bool floating = false;
+        for (int64_t i = 0; i < n; i++) floating |= args[i]->type.id == T_FLOAT4 || args[i]->type.id == T_FLOAT8;
+        for (int64_t i = 0; i < n && !floating; i++) {
+            if (int_const(args[i])) args[i] = int_as_numeric(b, args[i]);
+            else if (unknown_text(args[i])) args[i] = text_as_numeric(b, args[i]);
+            if (!args[i]) return ST_ERROR;
+        }
+    }
+    Type t = type_make(T_UNKNOWN);
+    for (int64_t i = 0; i < n; i++) {
+        if (args[i]->type.id == T_UNKNOWN) continue;
+        Type u;
+        if (t.id == T_UNKNOWN) t = args[i]->type;
+        else if (type_common(t, args[i]->type, &u)) t = u;
+        else
+            return err_at(b->err, bind_pos(b, args[i]->location), ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched", what,
+                          type_base_name((TypeId)t.id), type_base_name((TypeId)args[i]->type.id));
+    }
+    if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
+    else if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, args[i]->location))) return ST_ERROR;
+    *out = t;
+    return ST_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+static bool is_comparison(const char *name) {
+    static const char *const ops[] = {"=", "<>", "!=", "<", "<=", ">", ">="};
+    for (int64_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (strcmp(name, ops[i]) == 0) return true;
+    return false;
+}
+
+Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location) {
+    for (int i = 0; i < n; i++)
+        if (!args[i]) return NULL;
+    Type stack[16], *types = n <= 8 ? stack : arena_array(b->a, Type, n * 2);
+    if (!types) return NULL;
+    Type *coerced = types + (n <= 8 ? 8 : n);
+    if (is_operator && n == 2)
+        for (int i = 0; i < 2; i++) {
+            if (args[1 - i]->type.id != T_NUMERIC) continue;
+            if (int_const(args[i])) args[i] = int_as_numeric(b, args[i]);
+            else if (unknown_text(args[i]) && (is_comparison(name) || strchr("+-*/%", name[0]))) args[i] = text_as_numeric(b, args[i]);
+            if (!args[i]) return NULL;
+        }
+    const FuncDef *f;
+    Type ret;
+    for (int round = 0;; round++) {
+        for (int i = 0; i < n; i++) types[i] = args[i]->type;
+        if (func_resolve(slice_of(name), is_operator, n, types, bind_pos(b, location), &f, coerced, &ret, b->err) != ST_OK) return NULL;
+        bool again = false;
+        for (int i = 0; i < n && !round; i++)
+            if (coerced[i].id == T_NUMERIC && unknown_text(args[i])) {
+                if (!(args[i] = text_as_numeric(b, args[i]))) return NULL;
+                again = true;
+            }
+        if (!again) break;
+    }
+    if (f->flags & FN_AGGREGATE) {
+        err_at(b->err, bind_pos(b, location), ERR_GROUPING, "aggregate function %s is not allowed here", name);
+        return NULL;
+    }
+    Expr *e = expr_new(b->c, EX_FUNC, ret, n);
+    const Value **consts = arena_array(b->a, const Value *, n + 1);
+    if (!e || !consts) return NULL;
+    for (int i = 0; i < n; i++) {
+        if (!(e->args[i] = coerce_arg(b, args[i], coerced[i], args[i]->location ? args[i]->location : location))) return NULL;
+        if (e->args[i]->kind == EX_CONST) consts[i] = &e->args[i]->u.value;
+        types[i] = e->args[i]->type;
+    }
+    e->type = func_refine_type(f, n, coerced, consts, ret);
+    e->u.func = f;
+    e->location = location;
+    return e;
+}
+
+Expr *bind_op(Binder *b, const char *op, Expr *l, Expr *r, int64_t location) {
+    if (!r) return NULL;
+    Expr *args[2] = {l, r};
+    return bind_call(b, op, true, 2, args, location);
+}
+
+Expr *bind_nary(Binder *b, ExprKind kind, int64_t n, Expr *const *args, int64_t location) {
+    if (n == 1) return args[0];
+    Expr *e = expr_new(b->c, kind, type_make(T_BOOL), (int32_t)n);
+    if (!e) return NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (!(e->args[i] = args[i])) return NULL;
+    e->location = location;
+    return e;
+}
+
+Expr *bind_unary(Binder *b, ExprKind kind, Expr *arg, int64_t location) {
+    if (!arg) return NULL;
+    Expr *e = expr_new(b->c, kind, type_make(T_BOOL), 1);
+    if (!e) return NULL;
+    e->args[0] = arg;
+    e->location = location;
+    return e;
+}
+
+Expr *bind_not(Binder *b, Expr *arg, int64_t location) { return bind_unary(b, EX_NOT, arg, location); }

@@ -1,0 +1,214 @@
+/* bind_int.h - what the binder's files share. Included by src/sql/bind only.
+ *
+ * Conventions: functions that return Expr * or Plan * return NULL on failure with the statement's Err set, and pass
+ * NULL arguments through, so that nested calls need one check. Trees are never shared: bind_copy() whoever is
+ * used twice.
+ *
+ * Scopes. A Query is one SELECT (or DML) level: its name space holds the FROM items that can be named now, `outer`
+ * is the level around it. A column is an EX_COL whatever level it comes from; Binder.owner says which.
+ */
+#ifndef STELE_SQL_BIND_INT_H
+#define STELE_SQL_BIND_INT_H
+
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+
+typedef struct Query Query;
+typedef struct Cte Cte;
+
+typedef VEC(Expr *) ExprVec;
+typedef VEC(ColId) IdVec;
+
+typedef struct NsCol {
+    const char *name;
+    ColId id;
+} NsCol;
+
+/* A FROM item as names see it. */
+typedef struct NsItem {
+    const char *name; /* NULL = has no name */
+    NsCol *cols;
+    int32_t n_cols;
+    bool rel_visible;  /* name.col works */
+    bool cols_visible; /* col works, and * shows the columns */
+    bool lateral_bad;  /* left of a RIGHT or FULL join: LATERAL must not refer to it */
+    Table *table;      /* base table, else NULL */
+} NsItem;
+typedef VEC(NsItem) Ns;
+
+typedef struct ColOwner {
+    Query *query; /* the level whose FROM (or aggregation) makes the column; NULL = a finished level */
+    bool agg;     /* result of one of its aggregates */
+} ColOwner;
+
+struct Query {
+    Query *outer;
+    Query *sibling; /* for error messages: the level whose FROM this non-LATERAL subquery stands in */
+    Cte *ctes;      /* in scope, innermost first */
+    Ns ns;
+    const char *clause; /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
+    bool no_columns;    /* LIMIT */
+    bool srf_ok;        /* directly in the select list */
+    Plan *srf;          /* generate_series of the select list */
+    VEC(AggCall) aggs;
+};
+
+struct Cte {
+    Cte *next;
+    const char *name;
+    int64_t id;
+    int32_t n;
+    const char **names;
+    ColId *cols;
+    Plan *plan;
+    Plan *scan; /* the last reference, for inlining */
+    int64_t refs;
+    bool materialized;
+    bool binding; /* being bound: a reference would be recursive */
+    int64_t location;
+};
+
+typedef struct ViewGuard {
+    const struct ViewGuard *up;
+    const View *view;
+} ViewGuard;
+
+typedef struct Binder {
+    PlanCtx *c;
+    Arena *a;
+    Err *err;
+    int depth;
+    bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error */
+    int64_t pos;
+    bool no_inline; /* an expression with a subquery was copied: reference counts of CTEs are unknown */
+    const ViewGuard *views;
+    VEC(Type) params;
+    bool params_ok; /* false: $n is an error (defaults, checks) */
+    VEC(ColOwner) owner; /* by ColId */
+} Binder;
+
+/* A bound relation. */
+typedef struct Rel {
+    Plan *plan;
+    int32_t n;
+    ColId *cols;
+    const char **names;
+} Rel;
+
+static inline int64_t bind_pos(const Binder *b, int64_t location) { return b->fixed_pos ? b->pos : location; }
+#define BIND_ENTER(b, loc, failed)                                                                             \
+    do {                                                                                               \
+        if (++(b)->depth > PLAN_MAX_DEPTH) {                                                           \
+            err_at((b)->err, bind_pos((b), (loc)), ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"); \
+            err_hint((b)->err, "The statement nests more than %d levels deep.", PLAN_MAX_DEPTH);       \
+            (b)->depth--;                                                                              \
+            return failed;                                                                             \
+        }                                                                                              \
+    } while (0)
+#define BIND_LEAVE(b) ((b)->depth--)
+
+/* ---- bind.c ------------------------------------------------------------------- */
+void binder_init(Binder *b, PlanCtx *c);
+Expr *bind_copy(Binder *b, const Expr *e);
+Status bind_unsupported(Binder *b, int64_t location, const char *what); /* 0A000 "<what> is not supported" */
+/* Text kept in the catalog (default, check): errors carry no position of the statement. */
+Expr *bind_text_expr(Binder *b, Query *q, const char *sql);
+
+/* ---- bind_coerce.c --------------------------------------------------------------- */
+Status bind_type(Binder *b, const AstTypeName *t, Type *out);
+Expr *bind_literal(Binder *b, const AstExpr *e);
+Expr *bind_null(Binder *b, Type t);
+Expr *bind_text_const(Binder *b, Slice s, int64_t location);
+Expr *bind_int8_const(Binder *b, int64_t v);
+Expr *bind_param(Binder *b, int32_t number, int64_t location);
+bool bind_is_unknown(const Expr *e); /* an untyped literal or parameter */
+/* Casts; constants are folded. 42846 or (assignment) 42804 with the column's name. */
+Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location);
+Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location);
+Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location);
+/* Common type of n expressions, which are all cast to it. what: "CASE", "UNION" ... for 42804. */
+Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *out);
+/* Function or operator call. */
+Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location);
+Expr *bind_op(Binder *b, const char *op, Expr *l, Expr *r, int64_t location);
+Expr *bind_nary(Binder *b, ExprKind kind, int64_t n, Expr *const *args, int64_t location);
+Expr *bind_unary(Binder *b, ExprKind kind, Expr *arg, int64_t location);
+Expr *bind_not(Binder *b, Expr *arg, int64_t location);
+
+/* ---- bind_name.c -------------------------------------------------------------------- */
+Status bind_own(Binder *b, Query *q, ColId id, bool agg);
+ColOwner bind_owner(const Binder *b, ColId id);
+Status bind_add_item(Binder *b, Query *q, const NsItem *item);
+Expr *bind_column(Binder *b, Query *q, const AstColumn *col);
+/* Only this level, unqualified; 0 = not found, -1 = error (ambiguous). */
+ColId bind_local_column(Binder *b, Query *q, const char *name, int64_t location);
+/* Expands a star into ids and names. */
+typedef struct StarCol {
+    const char *name;
+    ColId id;
+} StarCol;
+Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int64_t *n);
+const char *bind_column_label(Binder *b, const Query *q, ColId id); /* "t.x" */
+
+/* ---- bind_expr.c, bind_func.c, bind_sub.c ---------------------------------------------- */
+Expr *bind_expr(Binder *b, Query *q, const AstExpr *e);
+Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n);
+const char *bind_target_name(const AstExpr *e); /* PostgreSQL's choice of a column's name */
+Expr *bind_func(Binder *b, Query *q, const AstFunc *f);
+Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r, int64_t location);
+Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location);
+Expr *bind_in_list(Binder *b, Query *q, const AstInList *in);
+Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
+Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
+/* generate_series; args bound. */
+Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
+
+/* ---- bind_from.c ------------------------------------------------------------------------- */
+Plan *bind_one_row(Binder *b); /* LP_VALUES without columns */
+Plan *bind_filter(Binder *b, Plan *child, Expr *cond);
+Plan *bind_join(Binder *b, JoinKind kind, Plan *l, Plan *r);
+bool bind_depends(Binder *b, Plan *right, Plan *left);
+Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *start);
+Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v);
+/* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
+Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
+Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
+Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
+
+/* ---- bind_select.c, bind_setop.c ------------------------------------------------------------ */
+typedef struct SelectEnv {
+    Query *outer;
+    Query *sibling;
+    Cte *ctes;
+    bool keep_unknown; /* untyped literals of the select list stay untyped (set operations, INSERT) */
+} SelectEnv;
+Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
+Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
+/* Gives an untyped output column of a plan its type. */
+Status bind_retype(Binder *b, Plan *p, ColId id, Type t);
+/* Untyped columns become text. */
+Status bind_settle(Binder *b, Rel *r);
+Plan *bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Plan *p);
+
+/* A projection under construction: equal columns are passed through once. */
+typedef struct Proj {
+    IdVec ids;
+    ExprVec exprs;
+} Proj;
+ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *name);
+Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
+
+/* ---- bind_dml.c -------------------------------------------------------------------------------- */
+Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out);
+Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out);
+Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out);
+/* Target list (select list, RETURNING): expands stars. */
+typedef struct Target {
+    Expr *expr;
+    const char *name;
+    const AstExpr *ast; /* NULL for a star's column */
+} Target;
+typedef VEC(Target) TargetVec;
+Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);
+
+#endif

@@ -1,0 +1,240 @@
+/* bind_name.c - scopes: which column does a name mean.
+ *
+ * A name is looked for in the level's own FROM items, then in the levels around it. Within one level an
+ * unqualified name must be unique among the visible columns; a join with USING hides the columns it merged.
+ */
+#include "sql/bind/bind_int.h"
+
+Status bind_own(Binder *b, Query *q, ColId id, bool agg) {
+    if (id <= 0) return ST_ERROR;
+    while (b->owner.len <= id) {
+        ColOwner none = {0};
+        if (!vec_push(b->a, &b->owner, none)) return ST_ERROR;
+    }
+    b->owner.items[id] = (ColOwner){q, agg};
+    return ST_OK;
+}
+
+ColOwner bind_owner(const Binder *b, ColId id) {
+    ColOwner none = {0};
+    return id > 0 && id < b->owner.len ? b->owner.items[id] : none;
+}
+
+Status bind_add_item(Binder *b, Query *q, const NsItem *item) {
+    if (item->name && item->rel_visible)
+        for (int64_t i = 0; i < q->ns.len; i++) {
+            const NsItem *o = &q->ns.items[i];
+            if (o->rel_visible && o->name && strcmp(o->name, item->name) == 0)
+                return err_set(b->err, ERR_DUPLICATE_ALIAS, "table name \"%s\" specified more than once", item->name);
+        }
+    for (int32_t i = 0; i < item->n_cols; i++) TRY(bind_own(b, q, item->cols[i].id, false));
+    return vec_push(b->a, &q->ns, *item) ? ST_OK : ST_ERROR;
+}
+
+const char *bind_column_label(Binder *b, const Query *q, ColId id) {
+    for (int64_t i = 0; i < q->ns.len; i++) {
+        const NsItem *it = &q->ns.items[i];
+        for (int32_t k = 0; k < it->n_cols; k++)
+            if (it->cols[k].id == id && it->name) {
+                const char *s = arena_printf(b->a, "%s.%s", it->name, it->cols[k].name);
+                return s ? s : it->cols[k].name;
+            }
+    }
+    return b->c->cols.items[id].name;
+}
+
+static Expr *column_ref(Binder *b, ColId id, int64_t location) {
+    Expr *e = expr_col(b->c, id);
+    if (e) e->location = location;
+    return e;
+}
+
+/* Position in an item, -1 none, -2 more than one. */
+static int32_t item_find(const NsItem *it, const char *name) {
+    int32_t found = -1;
+    for (int32_t k = 0; k < it->n_cols; k++)
+        if (strcmp(it->cols[k].name, name) == 0) {
+            if (found >= 0 && it->cols[found].id != it->cols[k].id) return -2;
+            found = k;
+        }
+    return found;
+}
+
+static Status ambiguous(Binder *b, const char *name, int64_t location) {
+    return err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_COLUMN, "column reference \"%s\" is ambiguous", name);
+}
+
+static Status lateral_error(Binder *b, const NsItem *it, int64_t location) {
+    err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE, "invalid reference to FROM-clause entry for table \"%s\"",
+           it->name ? it->name : "join");
+    err_detail(b->err, "The combining JOIN type must be INNER or LEFT for a LATERAL reference.");
+    return ST_ERROR;
+}
+
+ColId bind_local_column(Binder *b, Query *q, const char *name, int64_t location) {
+    ColId found = 0;
+    for (int64_t i = 0; i < q->ns.len; i++) {
+        const NsItem *it = &q->ns.items[i];
+        if (!it->cols_visible) continue;
+        int32_t k = item_find(it, name);
+        if (k == -2 || (k >= 0 && found && found != it->cols[k].id)) {
+            ambiguous(b, name, location);
+            return -1;
+        }
+        if (k < 0) continue;
+        if (it->lateral_bad) {
+            lateral_error(b, it, location);
+            return -1;
+        }
+        found = it->cols[k].id;
+    }
+    return found;
+}
+
+/* ---- errors ------------------------------------------------------------------------- */
+
+static int64_t edit_distance(const char *a, const char *s, int64_t limit) {
+    int64_t n = (int64_t)strlen(a), m = (int64_t)strlen(s);
+    int64_t row[80];
+    if (n > 63 || m > 63 || n - m > limit || m - n > limit) return limit + 1;
+    for (int64_t j = 0; j <= m; j++) row[j] = j;
+    for (int64_t i = 1; i <= n; i++) {
+        int64_t diag = row[0];
+        row[0] = i;
+        for (int64_t j = 1; j <= m; j++) {
+            int64_t up = row[j], best = diag + (a[i - 1] != s[j - 1]);
+            best = MIN_OF(best, MIN_OF(up, row[j - 1]) + 1);
+            row[j] = best;
+            diag = up;
+        }
+    }
+    return row[m];
+}
+
+static Status no_column(Binder *b, const Query *q, const AstColumn *col) {
+    int64_t pos = bind_pos(b, col->location);
+    if (col->table)
+        err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", col->table, col->name);
+    else
+        err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", col->name);
+    int64_t best = MIN_OF(3, (int64_t)strlen(col->name) / 2) + 1;
+    const char *t = NULL, *c = NULL;
+    for (; q; q = q->outer)
+        for (int64_t i = 0; i < q->ns.len; i++) {
+            const NsItem *it = &q->ns.items[i];
+            if (!it->name || (!it->rel_visible && !it->cols_visible)) continue;
+            bool other = col->table && strcmp(it->name, col->table) != 0;
+            for (int32_t k = 0; k < it->n_cols; k++) {
+                int64_t d = edit_distance(col->name, it->cols[k].name, 3) + other;
+                if (other && d > 1) continue;
+                if (d < best) {
+                    best = d;
+                    t = it->name;
+                    c = it->cols[k].name;
+                }
+            }
+        }
+    if (t) err_hint(b->err, "Perhaps you meant to reference the column \"%s.%s\".", t, c);
+    return ST_ERROR;
+}
+
+static Status no_table(Binder *b, const Query *q, const char *name, int64_t location) {
+    int64_t pos = bind_pos(b, location);
+    for (const Query *s = q; s; s = s->outer)
+        for (int64_t i = 0; i < s->ns.len; i++) {
+            const NsItem *it = &s->ns.items[i];
+            if (it->table && it->name && strcmp(it->table->name, name) == 0) {
+                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"", name);
+                if (strcmp(it->name, name) != 0)
+                    err_hint(b->err, "Perhaps you meant to reference the table alias \"%s\".", it->name);
+                return ST_ERROR;
+            }
+        }
+    for (const Query *s = q; s; s = s->outer)
+        for (int64_t i = 0; s->sibling && i < s->sibling->ns.len; i++) {
+            const NsItem *it = &s->sibling->ns.items[i];
+            if (it->name && strcmp(it->name, name) == 0) {
+                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"", name);
+                err_hint(b->err, "There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", name);
+                return ST_ERROR;
+            }
+        }
+    return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "missing FROM-clause entry for table \"%s\"", name);
+}
+
+static const NsItem *find_item(const Query *q, const char *name) {
+    for (int64_t i = 0; i < q->ns.len; i++) {
+        const NsItem *it = &q->ns.items[i];
+        if (it->rel_visible && it->name && strcmp(it->name, name) == 0) return it;
+    }
+    return NULL;
+}
+
+Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
+    if (q->no_columns) {
+        err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE, "argument of %s must not contain variables", q->clause);
+        return NULL;
+    }
+    if (!col->table) {
+        for (Query *s = q; s; s = s->outer) {
+            ColId id = bind_local_column(b, s, col->name, col->location);
+            if (id < 0) return NULL;
+            if (id) return column_ref(b, id, col->location);
+        }
+        for (Query *s = q; s; s = s->outer)
+            if (find_item(s, col->name)) {
+                bind_unsupported(b, col->location, "a whole-row reference");
+                return NULL;
+            }
+        no_column(b, q, col);
+        return NULL;
+    }
+    for (Query *s = q; s; s = s->outer) {
+        const NsItem *it = find_item(s, col->table);
+        if (!it) continue;
+        int32_t k = item_find(it, col->name);
+        if (k == -2) {
+            ambiguous(b, col->name, col->location);
+            return NULL;
+        }
+        if (k < 0) {
+            no_column(b, q, col);
+            return NULL;
+        }
+        if (it->lateral_bad) {
+            lateral_error(b, it, col->location);
+            return NULL;
+        }
+        return column_ref(b, it->cols[k].id, col->location);
+    }
+    no_table(b, q, col->table, col->location);
+    return NULL;
+}
+
+Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int64_t *n) {
+    VEC(StarCol) cols = {0};
+    if (star->table) {
+        const NsItem *it = NULL;
+        for (Query *s = q; s && !it; s = s->outer) it = find_item(s, star->table);
+        if (!it) return no_table(b, q, star->table, star->location);
+        for (int32_t k = 0; k < it->n_cols; k++) {
+            StarCol c = {it->cols[k].name, it->cols[k].id};
+            if (!vec_push(b->a, &cols, c)) return ST_ERROR;
+        }
+    } else {
+        bool any = false;
+        for (int64_t i = 0; i < q->ns.len; i++) {
+            const NsItem *it = &q->ns.items[i];
+            any = true;
+            for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++) {
+                StarCol c = {it->cols[k].name, it->cols[k].id};
+                if (!vec_push(b->a, &cols, c)) return ST_ERROR;
+            }
+        }
+        if (!any)
+            return err_at(b->err, bind_pos(b, star->location), ERR_SYNTAX, "SELECT * with no tables specified is not valid");
+    }
+    *out = cols.items;
+    *n = cols.len;
+    return ST_OK;
+}

@@ -1,0 +1,96 @@
+/* runtime_filter.c - scans that may skip rows because a later join would drop them anyway.
+ *
+ * A join's hash table is complete before its probe side starts. Where the probe side's key comes from a base table's scan that runs in
+ * an earlier pipeline (below an aggregation or on the build side of another join), the scan is told to keep only rows whose
+ * column is among the build keys. A scan in the join's own probe pipeline needs no filter: the probe comes right after.
+ * Worth it only if the build side holds a small part of the key's domain. */
+#include "sql/optimize/optimize_int.h"
+
+static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local) {
+    for (int32_t i = 0; i < scan->n_runtime; i++)
+        if (scan->runtime[i].join == join && scan->runtime[i].local_col == local) return ST_OK;
+    if (scan->n_runtime >= 4) return ST_OK;
+    struct RuntimeFilter *r = arena_array(o->a, struct RuntimeFilter, scan->n_runtime + 1);
+    if (!r) return ST_ERROR;
+    for (int32_t i = 0; i < scan->n_runtime; i++) r[i] = scan->runtime[i];
+    r[scan->n_runtime++] = (struct RuntimeFilter){join, build, local};
+    scan->runtime = r;
+    return ST_OK;
+}
+/* Follows `id` down from p; `direct`: still in the probe pipeline of the join. */
+static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool direct) {
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN:
+        if (direct) return ST_OK;
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id && p->scan_cols[i] >= 0) return annotate(o, p, join, build, id);
+        return ST_OK;
+    case LP_FILTER: return trace(o, p->children[0], id, join, build, direct);
+    case LP_SORT:
+        if (p->limit >= 0 || p->offset > 0) return ST_OK;
+        return trace(o, p->children[0], id, join, build, false);
+    case LP_PROJECT:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return trace(o, p->children[0], p->exprs[i]->u.col, join, build, direct);
+        return ST_OK;
+    case LP_AGG:
+        for (int32_t i = 0; i < p->n_keys; i++)
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return trace(o, p->children[0], p->exprs[i]->u.col, join, build, false);
+        return ST_OK;
+    case LP_SETOP:
+        if (p->setop != SO_UNION_ALL) return ST_OK;
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id)
+                for (int32_t k = 0; k < p->n_children; k++) TRY(trace(o, p->children[k], p->set_cols[k][i], join, build, direct));
+        return ST_OK;
+    case LP_CTE: return trace(o, p->children[1], id, join, build, direct);
+    case LP_JOIN: {
+        ColSet l = opt_outputs(o, p->children[0]);
+        int side = colset_has(&l, id) ? 0 : 1;
+        /* rows of a side may be dropped only if the join neither preserves the other side's partnerless rows on their account ... */
+        bool ok = false;
+        switch ((JoinKind)p->join) {
+        case JN_INNER: ok = true; break;
+        case JN_LEFT: case JN_SEMI: case JN_ANTI: case JN_MARK: case JN_SINGLE: ok = side == 0; break;
+        case JN_RIGHT: ok = side == 1; break;
+        case JN_FULL: ok = false; break;
+        }
+        if (!ok) return ST_OK;
+        int build_side = p->build_left ? 0 : 1;
+        TRY(trace(o, p->children[side], id, join, build, direct && side != build_side));
+        if (p->join != JN_INNER) return ST_OK;
+        /* the same value through an equality: the other side may be filtered as well */
+        ColSet other = opt_outputs(o, p->children[1 - side]);
+        for (int32_t i = 0; i < p->n_conds; i++) {
+            const Expr *e = p->conds[i];
+            if (!opt_is_op(e, "=") || e->args[0]->kind != EX_COL || e->args[1]->kind != EX_COL) continue;
+            ColId eq = e->args[0]->u.col == id ? e->args[1]->u.col : e->args[1]->u.col == id ? e->args[0]->u.col : 0;
+            if (!eq || !colset_has(&other, eq) || !type_eq(e->args[0]->type, e->args[1]->type)) continue;
+            TRY(trace(o, p->children[1 - side], eq, join, build, direct && 1 - side != build_side));
+        }
+        return ST_OK;
+    }
+    default: return ST_OK;
+    }
+}
+Status opt_runtime_filters(Opt *o, Plan *p) {
+    for (int32_t i = 0; i < p->n_children; i++) TRY(opt_runtime_filters(o, p->children[i]));
+    if (p->kind != LP_JOIN) return ST_OK;
+    int b = p->build_left ? 0 : 1;
+    /* the probe side's rows without partner must not matter */
+    bool ok = p->join == JN_INNER || (b == 1 && (p->join == JN_SEMI || p->join == JN_RIGHT)) ||
+              (b == 0 && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_LEFT));
+    if (!ok) return ST_OK;
+    Plan *build = p->children[b], *probe = p->children[1 - b];
+    ColSet bo = opt_outputs(o, build), po = opt_outputs(o, probe);
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        Expr *eb, *ep;
+        bool ns;
+        if (!opt_equi(o, p->conds[i], &bo, &po, &eb, &ep, &ns) || ns || eb->kind != EX_COL || ep->kind != EX_COL) continue;
+        if (!type_eq(eb->type, ep->type)) continue;
+        double nd = opt_col_distinct(o, ep->u.col), have = opt_draws(nd > 0 ? nd : build->est_rows, build->est_rows);
+        if (nd <= 0 || have >= 0.5 * nd) continue;
+        TRY(trace(o, probe, ep->u.col, p, eb->u.col, true));
+    }
+    return ST_OK;
+}

@@ -1,0 +1,206 @@
+/* plan_explain.c - a logical plan as an indented tree. The text is for people; nothing parses it. */
+#include "sql/plan/plan_explain.h"
+
+#include <stdio.h>
+
+typedef struct Out {
+    PlanCtx *c;
+    VEC(char) buf;
+    VEC(const Plan *) joins;
+    bool failed;
+} Out;
+
+static void put(Out *t, const char *s) {
+    for (; s && *s && !t->failed; s++)
+        if (!vec_push(t->c->arena, &t->buf, *s)) t->failed = true;
+}
+static void put_num(Out *t, double v) {
+    char b[48];
+    if (v < 0 || v > 1e15) snprintf(b, sizeof b, "%.3g", v);
+    else snprintf(b, sizeof b, "%.0f", v);
+    put(t, b);
+}
+static void put_int(Out *t, int64_t v) {
+    char b[32];
+    snprintf(b, sizeof b, "%lld", (long long)v);
+    put(t, b);
+}
+static void put_col(Out *t, ColId id) {
+    const char *n = id > 0 && id < t->c->cols.len ? t->c->cols.items[id].name : NULL;
+    put(t, n ? n : "?");
+    put(t, "#");
+    put_int(t, id);
+}
+static void put_expr(Out *t, const Expr *e) {
+    const char *s = expr_text(t->c, e);
+    put(t, s ? s : "?");
+}
+static void put_list(Out *t, const char *head, int64_t n, Expr *const *e) {
+    if (n <= 0) return;
+    put(t, head);
+    for (int64_t i = 0; i < n; i++) {
+        if (i) put(t, " AND ");
+        put_expr(t, e[i]);
+    }
+}
+static const char *agg_name(const AggCall *g) {
+    static const char *const names[] = {"none", "count", "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or",
+                                        "any_value", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "string_agg", "single_value"};
+    return g->kind < ARRAY_LEN(names) ? names[g->kind] : "agg";
+}
+static int64_t number_joins(Out *t, const Plan *p) {
+    for (int32_t i = 0; i < p->n_children; i++) number_joins(t, p->children[i]);
+    if (p->kind == LP_JOIN && !vec_push(t->c->arena, &t->joins, p)) t->failed = true;
+    return t->joins.len;
+}
+static int64_t join_number(const Out *t, const Plan *p) {
+    for (int64_t i = 0; i < t->joins.len; i++)
+        if (t->joins.items[i] == p) return i + 1;
+    return 0;
+}
+static void put_limits(Out *t, const Plan *p) {
+    if (p->limit >= 0 && (p->kind == LP_LIMIT || p->limit > 0 || !p->limit_expr)) {
+        if (p->limit >= 0) {
+            put(t, " limit ");
+            put_int(t, p->limit);
+        }
+    }
+    if (p->offset > 0) {
+        put(t, " offset ");
+        put_int(t, p->offset);
+    }
+}
+static void node(Out *t, const Plan *p, int depth) {
+    static const char *const joins[] = {"inner", "left", "right", "full", "semi", "anti", "mark", "single"};
+    static const char *const setops[] = {"union all", "union", "intersect", "intersect all", "except", "except all"};
+    for (int i = 0; i < depth && i < 60; i++) put(t, "  ");
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN:
+        put(t, "scan ");
+        put(t, p->table->name);
+        if (p->alias && strcmp(p->alias, p->table->name) != 0) {
+            put(t, " ");
+            put(t, p->alias);
+        }
+        put(t, " (");
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (i) put(t, ", ");
+            put_col(t, p->out_cols[i]);
+        }
+        put(t, ")");
+        put_list(t, " where ", p->n_conds, p->conds);
+        for (int32_t i = 0; i < p->n_runtime; i++) {
+            put(t, " runtime filter ");
+            put_col(t, p->runtime[i].local_col);
+            put(t, " in join ");
+            put_int(t, join_number(t, p->runtime[i].join));
+            put(t, ".");
+            put_col(t, p->runtime[i].build_col);
+        }
+        break;
+    case LP_VALUES:
+        put(t, "values, rows ");
+        put_int(t, p->n_rows);
+        break;
+    case LP_SERIES:
+        put(t, "series");
+        for (int32_t i = 0; i < p->n_exprs; i++) {
+            put(t, i ? ", " : " ");
+            put_expr(t, p->exprs[i]);
+        }
+        break;
+    case LP_FILTER: put_list(t, "filter ", p->n_conds, p->conds); break;
+    case LP_PROJECT:
+        put(t, "project ");
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (i) put(t, ", ");
+            put_col(t, p->out_cols[i]);
+            if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i]) {
+                put(t, " := ");
+                put_expr(t, p->exprs[i]);
+            }
+        }
+        break;
+    case LP_JOIN:
+        put(t, joins[p->join]);
+        put(t, " join ");
+        put_int(t, join_number(t, p));
+        if (p->dependent) put(t, " dependent");
+        if (p->build_left) put(t, " (build left)");
+        if (p->join == JN_MARK) {
+            put(t, " -> ");
+            put_col(t, p->mark_col);
+        }
+        put_list(t, " on ", p->n_conds, p->conds);
+        break;
+    case LP_AGG:
+        put(t, "aggregate");
+        for (int32_t i = 0; i < p->n_keys; i++) {
+            put(t, i ? ", " : " by ");
+            put_col(t, p->out_cols[i]);
+            if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i]) {
+                put(t, " := ");
+                put_expr(t, p->exprs[i]);
+            }
+        }
+        for (int32_t i = 0; i < p->n_aggs; i++) {
+            const AggCall *g = &p->aggs[i];
+            put(t, i ? ", " : ": ");
+            put_col(t, g->out);
+            put(t, " := ");
+            put(t, agg_name(g));
+            put(t, g->distinct ? "(distinct " : "(");
+            if (g->arg) put_expr(t, g->arg);
+            else put(t, "*");
+            if (g->arg2) {
+                put(t, ", ");
+                put_expr(t, g->arg2);
+            }
+            put(t, ")");
+            if (g->filter) {
+                put(t, " filter ");
+                put_expr(t, g->filter);
+            }
+        }
+        break;
+    case LP_SORT:
+        put(t, p->limit >= 0 ? "top-n by " : "sort by ");
+        for (int32_t i = 0; i < p->n_sort; i++) {
+            if (i) put(t, ", ");
+            put_expr(t, p->sort[i].expr);
+            if (p->sort[i].desc) put(t, " desc");
+            if (p->sort[i].nulls_first != p->sort[i].desc) put(t, p->sort[i].nulls_first ? " nulls first" : " nulls last");
+        }
+        put_limits(t, p);
+        break;
+    case LP_LIMIT:
+        put(t, "limit");
+        put_limits(t, p);
+        break;
+    case LP_SETOP: put(t, setops[p->setop]); break;
+    case LP_CTE: case LP_CTE_SCAN:
+        put(t, p->kind == LP_CTE ? "cte " : "scan cte ");
+        put_int(t, p->cte_id);
+        break;
+    case LP_REPEAT:
+        put(t, "repeat ");
+        put_col(t, p->count_col);
+        break;
+    }
+    if (p->est_rows > 0 || p->est_cost > 0) {
+        put(t, "  (rows ");
+        put_num(t, p->est_rows);
+        put(t, ", cost ");
+        put_num(t, p->est_cost);
+        put(t, ")");
+    }
+    put(t, "\n");
+    for (int32_t i = 0; i < p->n_children; i++) node(t, p->children[i], depth + 1);
+}
+char *plan_text(PlanCtx *c, const Plan *p) {
+    Out t = {.c = c};
+    number_joins(&t, p);
+    node(&t, p, 0);
+    if (!vec_push(c->arena, &t.buf, '\0')) t.failed = true;
+    return t.failed ? NULL : t.buf.items;
+}

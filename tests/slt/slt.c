@@ -1,0 +1,326 @@
+/* slt.c - a sqllogictest runner over the public interface.
+ *
+ * usage: slt [--set NAME=VALUE]... [--threads N] [--verbose] FILE...
+ *
+ * Records:
+ *   statement ok
+ *   statement error [SQLSTATE] [text that the message must contain]
+ *   statement count N
+ *   query TYPES [nosort|rowsort|valuesort] [label]     TYPES: I integer, R real (compared to 1e-9), T text
+ *   hash-threshold N        results with more values are given as "N values hashing to H"
+ *   skipif stele, onlyif stele, halt
+ * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
+ * NULL, the empty string (empty). Every file runs in a database of its own; --set options are applied first.
+ *
+ * Prints a line per failed record and one per file; exit status 1 when something failed.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stele/stele.h"
+
+typedef struct Lines {
+    char *text, **line;
+    long n;
+} Lines;
+
+static bool verbose;
+static long passed, failed;
+static const char *sets[64];
+static int n_sets;
+static int threads;
+
+static bool read_lines(const char *path, Lines *out) {
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    fseek(f, 0, SEEK_END);
+    long size = ftell(f);
+    fseek(f, 0, SEEK_SET);
+    out->text = malloc((size_t)size + 2);
+    out->line = malloc(sizeof(char *) * ((size_t)size + 2));
+    if (!out->text || !out->line || (long)fread(out->text, 1, (size_t)size, f) != size) {
+        fclose(f);
+        return false;
+    }
+    fclose(f);
+    out->text[size] = 0;
+    out->n = 0;
+    for (char *p = out->text; *p;) {
+        out->line[out->n++] = p;
+        char *nl = strchr(p, '\n');
+        if (!nl) break;
+        *nl = 0;
+        if (nl > p && nl[-1] == '\r') nl[-1] = 0;
+        p = nl + 1;
+    }
+    return true;
+}
+
+typedef struct Values {
+    char **v;
+    long n, cap;
+} Values;
+static void push(Values *s, const char *v) {
+    if (s->n == s->cap) s->v = realloc(s->v, sizeof(char *) * (size_t)(s->cap = s->cap ? s->cap * 2 : 64));
+    s->v[s->n++] = strdup(v);
+}
+static void clear(Values *s) {
+    for (long i = 0; i < s->n; i++) free(s->v[i]);
+    free(s->v);
+    *s = (Values){0};
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static long row_width;
+static int by_row(const void *a, const void *b) {
+    char *const *x = a, *const *y = b;
+    for (long i = 0; i < row_width; i++) {
+        int c = strcmp(x[i], y[i]);
+        if (c) return c;
+    }
+    return 0;
+}
+
+static bool same(const char *got, const char *want, char type) {
+    if (strcmp(got, want) == 0) return true;
+    if (type != 'R') return false;
+    char *e1, *e2;
+    double a = strtod(got, &e1), b = strtod(want, &e2);
+    if (e1 == got || *e1 || e2 == want || *e2) return false;
+    return fabs(a - b) <= 1e-9 * fmax(fmax(fabs(a), fabs(b)), 1e-3);
+}
+
+/* FNV-1a over the values, each followed by a newline: stands for long results. */
+static unsigned long long hash_values(const Values *v) {
+    unsigned long long h = 14695981039346656037ULL;
+    for (long i = 0; i < v->n; i++)
+        for (const char *p = v->v[i];; p++) {
+            h = (h ^ (unsigned char)(*p ? *p : '\n')) * 1099511628211ULL;
+            if (!*p) break;
+        }
+    return h;
+}
+
+static void fail(const char *file, long line, const char *sql, const char *fmt, const char *a, const char *b) {
+    failed++;
+    printf("%s:%ld: ", file, line + 1);
+    printf(fmt, a, b);
+    printf("\n    %s\n", sql);
+}
+
+static char *message(stele_conn *c) {
+    stele_error_info e;
+    static char buf[4096];
+    stele_error(c, &e);
+    snprintf(buf, sizeof buf, "%s: %s%s%s", e.sqlstate, e.message, *e.detail ? " / " : "", e.detail);
+    return buf;
+}
+
+/* Joins lines [from, to) with newlines. */
+static char *join(const Lines *l, long from, long to) {
+    size_t n = 1;
+    for (long i = from; i < to; i++) n += strlen(l->line[i]) + 1;
+    char *s = malloc(n), *p = s;
+    for (long i = from; i < to; i++) p += sprintf(p, "%s%s", i > from ? "\n" : "", l->line[i]);
+    *p = 0;
+    return s;
+}
+
+static bool blank(const char *s) {
+    while (isspace((unsigned char)*s)) s++;
+    return !*s;
+}
+
+static void run_statement(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *kind, const char *arg) {
+    char *sql = join(l, at + 1, end);
+    stele_status r = stele_exec(c, sql, NULL, NULL);
+    if (strcmp(kind, "ok") == 0) {
+        if (r != STELE_OK) fail(file, at, sql, "statement failed: %s%s", message(c), "");
+        else passed++;
+    } else {
+        char state[16] = "", text[512] = "";
+        sscanf(arg, "%15s %511[^\n]", state, text);
+        stele_error_info e;
+        stele_error(c, &e);
+        if (r == STELE_OK) fail(file, at, sql, "statement succeeded, error %s expected%s", arg, "");
+        else if (strlen(state) == 5 && strcmp(state, e.sqlstate) != 0) fail(file, at, sql, "wrong error: %s, expected %s", message(c), arg);
+        else if (*text && !strstr(e.message, text)) fail(file, at, sql, "wrong message: %s, expected %s", message(c), text);
+        else passed++;
+    }
+    free(sql);
+}
+
+static void run_query(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *types, const char *sort, long threshold) {
+    long sep = at + 1;
+    while (sep < end && strcmp(l->line[sep], "----") != 0) sep++;
+    char *sql = join(l, at + 1, sep);
+    Values got = {0}, want = {0};
+    stele_stmt *s = NULL;
+    stele_status r = stele_prepare(c, sql, -1, &s, NULL);
+    long width = (long)strlen(types);
+    if (r == STELE_OK && s) {
+        while ((r = stele_step(s)) == STELE_ROW) {
+            long n = (long)stele_column_count(s);
+            for (long i = 0; i < n; i++) {
+                const char *v = stele_column_text(s, i, NULL);
+                push(&got, !v ? "NULL" : !*v ? "(empty)" : v);
+            }
+        }
+        if (r == STELE_DONE && stele_column_count(s) != width) {
+            char a[32];
+            snprintf(a, sizeof a, "%lld", (long long)stele_column_count(s));
+            fail(file, at, sql, "query has %s columns, types say %s", a, types);
+            goto done;
+        }
+    }
+    if (r != STELE_DONE) {
+        fail(file, at, sql, "query failed: %s%s", message(c), "");
+        goto done;
+    }
+    for (long i = sep + 1; i < end; i++) {
+        char *p = l->line[i];
+        if (width > 1 && strchr(p, '\t')) {
+            for (char *t = p;;) {
+                char *tab = strchr(t, '\t');
+                if (tab) *tab = 0;
+                push(&want, t);
+                if (!tab) break;
+                *tab = '\t';
+                t = tab + 1;
+            }
+        } else {
+            push(&want, p);
+        }
+    }
+    if (width > 0 && strcmp(sort, "rowsort") == 0) {
+        row_width = width;
+        qsort(got.v, (size_t)(got.n / width), sizeof(char *) * (size_t)width, by_row);
+        qsort(want.v, (size_t)(want.n / width), sizeof(char *) * (size_t)width, by_row);
+    } else if (strcmp(sort, "valuesort") == 0) {
+        qsort(got.v, (size_t)got.n, sizeof(char *), by_text);
+        qsort(want.v, (size_t)want.n, sizeof(char *), by_text);
+    }
+    if (threshold > 0 && got.n > threshold && want.n == 1) {
+        char h[96];
+        snprintf(h, sizeof h, "%ld values hashing to %016llx", got.n, hash_values(&got));
+        if (strcmp(h, want.v[0]) == 0) passed++;
+        else fail(file, at, sql, "got %s, expected %s", h, want.v[0]);
+        goto done;
+    }
+    if (got.n != want.n) {
+        char a[32], b[32];
+        snprintf(a, sizeof a, "%ld", got.n);
+        snprintf(b, sizeof b, "%ld", want.n);
+        fail(file, at, sql, "%s values, expected %s", a, b);
+        if (verbose)
+            for (long i = 0; i < got.n; i++) printf("    %s\n", got.v[i]);
+        goto done;
+    }
+    for (long i = 0; i < got.n; i++)
+        if (!same(got.v[i], want.v[i], types[i % width])) {
+            fail(file, at, sql, "got '%s', expected '%s'", got.v[i], want.v[i]);
+            goto done;
+        }
+    passed++;
+done:
+    stele_finalize(s);
+    clear(&got);
+    clear(&want);
+    free(sql);
+}
+
+static void run_file(const char *file) {
+    Lines l;
+    if (!read_lines(file, &l)) {
+        failed++;
+        return;
+    }
+    stele_db *db = NULL;
+    stele_conn *c = NULL;
+    stele_error_info e;
+    stele_options o = {.threads = threads};
+    long before_ok = passed, before_bad = failed, threshold = 0;
+    if (stele_open(":memory:", &o, &db, &e) != STELE_OK || stele_connect(db, &c) != STELE_OK) {
+        printf("%s: cannot open a database\n", file);
+        failed++;
+        goto done;
+    }
+    for (int i = 0; i < n_sets; i++) {
+        char sql[512], name[128];
+        const char *eq = strchr(sets[i], '=');
+        snprintf(name, sizeof name, "%.*s", (int)(eq ? eq - sets[i] : 0), sets[i]);
+        snprintf(sql, sizeof sql, "set %s = '%s'", name, eq ? eq + 1 : "");
+        if (stele_exec(c, sql, NULL, NULL) != STELE_OK) {
+            printf("%s: %s: %s\n", file, sql, message(c));
+            failed++;
+            goto done;
+        }
+    }
+    bool skip = false;
+    for (long i = 0; i < l.n; i++) {
+        char *line = l.line[i];
+        if (blank(line) || line[0] == '#') continue;
+        long end = i + 1;
+        while (end < l.n && !blank(l.line[end])) end++;
+        char word[64] = "", a[64] = "", b[64] = "";
+        int used = 0;
+        sscanf(line, "%63s %63s %n", word, a, &used);
+        if (strcmp(word, "halt") == 0) break;
+        if (strcmp(word, "skipif") == 0 || strcmp(word, "onlyif") == 0) {
+            skip = (strcmp(word, "skipif") == 0) == (strcmp(a, "stele") == 0);
+            continue;
+        }
+        if (strcmp(word, "hash-threshold") == 0) {
+            threshold = strtol(a, NULL, 10);
+            continue;
+        }
+        if (skip) {
+            skip = false;
+            i = end;
+            continue;
+        }
+        if (strcmp(word, "statement") == 0) {
+            run_statement(c, file, &l, i, end, a, used > 0 && used <= (int)strlen(line) ? line + used : "");
+        } else if (strcmp(word, "query") == 0) {
+            sscanf(line, "%*s %*s %63s", b);
+            run_query(c, file, &l, i, end, a, *b ? b : "nosort", threshold);
+        } else {
+            printf("%s:%ld: unknown record: %s\n", file, i + 1, line);
+            failed++;
+        }
+        i = end;
+    }
+done:
+    stele_disconnect(c);
+    if (db && stele_close(db, &e) != STELE_OK) {
+        printf("%s: close: %s\n", file, e.message);
+        failed++;
+    }
+    free(l.text);
+    free(l.line);
+    if (verbose || failed > before_bad) printf("%s: %ld passed, %ld failed\n", file, passed - before_ok, failed - before_bad);
+}
+
+int main(int argc, char **argv) {
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--verbose") == 0) verbose = true;
+        else if (strcmp(argv[i], "--set") == 0 && i + 1 < argc && n_sets < 64) sets[n_sets++] = argv[++i];
+        else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
+        else {
+            fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--verbose] FILE...\n");
+            return 2;
+        }
+    }
+    for (; i < argc; i++) run_file(argv[i]);
+    printf("%ld passed, %ld failed\n", passed, failed);
+    return failed > 0;
+}

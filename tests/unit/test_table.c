@@ -1,0 +1,475 @@
+/* test_table.c - tables against a naive model: random appends, updates, deletes, bulk loads, merges,
+ * truncations and rollbacks over all types, with every invariant verified on the way. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "storage/storage_int.h"
+
+enum { MAX_ID = 4000, N_COLS = 17, STR_BUF = 64 };
+static uint64_t rng_state = 88172645463325252ULL;
+static uint64_t rnd(void) {
+    rng_state ^= rng_state << 13;
+    rng_state ^= rng_state >> 7;
+    rng_state ^= rng_state << 17;
+    return rng_state;
+}
+static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
+
+static Type ty(TypeId id, int precision, int scale) {
+    Type t;
+    memset(&t, 0, sizeof t);
+    t.id = (uint8_t)id;
+    t.precision = (uint8_t)precision;
+    t.scale = (uint8_t)scale;
+    return t;
+}
+static ColumnDef defs[N_COLS];
+static void init_defs(void) {
+    static const struct { const char *name; TypeId id; int p, s; } d[N_COLS] = {
+        {"id", T_INT8, 0, 0},        {"b", T_BOOL, 0, 0},        {"i2", T_INT2, 0, 0},     {"i4", T_INT4, 0, 0},
+        {"i8", T_INT8, 0, 0},        {"n15", T_NUMERIC, 15, 2},  {"n38", T_NUMERIC, 38, 4}, {"f4", T_FLOAT4, 0, 0},
+        {"f8", T_FLOAT8, 0, 0},      {"low", T_TEXT, 0, 0},      {"high", T_VARCHAR, 0, 0}, {"d", T_DATE, 0, 0},
+        {"t", T_TIME, 6, 0},         {"ts", T_TIMESTAMP, 6, 0},  {"iv", T_INTERVAL, 0, 0}, {"u", T_UUID, 0, 0},
+        {"uq", T_INT4, 0, 0}};
+    for (int i = 0; i < N_COLS; i++) defs[i] = (ColumnDef){.name = d[i].name, .type = ty(d[i].id, d[i].p, d[i].s), .not_null = i == 0};
+}
+
+/* The cell that a seed stands for; seed 0 is NULL. */
+static void gen(int col, uint64_t seed, char *str, void *cell) {
+    uint64_t h = hash_u64(seed);
+    switch (col) {
+    case 0: memcpy(cell, &(int64_t){(int64_t)seed - 1}, 8); break;
+    case 1: *(uint8_t *)cell = h & 1; break;
+    case 2: memcpy(cell, &(int16_t){(int16_t)h}, 2); break;
+    case 3: memcpy(cell, &(int32_t){(int32_t)(h % 1000)}, 4); break;
+    case 4: memcpy(cell, &(int64_t){(int64_t)h}, 8); break;
+    case 5: memcpy(cell, &(int64_t){(int64_t)(h % 100000) - 50000}, 8); break;
+    case 6: {
+        int128_t v = (int64_t)h;
+        if (seed % 7 == 0) v *= 1000000007;
+        memcpy(cell, &v, 16);
+        break;
+    }
+    case 7: memcpy(cell, &(float){(float)(h % 1000) / 8}, 4); break;
+    case 8: memcpy(cell, &(double){(double)(h % 100000) / 16}, 8); break;
+    case 9:
+    case 10: {
+        int n = snprintf(str, STR_BUF, col == 9 ? "value %d" : "some longer text %d", (int)(h % (col == 9 ? 12 : 100000000)));
+        Str s = str_make(str, h % 31 == 0 ? 0 : n);
+        memcpy(cell, &s, 16);
+        break;
+    }
+    case 11: memcpy(cell, &(int32_t){(int32_t)(h % 9000)}, 4); break;
+    case 12: memcpy(cell, &(int64_t){(int64_t)(h % 86400000000)}, 8); break;
+    case 13: memcpy(cell, &(int64_t){(int64_t)(h >> 8)}, 8); break;
+    case 14: memcpy(cell, &(Interval){(int64_t)(h % 1000), (int32_t)(h % 30), (int32_t)(h % 12)}, 16); break;
+    case 15:
+        memcpy(cell, &h, 8);
+        memcpy((char *)cell + 8, &seed, 8);
+        break;
+    default: memcpy(cell, &(int32_t){(int32_t)seed}, 4);
+    }
+}
+
+typedef struct Model {
+    bool live[MAX_ID];
+    uint64_t seed[MAX_ID][N_COLS];
+} Model;
+static Model model, saved;
+
+typedef struct Batch {
+    Vec cols[N_COLS];
+    char *mem, *strs;
+} Batch;
+static void batch_free(Batch *b) {
+    free(b->mem);
+    free(b->strs);
+}
+/* Vectors of the seeds of rows ids[0..n). */
+static void batch_fill(Batch *b, int64_t n, uint64_t (*seeds)[N_COLS]) {
+    int64_t per = n * 17 + 64;
+    per = (per + 15) / 16 * 16;
+    b->mem = calloc((size_t)(per * N_COLS), 1);
+    b->strs = malloc((size_t)(n * N_COLS * STR_BUF + 1));
+    for (int c = 0; c < N_COLS; c++) {
+        Phys p = type_phys(defs[c].type);
+        char *data = b->mem + c * per;
+        uint8_t *valid = (uint8_t *)data + n * 16;
+        bool nulls = false;
+        for (int64_t i = 0; i < n; i++) {
+            valid[i] = seeds[i][c] != 0;
+            nulls = nulls || !valid[i];
+            char cell[16] = {0};
+            if (valid[i]) gen(c, seeds[i][c], b->strs + (i * N_COLS + c) * STR_BUF, cell);
+            memcpy(data + i * phys_size(p), cell, (size_t)phys_size(p));
+        }
+        b->cols[c] = (Vec){.data = data, .valid = nulls ? valid : NULL, .phys = (uint8_t)p, .type = defs[c].type};
+    }
+}
+static uint64_t rnd_seed(int col) { return col != 0 && col != 16 && rnd() % 5 == 0 ? 0 : 1 + rnd() % 1000000; }
+
+static MemAccount root;
+static Table *make_table(void) {
+    static const int pk[] = {0}, uq[] = {16};
+    static const int multi[] = {3, 9, 0};
+    KeyDef keys[] = {{"t_pkey", true, 1, pk}, {"t_uq", false, 1, uq}, {"t_multi", false, 3, multi}};
+    Table *t = NULL;
+    Err e = {0};
+    init_defs();
+    assert_int_equal(table_new(&root, "t", N_COLS, defs, 3, keys, 0, NULL, &t, &e), ST_OK);
+    return t;
+}
+
+static int64_t id_rowid[MAX_ID];
+static void compare(Table *t) {
+    Err e = {0};
+    if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
+    static bool seen[MAX_ID];
+    memset(seen, 0, sizeof seen);
+    static char buf[N_COLS][1024 * 16];
+    static uint8_t valid[N_COLS][1024];
+    int64_t live = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        const Tablet *tab = t->tablets[k];
+        for (int64_t first = 0; first < tab->rows; first += 1024) {
+            int32_t pos[1024];
+            bool ident;
+            int64_t n = tablet_live_rows(tab, first, MIN_OF(1024, tab->rows - first), pos, &ident);
+            bool nulls[N_COLS];
+            for (int c = 0; c < N_COLS; c++)
+                tablet_decode(t, tab, c, first, ident ? NULL : pos, n, (uint8_t)type_phys(defs[c].type), buf[c], valid[c], &nulls[c]);
+            for (int64_t i = 0; i < n; i++) {
+                int64_t id;
+                memcpy(&id, buf[0] + i * 8, 8);
+                assert_true(id >= 0 && id < MAX_ID && model.live[id] && !seen[id]);
+                seen[id] = true;
+                live++;
+                id_rowid[id] = rowid_make(k, ident ? first + i : pos[i]);
+                for (int c = 0; c < N_COLS; c++) {
+                    uint64_t seed = model.seed[id][c];
+                    Phys p = type_phys(defs[c].type);
+                    bool v = !nulls[c] || valid[c][i];
+                    assert_int_equal(v, seed != 0);
+                    char cell[16] = {0}, str[STR_BUF];
+                    const char *got = buf[c] + i * phys_size(p);
+                    if (!v) {
+                        if (p != PH_STR) assert_memory_equal(got, cell, (size_t)phys_size(p));
+                        continue;
+                    }
+                    gen(c, seed, str, cell);
+                    if (cell_cmp(p, got, cell) != 0) fail_msg("column %d of id %d differs", c, (int)id);
+                }
+                Value key = {.type = defs[0].type};
+                key.u.i64 = id;
+                assert_int_equal(table_lookup(t, 0, &key), id_rowid[id]);
+            }
+        }
+    }
+    int64_t want = 0;
+    for (int i = 0; i < MAX_ID; i++) want += model.live[i];
+    assert_int_equal(live, want);
+    Value absent = {.type = defs[0].type};
+    absent.u.i64 = MAX_ID + 5;
+    assert_int_equal(table_lookup(t, 0, &absent), -1);
+}
+
+static int64_t pick(int64_t want, bool live, int64_t *ids) {
+    int64_t n = 0;
+    for (int64_t i = rnd_below(MAX_ID), k = 0; k < MAX_ID && n < want; k++, i = (i + 1) % MAX_ID)
+        if (model.live[i] == live && (n == 0 || rnd() % 4)) ids[n++] = i;
+    return n;
+}
+static uint64_t unique_value;
+static void new_seeds(int64_t id, uint64_t *s) {
+    for (int c = 0; c < N_COLS; c++) s[c] = rnd_seed(c);
+    s[0] = (uint64_t)id + 1;
+    s[16] = ++unique_value;
+}
+
+static uint64_t seeds[MAX_ID][N_COLS];
+static int64_t ids[MAX_ID], rowids[MAX_ID];
+
+static void op_append(Table *t, UndoLog *u, bool bulk, Pool *pool) {
+    Err e = {0};
+    int64_t n = pick(1 + rnd_below(bulk ? 1500 : 200), false, ids);
+    if (n == 0) return;
+    for (int64_t i = 0; i < n; i++) new_seeds(ids[i], seeds[i]);
+    bool dup = rnd() % 6 == 0, null = rnd() % 9 == 0;
+    if (null) seeds[rnd_below(n)][0] = 0;
+    else if (dup) {
+        for (int64_t i = 0; i < MAX_ID; i++)
+            if (model.live[i]) {
+                seeds[n - 1][16] = model.seed[i][16];
+                break;
+            }
+        bool real = false;
+        for (int64_t i = 0; i < MAX_ID; i++) real = real || (model.live[i] && model.seed[i][16] == seeds[n - 1][16]);
+        dup = real && seeds[n - 1][16] != 0;
+    }
+    Batch b;
+    batch_fill(&b, n, seeds);
+    Status st = ST_OK;
+    if (bulk) {
+        BulkLoad *l = NULL;
+        int64_t rows = 0, mid = n / 2;
+        assert_int_equal(bulk_begin(t, 2, &l, &e), ST_OK);
+        Vec half[N_COLS];
+        for (int c = 0; c < N_COLS; c++) {
+            half[c] = b.cols[c];
+            half[c].data = (char *)half[c].data + mid * phys_size((Phys)half[c].phys);
+            if (half[c].valid) half[c].valid += mid;
+        }
+        st = bulk_add(l, 1, 1, n - mid, half, &e);
+        if (st == ST_OK) st = bulk_add(l, 0, 0, mid, b.cols, &e);
+        if (st == ST_OK) st = bulk_finish(l, pool, u, &rows, &e);
+        if (st == ST_OK) assert_int_equal(rows, n);
+        bulk_cancel(l);
+    } else {
+        st = table_append(t, n, b.cols, u, rowids, &e);
+    }
+    batch_free(&b);
+    if (null || dup) {
+        assert_int_equal(st, ST_ERROR);
+        assert_string_equal(e.sqlstate, null ? ERR_NOT_NULL_VIOLATION : ERR_UNIQUE_VIOLATION);
+        return;
+    }
+    if (st != ST_OK) fail_msg("%s %s", e.message, e.detail);
+    for (int64_t i = 0; i < n; i++) {
+        model.live[ids[i]] = true;
+        memcpy(model.seed[ids[i]], seeds[i], sizeof seeds[i]);
+    }
+}
+static void op_delete(Table *t, UndoLog *u) {
+    Err e = {0};
+    int64_t n = pick(1 + rnd_below(rnd() % 10 ? 50 : 1000), true, ids), done = 0;
+    for (int64_t i = 0; i < n; i++) rowids[i] = id_rowid[ids[i]];
+    assert_int_equal(table_delete(t, n, rowids, u, &done, &e), ST_OK);
+    assert_int_equal(done, n);
+    for (int64_t i = 0; i < n; i++) model.live[ids[i]] = false;
+}
+static void op_update(Table *t, UndoLog *u) {
+    Err e = {0};
+    int64_t n = pick(1 + rnd_below(300), true, ids);
+    if (n == 0) return;
+    int set[N_COLS], n_set = 0;
+    for (int c = 1; c < N_COLS; c++)
+        if (rnd() % 3 == 0) set[n_set++] = c;
+    if (n_set == 0) set[n_set++] = 10;
+    for (int64_t i = 0; i < n; i++) {
+        rowids[i] = id_rowid[ids[i]];
+        for (int c = 0; c < N_COLS; c++) seeds[i][c] = rnd_seed(c);
+        /* unique values rotate among the rows: only right when checked at the end */
+        seeds[i][16] = model.seed[ids[(i + 1) % n]][16];
+    }
+    bool clash = false;
+    for (int s = 0; s < n_set; s++) clash = clash || set[s] == 16;
+    clash = clash && rnd() % 4 == 0 && n > 1 && seeds[0][16] != 0;
+    if (clash) seeds[1][16] = seeds[0][16];
+    Batch b;
+    batch_fill(&b, n, seeds);
+    Vec vals[N_COLS];
+    for (int s = 0; s < n_set; s++) vals[s] = b.cols[set[s]];
+    Status st = table_update(t, n, rowids, n_set, set, vals, u, &e);
+    batch_free(&b);
+    if (clash) {
+        assert_int_equal(st, ST_ERROR);
+        return;
+    }
+    if (st != ST_OK) fail_msg("%s %s", e.message, e.detail);
+    for (int64_t i = 0; i < n; i++)
+        for (int s = 0; s < n_set; s++) model.seed[ids[i]][set[s]] = seeds[i][set[s]];
+}
+
+static void run_random(uint64_t seed, int steps) {
+    rng_state = seed * 0x9e3779b97f4a7c15ULL + 1;
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    Pool *pool = pool_new(2, &e);
+    memset(&model, 0, sizeof model);
+    Table *t = make_table();
+    UndoLog *u = NULL;
+    for (int i = 0; i < steps; i++) {
+        switch (rnd_below(14)) {
+        case 0: case 1: case 2: op_append(t, u, false, pool); break;
+        case 3: op_append(t, u, true, pool); break;
+        case 4: case 5: op_delete(t, u); break;
+        case 6: case 7: case 8: op_update(t, u); break;
+        case 9:
+            if (!u) {
+                if (table_merge(t, pool, &e) != ST_OK) fail_msg("%s", e.message);
+                for (int64_t k = 0; k < t->n_tablets; k++) assert_false(t->tablets[k]->is_delta);
+            }
+            break;
+        case 10: assert_int_equal(table_analyze(t, pool, &e), ST_OK); break;
+        case 11:
+            if (rnd() % 6 == 0) {
+                assert_int_equal(table_truncate(t, u, &e), ST_OK);
+                memset(model.live, 0, sizeof model.live);
+            }
+            break;
+        case 12:
+            if (!u) {
+                u = undo_new(&root, &e);
+                saved = model;
+            }
+            break;
+        default:
+            if (u) {
+                if (rnd() % 2) {
+                    undo_rollback(u, 0);
+                    model = saved;
+                } else {
+                    undo_forget(u);
+                }
+                undo_free(u);
+                u = NULL;
+            }
+        }
+        compare(t);
+    }
+    undo_free(u);
+    table_free(t);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+static void test_random(void **state) {
+    (void)state;
+    for (uint64_t s = 1; s <= 6; s++) run_random(s, 120);
+}
+static void test_constant_hash(void **state) {
+    (void)state;
+    hash_constant = true;
+    run_random(77, 12);
+    hash_constant = false;
+}
+
+/* A failing allocation at every step leaves the table as it was. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    memset(&model, 0, sizeof model);
+    rng_state = 4711;
+    Table *t = make_table();
+    Err e = {0};
+    for (int64_t i = 0; i < 300; i++) {
+        new_seeds(i, seeds[i]);
+        ids[i] = i;
+    }
+    Batch b;
+    batch_fill(&b, 300, seeds);
+    for (int64_t n = 1;; n++) {
+        err_clear(&e);
+        mem_fail_at(n);
+        Status st = table_append(t, 300, b.cols, NULL, NULL, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+        compare(t);
+    }
+    for (int64_t i = 0; i < 300; i++) {
+        model.live[i] = true;
+        memcpy(model.seed[i], seeds[i], sizeof seeds[i]);
+    }
+    compare(t);
+    for (int64_t n = 1;; n++) {
+        err_clear(&e);
+        mem_fail_at(n);
+        Status st = table_merge(t, NULL, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        compare(t);
+    }
+    compare(t);
+    int set[] = {10, 3};
+    Vec vals[] = {b.cols[9], b.cols[3]};
+    for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
+    for (int64_t n = 1;; n++) {
+        err_clear(&e);
+        mem_fail_at(n);
+        Status st = table_update(t, 300, rowids, 2, set, vals, NULL, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        compare(t);
+    }
+    batch_free(&b);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* Big loads in odd chunks and orders keep row order; the statistics are exact. */
+static void test_bulk_order(void **state) {
+    (void)state;
+    enum { ROWS = 700000, CHUNK = 3000 };
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    Err e = {0};
+    Pool *pool = pool_new(2, &e);
+    for (int variant = 0; variant < 4; variant++) {
+        ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4, 0, 0), .not_null = true}, {.name = "s", .type = ty(T_TEXT, 0, 0)}, {.name = "h", .type = ty(T_TEXT, 0, 0)}};
+        static const int pk[] = {0};
+        KeyDef key = {"k_pkey", true, 1, pk};
+        Table *t = NULL;
+        BulkLoad *l = NULL;
+        assert_int_equal(table_new(&root, "big", 3, cd, 1, &key, 0, NULL, &t, &e), ST_OK);
+        assert_int_equal(bulk_begin(t, 2, &l, &e), ST_OK);
+        int64_t n_chunks = (ROWS + CHUNK - 1) / CHUNK;
+        static int32_t k[CHUNK];
+        static Str s[CHUNK], h[CHUNK];
+        static char text[CHUNK][24];
+        static uint8_t valid[CHUNK];
+        for (int64_t c = 0; c < n_chunks; c++) {
+            int64_t chunk = c;
+            /* 0: in order; 1: pairs swapped; 2: numbers with gaps; 3: the first chunk comes last */
+            if (variant == 1) chunk = (c ^ 1) < n_chunks ? c ^ 1 : c;
+            if (variant == 3) chunk = (c + 1) % n_chunks;
+            int64_t first = chunk * CHUNK, n = MIN_OF(CHUNK, ROWS - first);
+            for (int64_t i = 0; i < n; i++) {
+                k[i] = (int32_t)(first + i) * 2;
+                s[i] = str_make(&"abcdefghij"[(first + i) % 7], 3);
+                int len = snprintf(text[i], sizeof text[i], "row %d", (int)(first + i));
+                h[i] = str_make(text[i], len);
+                valid[i] = (first + i) % 10 != 0;
+            }
+            Vec v[] = {{.data = k, .phys = PH_I32, .type = cd[0].type}, {.data = s, .valid = valid, .phys = PH_STR, .type = cd[1].type},
+                       {.data = h, .phys = PH_STR, .type = cd[2].type}};
+            assert_int_equal(bulk_add(l, (int)(c & 1), variant == 2 ? chunk * 5 : chunk, n, v, &e), ST_OK);
+        }
+        int64_t rows;
+        if (bulk_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+        bulk_cancel(l);
+        assert_int_equal(rows, ROWS);
+        if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
+        assert_non_null(t->cols[1].dict);
+        assert_null(t->cols[2].dict);
+        assert_int_equal(t->cols[1].dict->n, 7);
+        int64_t row = 0;
+        for (int64_t i = 0; i < t->n_tablets; i++)
+            for (int64_t r = 0; r < t->tablets[i]->rows; r++, row++)
+                if (column_i64(&t->tablets[i]->cols[0], r) != row * 2) fail_msg("variant %d row %d", variant, (int)row);
+        const ColumnStats *st = &t->cols[0].stats;
+        assert_true(st->unique && st->sorted && st->has_range && st->min == 0 && st->max == 2 * (ROWS - 1));
+        assert_true(st->distinct == ROWS);
+        assert_true(t->cols[2].stats.unique && !t->cols[2].stats.sorted);
+        assert_true(t->cols[1].stats.distinct == 7 && t->cols[1].stats.null_count == ROWS / 10 && t->cols[1].stats.n_mcv == 7);
+        assert_int_equal(t->keys[0].index->used, 0); /* sorted: no storage */
+        Value key_value = {.type = cd[0].type};
+        for (int32_t i = 0; i < 2000; i++) {
+            key_value.u.i32 = i * 700;
+            int64_t id = table_lookup(t, 0, &key_value);
+            assert_true(id >= 0 && column_i64(&t->tablets[id >> 32]->cols[0], id & 0xffffffff) == i * 700);
+            key_value.u.i32++;
+            assert_int_equal(table_lookup(t, 0, &key_value), -1);
+        }
+        table_free(t);
+        assert_int_equal(atomic_load(&root.used), 0);
+    }
+    pool_free(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
+                                       cmocka_unit_test(test_bulk_order)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
