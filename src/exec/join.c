@@ -88,6 +88,8 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     for (int32_t k = 0; k < j->n_keys; k++) j->null_equal_any |= spec->keys[k].null_equal;
 #if defined(__x86_64__)
     j->v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    j->v4 = j->v3 && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vpopcntdq");
 #endif
     j->temp_dir = temp_dir ? arena_strdup(a, temp_dir) : NULL;
     j->w = arena_array(a, JoinWorker, j->workers);
@@ -103,6 +105,8 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     if (!j->eager) {
         if (rows_new(&j->l, j->workers, acct, vfs, temp_dir, &j->staged, e) != ST_OK) goto fail_join;
         rows_set_no_spill(j->staged);
+        /* Big pages are backed by huge ones and take few page faults; memory that is limited is used more carefully. */
+        if (mem_headroom(acct) > INT64_C(512) << 20) rows_set_page_bytes(j->staged, ROWS_PAGE_MIN, 4 << 20);
     }
     arena_set_err(a, NULL);
     return ST_OK;
@@ -466,7 +470,8 @@ Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Ve
 static Status finish_staged(JoinTable *j, int64_t n, int64_t orphans, Err *e) {
     int64_t pages = 0, min = INT64_MAX, max = INT64_MIN;
     for (int i = 0; i < j->workers; i++) {
-        pages += rows_worker_pages(j->staged, i);
+        for (int64_t p = 0; p < rows_worker_pages(j->staged, i); p++)
+            pages += (rows_worker_page(j->staged, i, p)->n + JOIN_BLOCK - 1) / JOIN_BLOCK;
         min = MIN_OF(min, j->w[i].min);
         max = MAX_OF(max, j->w[i].max);
     }
@@ -476,7 +481,10 @@ static Status finish_staged(JoinTable *j, int64_t n, int64_t orphans, Err *e) {
     for (int i = 0; i < j->workers; i++) {
         for (int64_t p = 0; p < rows_worker_pages(j->staged, i); p++) {
             RowPage *page = rows_worker_page(j->staged, i, p);
-            if (page->n) src[k++] = (JoinSrc){page->rows, page->n, j->staged, page};
+            for (int64_t first = 0; first < page->n; first += JOIN_BLOCK) {
+                int64_t left = page->n - first;
+                src[k++] = (JoinSrc){page->rows + first * j->l.width, MIN_OF(left, (int64_t)JOIN_BLOCK), j->staged, left <= JOIN_BLOCK ? page : NULL};
+            }
         }
     }
     Status s = join_map_build(j, src, k, n, orphans, min, max, e);

@@ -62,7 +62,7 @@ typedef struct JoinWorker {
     char pad[64];
 } JoinWorker;
 
-enum { JOIN_PARTS_MAX = 64, JOIN_MORSEL = 16384 };
+enum { JOIN_PARTS_MAX = 64, JOIN_MORSEL = 16384, JOIN_BLOCK = 16384 };
 
 struct JoinTable {
     const JoinSpec *spec;
@@ -78,7 +78,7 @@ struct JoinTable {
     bool single_int; /* one key of phys BOOL, I16, I32, I64 */
     bool exists, eager; /* eager: bits are set while building */
     bool null_equal_any;
-    bool v3;
+    bool v3, v4; /* instruction sets: AVX2 with popcnt, AVX-512 with vpopcntdq */
     JoinWorker *w;
     RowStore *staged;
     JoinMap map;
@@ -99,7 +99,8 @@ struct JoinTable {
     int64_t n_pins, cap_pins;
 };
 
-/* A block of build rows to make the map from. `page` (may be NULL) is released once its rows are copied. */
+/* A block of build rows to make the map from, small enough to be shared out. `page` is that of the last block of a page and
+ * NULL for all others (and for pages that are not released once their rows are copied). */
 typedef struct JoinSrc {
     char *rows;
     int64_t n;

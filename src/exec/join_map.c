@@ -239,25 +239,49 @@ ALWAYS_INLINE uint64_t bump_dir(Build *b, uint64_t *p) {
     return old;
 }
 
+/* Rows per step of a pass. Within a step all counters are touched first, with a prefetch of what comes next, so that cache misses
+ * of different rows overlap. */
+enum { STEP = 64 };
+
+static void place_orphan(Build *b, const char *row, int64_t width) {
+    copy_row(b->m->rows + atomic_fetch_add(&b->orphan_at, 1) * width, row, width);
+}
+
+ALWAYS_INLINE void place_step(Build *b, const char *row, int64_t n, const uint64_t *to, int64_t width) {
+    for (int64_t i = 0; i < n; i++, row += width) {
+        if (UNLIKELY(to[i] == ORPHAN)) {
+            place_orphan(b, row, width);
+        } else {
+            copy_row(b->m->rows + (int64_t)to[i] * width, row, width);
+        }
+    }
+}
+
 ALWAYS_INLINE void dense_pass(Build *b, const JoinSrc *s, uint8_t phys, Phase phase) {
     JoinMap *m = b->m;
     const char *row = s->rows;
     int64_t width = b->j->l.width;
     int32_t off = b->j->l.offset[0];
     bool rank = m->form == JF_RANK || m->form == JF_RANK_DUP, dups = !m->unique;
-    for (int64_t i = 0; i < s->n; i++, row += width) {
-        uint64_t at = dense_index(b, row, off, phys);
-        if (UNLIKELY(at == ORPHAN)) {
-            if (phase == PASS_PLACE) copy_row(m->rows + atomic_fetch_add(&b->orphan_at, 1) * width, row, width);
+    uint64_t to[STEP];
+    for (int64_t first = 0; first < s->n; first += STEP, row += STEP * width) {
+        int64_t n = MIN_OF(s->n - first, (int64_t)STEP);
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t at = dense_index(b, row + i * width, off, phys);
+            to[i] = UNLIKELY(at == ORPHAN) ? ORPHAN : rank ? rank_of(m->words, at) : at;
+            if (dups && to[i] != ORPHAN) __builtin_prefetch(&m->starts[to[i] + 1], 1);
+        }
+        if (phase == PASS_COUNT) {
+            for (int64_t i = 0; i < n; i++)
+                if (LIKELY(to[i] != ORPHAN)) bump32(b, &m->starts[to[i] + 2]);
             continue;
         }
-        uint64_t group = rank ? rank_of(m->words, at) : at;
-        if (phase == PASS_COUNT) {
-            bump32(b, &m->starts[group + 2]);
-        } else {
-            uint64_t to = dups ? bump32(b, &m->starts[group + 1]) : group;
-            copy_row(m->rows + (int64_t)to * width, row, width);
+        for (int64_t i = 0; i < n; i++) {
+            if (UNLIKELY(to[i] == ORPHAN)) continue;
+            if (dups) to[i] = bump32(b, &m->starts[to[i] + 1]);
+            __builtin_prefetch(m->rows + (int64_t)to[i] * width, 1);
         }
+        place_step(b, row, n, to, width);
     }
 }
 
@@ -268,25 +292,36 @@ ALWAYS_INLINE void hash_pass(Build *b, const JoinSrc *s, uint8_t phys, Phase pha
     int64_t width = j->l.width;
     int32_t off = j->l.offset[j->hash_col >= 0 ? j->hash_col : 0];
     int shift = m->shift;
-    for (int64_t i = 0; i < s->n; i++, row += width) {
-        if (b->check_null && UNLIKELY(row_has_null(j, row)) && null_index(b, row) == ORPHAN) {
-            if (phase == PASS_PLACE) copy_row(m->rows + atomic_fetch_add(&b->orphan_at, 1) * width, row, width);
+    uint64_t to[STEP], tag[STEP];
+    for (int64_t first = 0; first < s->n; first += STEP, row += STEP * width) {
+        int64_t n = MIN_OF(s->n - first, (int64_t)STEP);
+        for (int64_t i = 0; i < n; i++) {
+            const char *r = row + i * width;
+            uint64_t h = phys == PH_COUNT_ ? *(const uint64_t *)(const void *)(r + off) : join_hash_int(load_int(r + off, phys));
+            to[i] = h >> shift;
+            tag[i] = UINT64_C(1) << (h & 15);
+            __builtin_prefetch(&m->dir[to[i]], 1);
+            if (b->check_null && UNLIKELY(row_has_null(j, r)) && null_index(b, r) == ORPHAN) to[i] = ORPHAN;
+        }
+        if (phase == PASS_COUNT) {
+            for (int64_t i = 0; i < n; i++) {
+                if (UNLIKELY(to[i] == ORPHAN)) continue;
+                uint64_t *d = &m->dir[to[i]];
+                bump_dir(b, d + 2);
+                if (b->atomic) {
+                    if (!(__atomic_load_n(d, __ATOMIC_RELAXED) & tag[i])) __atomic_fetch_or(d, tag[i], __ATOMIC_RELAXED);
+                } else {
+                    *d |= tag[i];
+                }
+            }
             continue;
         }
-        uint64_t h = phys == PH_COUNT_ ? *(const uint64_t *)(const void *)(row + off) : join_hash_int(load_int(row + off, phys));
-        uint64_t at = h >> shift;
-        if (phase == PASS_COUNT) {
-            bump_dir(b, &m->dir[at + 2]);
-            uint64_t tag = UINT64_C(1) << (h & 15);
-            if (b->atomic) {
-                if (!(__atomic_load_n(&m->dir[at], __ATOMIC_RELAXED) & tag)) __atomic_fetch_or(&m->dir[at], tag, __ATOMIC_RELAXED);
-            } else {
-                m->dir[at] |= tag;
-            }
-        } else {
-            uint64_t to = bump_dir(b, &m->dir[at + 1]) >> 16;
-            copy_row(m->rows + (int64_t)to * width, row, width);
+        for (int64_t i = 0; i < n; i++) {
+            if (UNLIKELY(to[i] == ORPHAN)) continue;
+            to[i] = bump_dir(b, &m->dir[to[i] + 1]) >> 16;
+            __builtin_prefetch(m->rows + (int64_t)to[i] * width, 1);
         }
+        place_step(b, row, n, to, width);
     }
 }
 
@@ -340,9 +375,13 @@ static void pass_worker(void *ctx, int worker) {
         } else {
             pass_base(b, s);
         }
-        /* Copied: its memory is wanted elsewhere. */
-        if (b->phase == PASS_PLACE && s->page) rows_release_page(s->store, s->page, false);
     }
+}
+
+/* The rows have been copied: their memory is wanted elsewhere. */
+static void release_pages(Build *b, bool heap) {
+    for (int64_t i = 0; i < b->n_src; i++)
+        if (b->src[i].page) rows_release_page(b->src[i].store, b->src[i].page, heap);
 }
 
 static void run_pass(Build *b, Phase phase) {
@@ -353,6 +392,7 @@ static void run_pass(Build *b, Phase phase) {
     } else {
         pass_worker(b, 0);
     }
+    if (phase == PASS_PLACE) release_pages(b, false);
 }
 
 /* ---- forms ---------------------------------------------------------------------------------- */
@@ -368,6 +408,13 @@ void join_map_free(JoinTable *j) { free_map(j, &j->map); }
 
 int64_t join_map_need(const JoinTable *j, int64_t n) { return n * (j->l.width + 16) + (128 << 10); }
 
+/* Blocks of 4 MiB and more lie on huge pages: asking for a little more saves hundreds of page faults. Only touched pages
+ * take memory; the charge is for all of it, so not where memory is limited. */
+static int64_t block_bytes(const JoinTable *j, int64_t bytes) {
+    bool round = bytes >= 1 << 20 && bytes < 4 << 20 && mem_headroom(j->acct) > INT64_C(512) << 20;
+    return round ? 4 << 20 : bytes;
+}
+
 static bool want_bitmap(uint64_t dom, int64_t n, int64_t room) {
     uint64_t rows = (uint64_t)n, most = rows * (dom <= (16U << 20) ? 1024 : 128);
     return dom > 0 && (dom <= (1U << 19) || dom <= most) && dom / 8 <= (uint64_t)room / 2;
@@ -382,7 +429,7 @@ static Status build_bitmap(Build *b, Err *e) {
     JoinMap *m = b->m;
     m->form = JF_BITMAP;
     m->unique = true;
-    m->words_bytes = (int64_t)((m->dom + 1 + 63) / 64) * 8;
+    m->words_bytes = block_bytes(b->j, (int64_t)((m->dom + 1 + 63) / 64) * 8);
     m->words = mem_calloc(b->j->acct, m->words_bytes, e);
     if (!m->words) return ST_ERROR;
     b->bits_shift = 6;
@@ -413,7 +460,7 @@ static uint64_t count_ranks(uint64_t *words, uint64_t n) {
 
 static Status alloc_rows(Build *b, Err *e) {
     JoinMap *m = b->m;
-    m->rows_bytes = MAX_OF(m->n_rows * m->width, 64);
+    m->rows_bytes = block_bytes(b->j, MAX_OF(m->n_rows * m->width, 64));
     m->rows = mem_alloc(b->j->acct, m->rows_bytes, e);
     return m->rows ? ST_OK : ST_ERROR;
 }
@@ -423,7 +470,7 @@ static Status build_dense(Build *b, Err *e) {
     JoinTable *j = b->j;
     TRY(alloc_rows(b, e));
     uint64_t n_words = (m->dom + 1 + 31) / 32;
-    m->words_bytes = (int64_t)n_words * 8;
+    m->words_bytes = block_bytes(j, (int64_t)n_words * 8);
     m->words = mem_calloc(j->acct, m->words_bytes, e);
     if (!m->words) return ST_ERROR;
     b->bits_shift = 5;
@@ -439,7 +486,7 @@ static Status build_dense(Build *b, Err *e) {
         m->words_bytes = 0;
     }
     if (!m->unique) {
-        m->starts_bytes = (int64_t)(groups + 2) * (int64_t)sizeof *m->starts;
+        m->starts_bytes = block_bytes(j, (int64_t)(groups + 2) * (int64_t)sizeof *m->starts);
         m->starts = mem_calloc(j->acct, m->starts_bytes, e);
         if (!m->starts) return ST_ERROR;
         run_pass(b, PASS_COUNT);
@@ -497,7 +544,7 @@ static Status build_hash(Build *b, Err *e) {
     int64_t n = INT64_C(1) << bits;
     m->shift = 64 - bits;
     m->form = j->hash_col < 0 ? JF_HASH1 : JF_HASHN;
-    m->dir_bytes = (n + 2) * 8;
+    m->dir_bytes = block_bytes(j, (n + 2) * 8);
     m->dir = mem_calloc(j->acct, m->dir_bytes, e);
     if (!m->dir) return ST_ERROR;
     run_pass(b, PASS_COUNT);
@@ -537,8 +584,8 @@ Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int6
         for (int64_t i = 0; s == ST_OK && i < n_src; i++) {
             memcpy(to, src[i].rows, (size_t)(src[i].n * m->width));
             to += src[i].n * m->width;
-            if (src[i].page) rows_release_page(src[i].store, src[i].page, false);
         }
+        if (s == ST_OK) release_pages(&b, false);
         m->form = JF_EMPTY;
     } else {
         bool only_nulls = j->single_int && max < min; /* null_equal keys, all NULL */
@@ -546,8 +593,7 @@ Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int6
         m->dom = only_nulls ? 1 : (uint64_t)max - (uint64_t)min + 1;
         if (j->single_int && j->exists && want_bitmap(m->dom, m->n_keyed, room)) {
             s = build_bitmap(&b, e);
-            for (int64_t i = 0; i < n_src; i++)
-                if (src[i].page) rows_release_page(src[i].store, src[i].page, true);
+            if (s == ST_OK) release_pages(&b, true);
         } else if (j->single_int && !j->exists && want_rank(m->dom, m->n_keyed, room)) {
             s = build_dense(&b, e);
         } else {

@@ -4,8 +4,8 @@
  * (TPC-H: '|' after every field, also the last; no escapes, no NULLs). A path ending in .tbl means tbl unless FORMAT is given; a
  * path ending in .csv means csv.
  *
- * Loading: the file is mapped and cut at line ends into chunks (for CSV: at line ends outside quotes, found by a parallel
- * quote-parity pass) that workers parse straight into column vectors for a BulkLoad. Nothing is visible unless
+ * Loading: workers take blocks of the input in turn, each cut at its last line end (for CSV outside quotes; the rest goes
+ * to the next block), and parse them straight into column vectors for a BulkLoad; strings stay views into the block. Nothing is visible unless
  * everything parsed: the first bad line (in file order) is reported with file, line and column (22P04, 22P02, ...), as
  * `COPY t, line 3, column b: "x"` in Err.context.
  */
@@ -21,8 +21,9 @@ typedef struct CopyOptions {
     CopyFormat format;
     char delimiter, quote, escape;
     char null_text[64];
-    int64_t null_len;
+    int64_t null_len;     /* -1: no text means NULL */
     bool header;
+    bool header_match;    /* the header line must name the columns */
     bool force_quote_all;
     bool *force_quote;    /* per column, or NULL */
     bool *force_not_null, *force_null;

@@ -162,9 +162,10 @@ void run_command(Shell *sh, const char *line) {
         fflush(sh->out);
     } else if (strcmp(name, "copy") == 0) {
         /* The shell and the database share a machine: a COPY with the path. */
-        char *sql = malloc(strlen(arg) + 8);
+        size_t size = strlen(arg) + 8;
+        char *sql = malloc(size);
         if (sql) {
-            sprintf(sql, "copy %s", arg);
+            snprintf(sql, size, "copy %s", arg);
             (void)run_sql(sh, sql, strlen(sql));
             free(sql);
         }

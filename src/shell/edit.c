@@ -92,7 +92,8 @@ void interactive_loop(Shell *sh) {
     rl_readline_name = "stele";
     rl_initialize();
     rl_attempted_completion_function = complete;
-    rl_completer_word_break_characters = " \t\n\"'(),;=<>+-*/|.";
+    static char breaks[] = " \t\n\"'(),;=<>+-*/|.";
+    rl_completer_word_break_characters = breaks;
     char history[1024] = "";
     const char *home = getenv("HOME");
     if (home) snprintf(history, sizeof history, "%s/.stele_history", home);

@@ -139,7 +139,8 @@ static inline bool phys_is_int(uint8_t p) { return p <= PH_I128; }
 
 /* ---- table ---- */
 typedef struct TableState {
-    int64_t n_tablets, cap_tablets;
+    alignas(16) int64_t n_tablets; /* the statistics behind it hold 128-bit values */
+    int64_t cap_tablets;
     Tablet **tablets;
     int64_t live_rows, changed_rows;
     Dict **dicts;          /* per column */

@@ -168,14 +168,14 @@ static Expr *or_to_in(Opt *o, Expr *e) {
     for (int32_t i = 0; i < e->n_args; i++) {
         Expr *d = e->args[i];
         bool eq = opt_is_op(d, "=") && opt_is_const(d->args[1]) && d->args[0]->type.id == d->args[1]->type.id &&
-                  d->args[0]->type.scale == d->args[1]->type.scale && !expr_is_volatile(d);
+                  d->args[0]->type.scale == d->args[1]->type.scale && type_phys(d->args[0]->type) == type_phys(d->args[1]->type) && !expr_is_volatile(d);
         bool in = d->kind == EX_IN && all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d);
         Expr *into = NULL;
         if (eq || in)
             for (int64_t j = 0; j < out.len && !into; j++) {
                 Expr *p = out.items[j];
                 bool p_eq = opt_is_op(p, "=") && opt_is_const(p->args[1]) && p->args[0]->type.id == p->args[1]->type.id &&
-                            p->args[0]->type.scale == p->args[1]->type.scale;
+                            p->args[0]->type.scale == p->args[1]->type.scale && type_phys(p->args[0]->type) == type_phys(p->args[1]->type);
                 bool p_in = p->kind == EX_IN && all_const(&(Expr){.n_args = p->n_args - 1, .args = p->args + 1});
                 if ((p_eq || p_in) && expr_equal(p->args[0], d->args[0])) {
                     Expr *n = expr_new(o->c, EX_IN, type_make(T_BOOL), p->n_args + d->n_args - 1);
@@ -453,7 +453,10 @@ static Status fold_fn(Opt *o, Expr **e, void *ctx) {
 static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
     if (!*e) return ST_OK;
     Expr *x = *e;
+    uint32_t disabled = o->c->disabled_rules;
+    o->c->disabled_rules &= ~(UINT32_C(1) << RULE_FOLD); /* a limit must be a number */
     if (x->kind != EX_CONST) x = *e = opt_fold(o, x);
+    o->c->disabled_rules = disabled;
     if (!x) return ST_ERROR;
     if (x->kind == EX_CAST && x->args[0]->kind == EX_CONST) { /* the cast failed: raise its error */
         FuncKernel k = cast_kernel(x->args[0]->type, x->type, (CastCtx)x->cast_ctx);

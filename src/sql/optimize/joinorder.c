@@ -392,7 +392,7 @@ static Plan *build_tree(Graph *g, int node) {
     }
     for (int64_t i = 0; i < g->preds.len; i++) {
         uint64_t p = g->preds.items[i].rels;
-        bool here = p == 0 ? node == g->root : !(p & ~nd.set) && (p & ~ls) && (p & ~rs);
+        bool here = __builtin_popcountll(p) <= 1 ? node == g->root : !(p & ~nd.set) && (p & ~ls) && (p & ~rs);
         if (here && opt_push(o, &conds, g->preds.items[i].e) != ST_OK) return NULL;
     }
     Plan *j = opt_join(o, JN_INNER, l, r, &conds);

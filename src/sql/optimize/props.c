@@ -133,7 +133,7 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
         }
         return false;
     case LP_CTE: return opt_col_nonnull(o, p->children[1], id);
-    case LP_CTE_SCAN: return !o->c->cols.items[id].nullable && o->c->cols.items[id].table == NULL;
+    case LP_CTE_SCAN: return false; /* the definition may have added NULLs to the column it comes from */
     }
     return false;
 }

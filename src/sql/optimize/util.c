@@ -50,8 +50,8 @@ Expr *opt_op(Opt *o, const char *name, Expr *a, Expr *b) {
     Expr *e = expr_new(o->c, EX_FUNC, ret, 2);
     if (!e) return NULL;
     e->u.func = f;
-    e->args[0] = opt_cast(o, a, coerced[0]);
-    e->args[1] = opt_cast(o, b, coerced[1]);
+    e->args[0] = a->kind != EX_CONST && cast_is_noop(a->type, coerced[0]) ? a : opt_cast(o, a, coerced[0]);
+    e->args[1] = b->kind != EX_CONST && cast_is_noop(b->type, coerced[1]) ? b : opt_cast(o, b, coerced[1]);
     return e->args[0] && e->args[1] ? e : NULL;
 }
 Expr *opt_unary(Opt *o, ExprKind kind, Expr *a) {
@@ -290,7 +290,7 @@ Status opt_agg_call(Opt *o, const char *name, Expr *arg, AggCall *out, Type *ret
     memset(out, 0, sizeof *out);
     out->func = f;
     out->kind = f->agg;
-    out->arg = opt_cast(o, arg, coerced[0]);
+    out->arg = arg->kind != EX_CONST && cast_is_noop(arg->type, coerced[0]) ? arg : opt_cast(o, arg, coerced[0]);
     return out->arg ? ST_OK : ST_ERROR;
 }
 

@@ -1,0 +1,271 @@
+/* bind_func.c - function calls, aggregates, generate_series.
+ *
+ * Aggregates are collected in the level they belong to: the innermost level whose columns the arguments use. The
+ * call itself becomes a column; equal aggregates share one.
+ */
+#include "sql/bind/bind_int.h"
+
+static const char *const int_fields[] = {"year", "month",  "day",     "hour",   "minute",  "quarter",   "week",      "dow",
+                                         "isodow", "doy", "isoyear", "decade", "century", "millennium"};
+
+/* extract('field', x) */
+static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
+    const AstExpr *a0 = f->args[0];
+    if (a0->kind != AST_STRING_LIT) {
+        bind_unsupported(b, f->location, "EXTRACT with a computed field");
+        return NULL;
+    }
+    Slice field = AST_AS_CONST(AstLiteral, a0)->text;
+    char *lower = arena_strndup(b->a, field.ptr, field.len);
+    if (!lower) return NULL;
+    for (char *p = lower; *p; p++)
+        if (*p >= 'A' && *p <= 'Z') *p = (char)(*p + 32);
+    Expr *args[2] = {bind_text_const(b, slice_of(lower), a0->location), bind_expr(b, q, f->args[1])};
+    if (!args[0] || !args[1]) return NULL;
+    /* Names that PostgreSQL shortens: years, mons, hrs ... are left to the kernel's reading of the field. */
+    bool whole = false;
+    for (int64_t i = 0; i < ARRAY_LEN(int_fields); i++) whole |= strcmp(lower, int_fields[i]) == 0;
+    if (date_field_from_name(slice_of(lower)) == DF_INVALID) {
+        err_at(b->err, bind_pos(b, a0->location), ERR_INVALID_PARAMETER, "unit \"%s\" not recognized for type %s", lower,
+               type_base_name((TypeId)args[1]->type.id));
+        return NULL;
+    }
+    return bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
+}
+
+/* make_interval(days => 3): the function's arguments by position. */
+static Expr *bind_named(Binder *b, Query *q, const AstFunc *f) {
+    static const char *const names[] = {"years", "months", "weeks", "days", "hours", "mins", "secs"};
+    if (strcmp(f->name.name, "make_interval") != 0) {
+        bind_unsupported(b, f->location, "named argument notation");
+        return NULL;
+    }
+    Expr *args[7] = {0};
+    int n = 0;
+    for (int64_t i = 0; i < f->n_args; i++) {
+        int k = (int)MIN_OF(i, 7);
+        if (f->arg_names[i])
+            for (k = 0; k < 7 && strcmp(names[k], f->arg_names[i]) != 0;) k++;
+        if (k >= 7 || args[k]) {
+            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function make_interval with these argument names does not exist");
+            return NULL;
+        }
+        if (!(args[k] = bind_expr(b, q, f->args[i]))) return NULL;
+        n = MAX_OF(n, k + 1);
+    }
+    for (int k = 0; k < n; k++) {
+        if (args[k]) continue;
+        Value v = {.type = type_make(T_INT4)};
+        if (!(args[k] = expr_const(b->c, &v))) return NULL;
+    }
+    return bind_call(b, "make_interval", false, n, args, f->location);
+}
+
+/* ---- generate_series --------------------------------------------------------------- */
+
+Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location) {
+    Type types[3];
+    bool datetime = false, with_tz = false, unresolved = false;
+    if (n < 2 || n > 3) unresolved = true;
+    for (int64_t i = 0; i < n && i < 3; i++) {
+        types[i] = args[i]->type;
+        if (i == 2) break;
+        datetime |= types[i].id == T_DATE || types[i].id == T_TIMESTAMP || types[i].id == T_TIMESTAMPTZ;
+        with_tz |= types[i].id == T_DATE || types[i].id == T_TIMESTAMPTZ;
+    }
+    if (n == 3 && types[2].id == T_INTERVAL && !datetime) datetime = with_tz = true;
+    Type t = type_make(T_INT4), step = t;
+    Expr *one = NULL;
+    if (datetime) {
+        /* date, date: PostgreSQL prefers timestamptz; a timestamp on either side decides otherwise */
+        for (int64_t i = 0; i < 2 && i < n; i++)
+            if (types[i].id == T_TIMESTAMP) with_tz = false;
+        for (int64_t i = 0; i < 2 && i < n; i++)
+            if (types[i].id == T_TIMESTAMPTZ) with_tz = true;
+        t = type_make(with_tz ? T_TIMESTAMPTZ : T_TIMESTAMP);
+        step = type_make(T_INTERVAL);
+        unresolved |= n != 3;
+    } else if (!unresolved) {
+        bool all_unknown = true;
+        for (int64_t i = 0; i < n; i++) all_unknown &= types[i].id == T_UNKNOWN;
+        if (all_unknown) {
+            t = type_make(T_INT4);
+        } else {
+            if (bind_common(b, n, args, "generate_series", &t) != ST_OK) return NULL;
+            if (t.id == T_INT2) t = type_make(T_INT4);
+            unresolved = t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC;
+        }
+        step = t;
+        if (t.id == T_NUMERIC && t.precision < NUMERIC_MAX_PRECISION) t.precision = step.precision = NUMERIC_MAX_PRECISION;
+        Value v = {.type = type_make(T_INT4)};
+        v.u.i32 = 1;
+        one = expr_const(b->c, &v);
+        if (!one) return NULL;
+    }
+    if (unresolved) {
+        const FuncDef *f;
+        Type co[16], ret, in[16];
+        int k = (int)MIN_OF(n, 16);
+        for (int i = 0; i < k; i++) in[i] = args[i]->type;
+        func_resolve(slice_of("generate_series"), false, k, in, bind_pos(b, location), &f, co, &ret, b->err);
+        if (!err_is_set(b->err)) err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function generate_series does not exist");
+        return NULL;
+    }
+    Plan *p = plan_new(b->c, LP_SERIES, 0);
+    if (!p || !(p->exprs = arena_array(b->a, Expr *, 3)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
+    for (int64_t i = 0; i < 3; i++)
+        if (!(p->exprs[i] = bind_coerce(b, i < n ? args[i] : one, i < 2 ? t : step, CAST_IMPLICIT, location))) return NULL;
+    p->n_exprs = 3;
+    p->n_out = 1;
+    p->alias = name;
+    return (p->out_cols[0] = plan_new_col(b->c, name, t, false)) ? p : NULL;
+}
+
+static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
+    if (!q->srf_ok) {
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in %s",
+               q->clause ? q->clause : "this context");
+        return NULL;
+    }
+    if (q->srf) {
+        bind_unsupported(b, f->location, "more than one set-returning function in a select list");
+        return NULL;
+    }
+    Expr **args = bind_list(b, q, f->args, f->n_args);
+    if (!args || !(q->srf = bind_series(b, f->n_args, args, "generate_series", f->location))) return NULL;
+    if (bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
+    if (e) e->location = f->location;
+    return e;
+}
+
+/* ---- aggregates ---------------------------------------------------------------------- */
+
+static bool set_get(const ColSet *s, int64_t i) { return s->bits[i / 64] >> (i % 64) & 1; }
+
+/* The level an aggregate over these columns belongs to. */
+static Query *agg_level(Binder *b, Query *q, const ColSet *used) {
+    for (Query *s = q; s; s = s->outer)
+        for (int64_t i = 1; i < used->n_words * 64; i++)
+            if (set_get(used, i) && bind_owner(b, (ColId)i).query == s) return s;
+    return q;
+}
+
+static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
+    const char *name = f->name.name;
+    if (f->within_group) {
+        bind_unsupported(b, f->location, "WITHIN GROUP");
+        return NULL;
+    }
+    if (f->n_order_by && strcmp(name, "string_agg") == 0) {
+        bind_unsupported(b, f->order_by[0].location, "ORDER BY in string_agg");
+        return NULL;
+    }
+    if (f->star && strcmp(name, "count") != 0) {
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s() does not exist", name);
+        return NULL;
+    }
+    if (strcmp(name, "count") == 0 && !f->star && f->n_args == 0) {
+        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "count(*) must be used to call a parameterless aggregate function");
+        return NULL;
+    }
+    bool srf = q->srf_ok;
+    q->srf_ok = false;
+    Expr **args = bind_list(b, q, f->args, f->n_args);
+    Expr *filter = NULL;
+    if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location))) return NULL;
+    q->srf_ok = srf;
+    if (!args) return NULL;
+    int n = (int)f->n_args;
+    if (f->n_args > 8) {
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s with %d arguments does not exist", name, (int)f->n_args);
+        return NULL;
+    }
+    ColSet used = colset_new(b->c);
+    for (int i = 0; i < n; i++) expr_cols(b->c, args[i], &used);
+    if (filter) expr_cols(b->c, filter, &used);
+    Query *level = agg_level(b, q, &used);
+    for (int64_t i = 1; i < used.n_words * 64; i++) {
+        ColOwner o;
+        if (!set_get(&used, i)) continue;
+        o = bind_owner(b, (ColId)i);
+        if (o.query == level && o.agg) {
+            err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate function calls cannot be nested");
+            return NULL;
+        }
+    }
+    if (level->clause) {
+        err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s", level->clause);
+        return NULL;
+    }
+    Type types[8], coerced[8], ret;
+    for (int i = 0; i < n; i++) types[i] = args[i]->type;
+    const FuncDef *def;
+    if (func_resolve(slice_of(name), false, n, types, bind_pos(b, f->location), &def, coerced, &ret, b->err) != ST_OK) return NULL;
+    if (!(def->flags & FN_AGGREGATE)) {
+        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s is not an aggregate function", name);
+        return NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (type_eq(args[i]->type, coerced[i])) continue;
+        if (args[i]->kind != EX_CONST && args[i]->type.id != T_UNKNOWN && cast_is_noop(args[i]->type, coerced[i])) continue;
+        if (!(args[i] = bind_coerce(b, args[i], coerced[i], CAST_IMPLICIT, args[i]->location))) return NULL;
+    }
+    bool distinct = f->distinct && def->agg != AGG_MIN && def->agg != AGG_MAX && def->agg != AGG_BOOL_AND && def->agg != AGG_BOOL_OR &&
+                    def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
+    AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
+    if (n > 0) call.arg = args[0];
+    if (n > 1) call.arg2 = args[1];
+    /* count(5) counts rows; count(NULL) none. */
+    ColId id = 0;
+    for (int64_t i = 0; i < level->aggs.len && !id; i++) {
+        const AggCall *o = &level->aggs.items[i];
+        if (o->func == call.func && o->distinct == call.distinct && expr_equal(o->arg, call.arg) && expr_equal(o->arg2, call.arg2) &&
+            expr_equal(o->filter, call.filter) && !expr_is_volatile(call.arg))
+            id = o->out;
+    }
+    if (!id) {
+        bool counts = def->agg == AGG_COUNT || def->agg == AGG_COUNT_STAR;
+        if (!(id = call.out = plan_new_col(b->c, name, ret, !counts)) || bind_own(b, level, id, true) != ST_OK ||
+            !vec_push(b->a, &level->aggs, call))
+            return NULL;
+    }
+    Expr *e = expr_col(b->c, id);
+    if (e) e->location = f->location;
+    return e;
+}
+
+/* ---- calls ------------------------------------------------------------------------------ */
+
+Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
+    const char *name = f->name.name;
+    int64_t pos = bind_pos(b, f->location);
+    if (f->over) {
+        bind_unsupported(b, f->location, "a window function");
+        return NULL;
+    }
+    if (f->name.schema) {
+        err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);
+        return NULL;
+    }
+    if (f->variadic) {
+        bind_unsupported(b, f->location, "VARIADIC");
+        return NULL;
+    }
+    if (f->arg_names) return bind_named(b, q, f);
+    if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);
+    const char *wrong = f->star ? "(*)" : f->distinct ? "DISTINCT" : f->n_order_by ? "ORDER BY" : f->filter ? "FILTER" : NULL;
+    if (wrong) {
+        err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
+        return NULL;
+    }
+    if (strcmp(name, "generate_series") == 0) return series_in_targets(b, q, f);
+    if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
+    Expr **args = bind_list(b, q, f->args, f->n_args);
+    if (!args) return NULL;
+    if (f->n_args > 1664) {
+        err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");
+        return NULL;
+    }
+    return bind_call(b, name, false, (int)f->n_args, args, f->location);
+}

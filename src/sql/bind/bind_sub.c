@@ -1,0 +1,295 @@
+/* bind_sub.c - subqueries in expressions, IN lists, ANY and ALL, row comparisons.
+ *
+ * A subquery is bound as a level below the current one; outer columns appear in it as they are. x IN (subquery)
+ * and op ANY/ALL become SQ_IN with the comparison spelled out per column (plan.h).
+ */
+#include "sql/bind/bind_int.h"
+
+/* ---- rows ------------------------------------------------------------------------- */
+
+Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r, int64_t location) {
+    bool eq = strcmp(op, "=") == 0, ne = strcmp(op, "<>") == 0;
+    if (eq || ne) {
+        Expr **parts = arena_array(b->a, Expr *, n);
+        if (!parts) return NULL;
+        for (int64_t i = 0; i < n; i++)
+            if (!(parts[i] = bind_op(b, op, l[i], r[i], location))) return NULL;
+        return bind_nary(b, eq ? EX_AND : EX_OR, n, parts, location);
+    }
+    if (strcmp(op, "<") != 0 && strcmp(op, "<=") != 0 && strcmp(op, ">") != 0 && strcmp(op, ">=") != 0) {
+        err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "could not determine interpretation of row comparison operator %s", op);
+        return NULL;
+    }
+    /* (a, b) < (c, d): a < c OR (a = c AND b < d), built from the last pair */
+    char strict[2] = {op[0], 0};
+    Expr *acc = bind_op(b, op, bind_copy(b, l[n - 1]), bind_copy(b, r[n - 1]), location);
+    for (int64_t i = n - 1; i-- > 0 && acc;) {
+        Expr *and_[2] = {bind_op(b, "=", bind_copy(b, l[i]), bind_copy(b, r[i]), location), acc};
+        Expr *or_[2] = {bind_op(b, strict, bind_copy(b, l[i]), bind_copy(b, r[i]), location), bind_nary(b, EX_AND, 2, and_, location)};
+        acc = or_[0] ? bind_nary(b, EX_OR, 2, or_, location) : NULL;
+    }
+    return acc;
+}
+
+Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location) {
+    if (l->kind != AST_ROW || r->kind != AST_ROW) {
+        /* (a, b) = (select x, y ...) */
+        const AstExpr *sub = l->kind == AST_ROW ? r : l;
+        bool plain = l->kind == AST_ROW && sub->kind == AST_SUBLINK && AST_AS_CONST(AstSubLink, sub)->sub_kind == AST_SUB_SCALAR;
+        bind_unsupported(b, location, plain ? "comparing a row with a subquery" : "comparing a row with a value");
+        return NULL;
+    }
+    const AstList *x = AST_AS_CONST(AstList, l), *y = AST_AS_CONST(AstList, r);
+    if (x->n_items != y->n_items) {
+        err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "unequal number of entries in row expressions");
+        return NULL;
+    }
+    if (!x->n_items) {
+        err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length");
+        return NULL;
+    }
+    Expr **a = bind_list(b, q, x->items, x->n_items), **c = a ? bind_list(b, q, y->items, y->n_items) : NULL;
+    return c ? bind_compare_rows(b, op, x->n_items, a, c, location) : NULL;
+}
+
+/* ---- IN lists ------------------------------------------------------------------------- */
+
+/* x = any of the items, or for op other than "=" / all: OR or AND of comparisons. */
+static Expr *any_all(Binder *b, const char *op, bool all, Expr *x, int64_t n, Expr **items, int64_t location) {
+    if (n == 0) return expr_bool(b->c, all);
+    bool in = (!all && strcmp(op, "=") == 0) || (all && strcmp(op, "<>") == 0);
+    if (in && n > 1) {
+        Expr **args = arena_array(b->a, Expr *, n + 1);
+        if (!args) return NULL;
+        args[0] = x;
+        memcpy(args + 1, items, sizeof *items * (size_t)n);
+        Type t;
+        if (bind_common(b, n + 1, args, "IN", &t) == ST_OK) {
+            Expr *e = expr_new(b->c, EX_IN, type_make(T_BOOL), 0);
+            if (!e) return NULL;
+            e->args = args;
+            e->n_args = (int32_t)(n + 1);
+            e->location = location;
+            return all ? bind_not(b, e, location) : e;
+        }
+        if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) != 0) return NULL;
+        err_clear(b->err); /* one by one: the operators may exist all the same, or say what is wrong */
+    }
+    Expr **parts = arena_array(b->a, Expr *, n);
+    if (!parts) return NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (!(parts[i] = bind_bool(b, bind_op(b, op, i ? bind_copy(b, x) : x, items[i], location), "op ANY/ALL", location))) return NULL;
+    return bind_nary(b, all ? EX_AND : EX_OR, n, parts, location);
+}
+
+Expr *bind_in_list(Binder *b, Query *q, const AstInList *in) {
+    Expr *e = NULL;
+    if (in->arg->kind == AST_ROW) {
+        const AstList *row = AST_AS_CONST(AstList, in->arg);
+        Expr **l = bind_list(b, q, row->items, row->n_items);
+        Expr **parts = arena_array(b->a, Expr *, in->n_items);
+        if (!l || !parts) return NULL;
+        for (int64_t i = 0; i < in->n_items; i++) {
+            const AstList *r = AST_AS_CONST(AstList, in->items[i]);
+            if (in->items[i]->kind != AST_ROW || r->n_items != row->n_items || !row->n_items) {
+                err_at(b->err, bind_pos(b, in->items[i]->location), ERR_SYNTAX, "unequal number of entries in row expressions");
+                return NULL;
+            }
+            Expr **y = bind_list(b, q, r->items, r->n_items), **x = arena_array(b->a, Expr *, row->n_items);
+            if (!x || !y) return NULL;
+            for (int64_t k = 0; k < row->n_items; k++)
+                if (!(x[k] = bind_copy(b, l[k]))) return NULL;
+            if (!(parts[i] = bind_compare_rows(b, "=", row->n_items, x, y, in->location))) return NULL;
+        }
+        e = bind_nary(b, EX_OR, in->n_items, parts, in->location);
+    } else {
+        Expr *arg = bind_expr(b, q, in->arg);
+        Expr **items = arg ? bind_list(b, q, in->items, in->n_items) : NULL;
+        if (!items) return NULL;
+        e = any_all(b, "=", false, arg, in->n_items, items, in->location);
+    }
+    return in->negated ? bind_not(b, e, in->location) : e;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------- */
+
+/* '{a,"b c",NULL}' into untyped literals. */
+static Status split_array(Binder *b, Slice s, int64_t location, ExprVec *out) {
+    const char *p = s.ptr, *end = s.ptr + s.len;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n')) p++;
+    while (end > p && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n')) end--;
+    if (p == end || *p != '{' || end[-1] != '}' || end - p < 2)
+        return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(s.len, 200), s.ptr);
+    p++;
+    end--;
+    bool more = p < end;
+    while (more) {
+        while (p < end && *p == ' ') p++;
+        char *text = arena_alloc(b->a, end - p + 1);
+        int64_t n = 0, keep = 0;
+        bool quoted = false;
+        if (!text) return ST_ERROR;
+        if (p < end && *p == '"') {
+            quoted = true;
+            for (p++; p < end && *p != '"'; p++) {
+                if (*p == '\\' && p + 1 < end) p++;
+                text[n++] = *p;
+            }
+            if (p < end) p++;
+            keep = n;
+            while (p < end && *p == ' ') p++;
+        }
+        for (; p < end && *p != ','; p++) {
+            if (quoted || *p == '{' || *p == '}' || *p == '"')
+                return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"",
+                              (int)MIN_OF(s.len, 200), s.ptr);
+            if (*p == '\\' && p + 1 < end) p++;
+            text[n++] = *p;
+            if (*p != ' ') keep = n;
+        }
+        n = keep;
+        Value v = {.type = type_make(T_UNKNOWN)};
+        v.is_null = !quoted && n == 4 && (memcmp(text, "NULL", 4) == 0 || memcmp(text, "null", 4) == 0);
+        if (!quoted && n == 0)
+            return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(s.len, 200), s.ptr);
+        v.u.str = str_make(text, n);
+        Expr *e = expr_const(b->c, &v);
+        if (!e || !vec_push(b->a, out, e)) return ST_ERROR;
+        e->location = location;
+        more = p < end && *p == ',';
+        if (more) p++;
+    }
+    return ST_OK;
+}
+
+static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr *left, ExprVec *out) {
+    if (array->kind == AST_ARRAY) {
+        const AstList *l = AST_AS_CONST(AstList, array);
+        for (int64_t i = 0; i < l->n_items; i++) {
+            Expr *e = bind_expr(b, q, l->items[i]);
+            if (!e || !vec_push(b->a, out, e)) return ST_ERROR;
+        }
+        return ST_OK;
+    }
+    if (array->kind == AST_STRING_LIT) {
+        int64_t from = out->len;
+        TRY(split_array(b, AST_AS_CONST(AstLiteral, array)->text, array->location, out));
+        Type t = left->type;
+        if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
+        if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
+        if (t.id == T_NUMERIC) return ST_OK;
+        for (int64_t i = from; i < out->len; i++)
+            if (!(out->items[i] = bind_coerce(b, out->items[i], t, CAST_IMPLICIT, array->location))) return ST_ERROR;
+        return ST_OK;
+    }
+    if (array->kind == AST_CAST && AST_AS_CONST(AstCast, array)->type->array_dims) {
+        const AstCast *c = AST_AS_CONST(AstCast, array);
+        AstTypeName elem = *c->type;
+        elem.array_dims = 0;
+        Type t;
+        TRY(bind_type(b, &elem, &t));
+        int64_t from = out->len;
+        Expr as_text = {.type = t};
+        TRY(array_items(b, q, c->arg, &as_text, out));
+        for (int64_t i = from; i < out->len; i++)
+            if (!(out->items[i] = bind_coerce(b, out->items[i], t, CAST_EXPLICIT, c->location))) return ST_ERROR;
+        return ST_OK;
+    }
+    return err_at(b->err, bind_pos(b, array->location), ERR_FEATURE_NOT_SUPPORTED, "ANY and ALL are supported only for subqueries, ARRAY[...] and array literals");
+}
+
+Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
+    Expr *l = bind_expr(b, q, x->left);
+    ExprVec items = {0};
+    if (!l || array_items(b, q, x->array, l, &items) != ST_OK) return NULL;
+    return any_all(b, x->op, x->all, l, items.len, items.items, x->location);
+}
+
+/* ---- subqueries ----------------------------------------------------------------------------- */
+
+static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r, int32_t n_args, int64_t location) {
+    Expr *e = expr_new(b->c, EX_SUBQUERY, type, n_args);
+    if (!e) return NULL;
+    e->subquery = (uint8_t)kind;
+    e->location = location;
+    e->u.sub.plan = r->plan;
+    e->u.sub.cols = r->cols;
+    e->u.sub.n_cols = kind == SQ_EXISTS ? 0 : r->n;
+    return e;
+}
+
+static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
+    Expr **l;
+    int64_t n = 1;
+    if (s->test->kind == AST_ROW) {
+        const AstList *row = AST_AS_CONST(AstList, s->test);
+        n = row->n_items;
+        l = bind_list(b, q, row->items, n);
+    } else if ((l = arena_array(b->a, Expr *, 1))) {
+        l[0] = bind_expr(b, q, s->test);
+    }
+    if (!l || (n && !l[0])) return NULL;
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
+    Rel r;
+    if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (r.n != n) {
+        err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, r.n > n ? "subquery has too many columns" : "subquery has too few columns");
+        return NULL;
+    }
+    const char *op = s->op ? s->op : "=";
+    bool all = s->sub_kind == AST_SUB_ALL, negate = false;
+    if (n > 1 && strcmp(op, "<>") == 0) { /* a row differs from some: not equal to all */
+        op = "=";
+        all = !all;
+        negate = true;
+    }
+    Expr *e = subquery_expr(b, SQ_IN, type_make(T_BOOL), &r, (int32_t)n, s->location);
+    if (!e || !(e->u.sub.compare = arena_array(b->a, Expr *, n))) return NULL;
+    e->all = all;
+    Expr **right = arena_array(b->a, Expr *, n);
+    if (!right) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (!(right[i] = expr_col(b->c, r.cols[i]))) return NULL;
+        right[i]->location = s->location;
+        if (bind_is_unknown(l[i]) && !(l[i] = bind_coerce(b, l[i], right[i]->type, CAST_IMPLICIT, s->location))) return NULL;
+        if (!(e->args[i] = bind_copy(b, l[i]))) return NULL;
+    }
+    if (n == 1 || strcmp(op, "=") == 0) {
+        for (int64_t i = 0; i < n; i++) {
+            Expr *c = bind_op(b, op, l[i], right[i], s->location);
+            if (!c) return NULL;
+            if (c->type.id != T_BOOL) {
+                err_at(b->err, bind_pos(b, s->location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
+                return NULL;
+            }
+            e->u.sub.compare[i] = c;
+        }
+    } else { /* order of rows: one condition over all columns */
+        for (int64_t i = 1; i < n; i++)
+            if (!(e->u.sub.compare[i] = expr_bool(b->c, true))) return NULL;
+        if (!(e->u.sub.compare[0] = bind_compare_rows(b, op, n, l, right, s->location))) return NULL;
+    }
+    return negate ? bind_not(b, e, s->location) : e;
+}
+
+Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
+    if (q->no_columns) {
+        /* a subquery in LIMIT is legal SQL but not a constant */
+        bind_unsupported(b, s->location, "a subquery in LIMIT or OFFSET");
+        return NULL;
+    }
+    if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);
+    if (s->sub_kind == AST_SUB_ARRAY) {
+        bind_unsupported(b, s->location, "ARRAY(subquery)");
+        return NULL;
+    }
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
+    Rel r;
+    if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (s->sub_kind == AST_SUB_EXISTS) return subquery_expr(b, SQ_EXISTS, type_make(T_BOOL), &r, 0, s->location);
+    if (r.n != 1) {
+        err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, "subquery must return only one column");
+        return NULL;
+    }
+    return subquery_expr(b, SQ_SCALAR, b->c->cols.items[r.cols[0]].type, &r, 0, s->location);
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Style checks: headers compile alone, forbidden functions, includes point downwards, file sizes.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+for h in $(git ls-files 'src/*.h' 'include/*.h'); do
+    case $h in *_impl.h|src/sql/parse/parse_int.h) continue ;; esac
+    echo "#include \"$PWD/$h\"" | gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Isrc -Iinclude -fsyntax-only -x c - 2>/tmp/stele-lint.$$ ||
+        { echo "$h does not compile alone:"; head -5 /tmp/stele-lint.$$; bad=1; }
+done
+echo '#include "stele/stele.h"' | g++ -std=c++17 -Iinclude -fsyntax-only -x c++ - || { echo "stele.h is not C++"; bad=1; }
+rm -f /tmp/stele-lint.$$
+if git grep -nwE 'strcpy|strcat|sprintf|atoi|strtok|gets' -- 'src/*.c' 'src/*.h' | grep -q .; then
+    git grep -nwE 'strcpy|strcat|sprintf|atoi|strtok|gets' -- 'src/*.c' 'src/*.h'
+    bad=1
+fi
+# Layers: a lower folder may not include a higher one.
+layer() { case $1 in base) echo 0 ;; types) echo 1 ;; storage) echo 3 ;; catalog) echo 4 ;; program) echo 5 ;; exec) echo 6 ;; sql) echo 7 ;; io) echo 8 ;; session) echo 9 ;; api) echo 10 ;; shell) echo 11 ;; *) echo 99 ;; esac; }
+for f in $(git ls-files 'src/*.c' 'src/*.h'); do
+    own=$(layer "$(echo "$f" | cut -d/ -f2)")
+    for inc in $(grep -oE '^#include "(base|types|storage|catalog|program|exec|sql|io|session|api|shell)/[^"]*"' "$f" | cut -d'"' -f2); do
+        [ "$inc" = "program/opcode.h" ] && continue # the catalogue is plain data, shared by all
+        top=$(layer "${inc%%/*}")
+        [ "$top" -gt "$own" ] && { echo "$f includes $inc, which is above it"; bad=1; }
+    done
+done
+exit $bad
