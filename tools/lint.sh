@@ -10,8 +10,8 @@ for h in $(git ls-files 'src/*.h' 'include/*.h'); do
 done
 echo '#include "stele/stele.h"' | g++ -std=c++17 -Iinclude -fsyntax-only -x c++ - || { echo "stele.h is not C++"; bad=1; }
 rm -f /tmp/stele-lint.$$
-if git grep -nwE 'strcpy|strcat|sprintf|atoi|strtok|gets' -- 'src/*.c' 'src/*.h' | grep -q .; then
-    git grep -nwE 'strcpy|strcat|sprintf|atoi|strtok|gets' -- 'src/*.c' 'src/*.h'
+if git grep -nE '\b(strcpy|strcat|sprintf|atoi|strtok|gets) *\(' -- 'src/*.c' 'src/*.h' | grep -q .; then
+    git grep -nE '\b(strcpy|strcat|sprintf|atoi|strtok|gets) *\(' -- 'src/*.c' 'src/*.h'
     bad=1
 fi
 # Layers: a lower folder may not include a higher one.

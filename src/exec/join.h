@@ -1,11 +1,12 @@
 /* join.h - the hash join's table: built by one segment, probed by others.
  *
  * Build rows go to row-wise storage per worker; join_finish then looks at the actual keys and picks
- * the form:
+ * the form (join_int.h describes them):
  *   bitmap       exists_only, one integer key in a small enough domain: one bit per value
- *   dense index  one integer key (or packed keys), domain not much larger than the row count: array from key - min
- *                to first row; duplicates chained
- *   hash         open addressing / chained on 64-bit hashes with tags in the pointers' upper 16 bits
+ *   array        one integer key, every value of the domain present: row number = key - min
+ *   dense index  one integer key (or packed keys) with gaps: a bit per value and running counts give the row number
+ *   hash         a directory of buckets with 16 tag bits each
+ * In all of them the rows end up in one array in which the rows of a key (or bucket) are neighbours.
  * Several narrow integer keys arrive already packed into one I64 by KEY_PACK when ranges are known.
  * NULL keys are not stored unless null_equal or track_matched (unmatched scan must return them).
  * When memory runs out during the build, rows are partitioned by hash (radix) and partitions go to disk; the
@@ -24,6 +25,7 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
 void join_free(JoinTable *j);
 Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Vec *payload, Err *e);
 Status join_finish(JoinTable *j, Err *e);
+/* Rows built, without those dropped for a NULL key (see join_has_null_key). */
 int64_t join_rows(const JoinTable *j);
 char *join_text(const JoinTable *j, Arena *a);
 
@@ -31,7 +33,7 @@ char *join_text(const JoinTable *j, Arena *a);
 typedef struct JoinProbe JoinProbe;
 Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct, JoinProbe **out, Err *e);
 void join_probe_free(JoinProbe *p);
-/* Starts probing n rows. */
+/* Starts probing n rows. The keys' data must stay as it is until join_probe_next has returned 0. */
 void join_probe_begin(JoinProbe *p, int64_t n, const Vec *keys);
 /* Next matches: up to `cap` (probe index, build row) pairs in probe order; 0 = done. */
 int64_t join_probe_next(JoinProbe *p, int64_t cap, int32_t *probe_idx, int64_t *rows);
@@ -50,7 +52,9 @@ int64_t join_morsel_rows(const JoinTable *j, int64_t morsel, bool matched, int64
  * join_is_partitioned: probe_first/next must not be used directly; instead each probe vector is split:
  * rows of resident partitions are probed at once; the others are stored with all carried registers by the vm
  * into probe-side row stores (one per partition) and the vm re-runs the rest of the program for each partition after
- * the segment's source is exhausted. */
+ * the segment's source is exhausted. After join_finish partition 0 is resident, and always exactly one is. join_morsel_rows and
+ * join_n_morsels see the resident partition only; matched flags survive when it is replaced, so SRC_JOIN loads each
+ * partition in turn once all probing is done. Row pointers die with join_partition_load. */
 bool join_is_partitioned(const JoinTable *j);
 int32_t join_n_partitions(const JoinTable *j);
 /* part[i] for each probe row (-1: NULL key, cannot match). */

@@ -56,6 +56,7 @@ typedef struct SegmentRun {
     /* replay of a partition */
     RowStore *replay;
     const Step *replay_step;
+    int64_t reserved;
 } SegmentRun;
 
 /* ---- sinks ------------------------------------------------------------------------------------ */
@@ -394,20 +395,36 @@ static const Program *hoist_loads(Query *q, const Program *p, Arena *a, Err *e) 
     return program_finish(&b, &p->source, &p->sink, e);
 }
 
+/* Sinks fill memory to the limit before they spill. What the next partition's table needs is kept from them. */
+static void reserve(SegmentRun *g) {
+    int64_t want = MIN_OF(mem_headroom(&g->q->account) / 8, INT64_C(64) << 20);
+    if (want > 0 && mem_try_charge(&g->q->account, want)) g->reserved = want;
+}
+static void unreserve(SegmentRun *g) {
+    mem_discharge(&g->q->account, g->reserved);
+    g->reserved = 0;
+}
+
 static Status replay_partitions(SegmentRun *g, SegmentStats *stats, int workers) {
     for (int32_t i = 0; i < g->p->n_instrs; i++) {
         const Step *s = &g->vm->steps[i];
         if (!s->parts) continue;
         int32_t parts = join_n_partitions(s->join);
         for (int32_t k = 0; k < parts && !atomic_load(&g->stop); k++) {
+            unreserve(g);
             TRY(rows_finish(s->parts[k], false, g->err));
-            if (rows_count(s->parts[k]) == 0) continue;
-            TRY(join_partition_load(s->join, k, g->err));
-            stats->note = "partitioned join";
-            g->replay = s->parts[k];
-            g->replay_step = s;
-            g->n_morsels = rows_n_runs(g->replay);
-            TRY(run_workers(g, workers));
+            if (rows_count(s->parts[k]) > 0) {
+                TRY(join_partition_load(s->join, k, g->err));
+                stats->note = "partitioned join";
+                reserve(g);
+                g->replay = s->parts[k];
+                g->replay_step = s;
+                g->n_morsels = rows_n_runs(g->replay);
+                TRY(run_workers(g, workers));
+                g->replay = NULL;
+            }
+            rows_free(s->parts[k]);
+            s->parts[k] = NULL;
         }
     }
     return ST_OK;
@@ -499,8 +516,10 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
     if (vm_new(p, &env, &g.vm, e) != ST_OK || make_morsels(&g, stats, a, &workers) != ST_OK) goto done;
     if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
     stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
+    if (g.vm->has_partitioned) reserve(&g);
     st = run_workers(&g, workers);
     if (st == ST_OK && g.vm->has_partitioned) st = replay_partitions(&g, stats, q->threads);
+    unreserve(&g);
     if (st == ST_OK && !feeds_again(q, index, &p->sink)) st = finish_state(q, &p->sink, e);
 done:
     for (int i = 0; g.frames && i < q->threads; i++) {

@@ -1,9 +1,8 @@
 /* rows.h - the row store: how rows are kept between segments.
  *
  * Rows have a fixed width: cells at aligned offsets, one validity byte per nullable column, Str cells
- * whose bytes live in the store's heap (or elsewhere when stable). Rows sit in pages of 2^page_shift rows, so
- * that a row id (page << page_shift | slot) finds its row with one table look-up. Pages are filled by
- * one worker each; ids therefore have gaps, and `page_rows` tells how many slots are used.
+ * whose bytes live in the heap of the row's page (or elsewhere when stable). Pages grow from 2 to 256 KiB and are filled by one
+ * worker each. A row is known by its address while its page is in memory, and by its number in the sequence after rows_finish.
  *
  * Spilling writes whole pages to a temporary file (strings relocated) and reads them back one by one.
  */
@@ -17,7 +16,7 @@ typedef struct RowLayout {
     const CellSpec *cols;
     int32_t *offset;       /* of the cell */
     int32_t *valid_offset; /* of the validity byte, -1 when not nullable */
-    int32_t width;         /* multiple of 8 */
+    int32_t width;         /* multiple of 8, of 16 when there is an I128 cell */
 } RowLayout;
 /* `header` bytes are left free at the start of each row (hash, next pointer). */
 Status row_layout_init(RowLayout *l, Arena *a, int32_t n_cols, const CellSpec *cols, int32_t header);
@@ -31,7 +30,7 @@ const RowLayout *rows_layout(const RowStore *r);
 Status rows_append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
 /* Ends appending: pages of all workers become one sequence (in `order` order when ordered). */
 Status rows_finish(RowStore *r, bool ordered, Err *e);
-int64_t rows_count(const RowStore *r);
+int64_t rows_count(const RowStore *r); /* after rows_finish */
 
 /* Reading in runs, in sequence: run i in [0, rows_n_runs) is a piece of one page; loaded from disk if spilled. */
 typedef struct RowRun { const char *rows; int64_t n; int64_t width; void *pin; } RowRun;

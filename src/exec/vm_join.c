@@ -12,6 +12,7 @@
  * starting at this instruction. The program was rearranged so that nothing after the first
  * such probe reads the source (see query.c).
  */
+#include "exec/rows_int.h"
 #include "exec/vm_int.h"
 
 typedef struct ProbeState {
@@ -71,8 +72,13 @@ Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
         s->split[s->n_split++] = r;
     }
     TRY(row_layout_init(layout, vm->arena, s->n_split, s->split_cols, 0));
-    for (int32_t i = 0; i < parts; i++)
+    /* All partitions together may fill a quarter of what is left with half-full pages. */
+    int64_t page = mem_headroom(vm->env.account) / 4 / ((int64_t)parts * vm->env.workers);
+    page = MAX_OF(INT64_C(1024), MIN_OF(page, INT64_C(65536)));
+    for (int32_t i = 0; i < parts; i++) {
         TRY(rows_new(layout, vm->env.workers, vm->env.account, vm->env.vfs, vm->env.temp_dir, &s->parts[i], e));
+        rows_set_page_bytes(s->parts[i], page, page);
+    }
     return ST_OK;
 }
 
@@ -217,6 +223,11 @@ static RunResult split_rows(Frame *f, const Step *s, ProbeState *st) {
     int32_t parts = join_n_partitions(s->join);
     Vec *cols = st->split;
     int32_t *sel = st->idx;
+    for (int32_t c = 0; c < s->n_split; c++) {
+        const Vec *v = frame_dense(f, s->split[c]);
+        if (!v) return RUN_FAILED;
+        cols[c] = *v;
+    }
     for (int32_t p = 0; p < parts; p++) {
         m = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -224,28 +235,7 @@ static RunResult split_rows(Frame *f, const Step *s, ProbeState *st) {
             m += st->part[i] == p;
         }
         if (m == 0) continue;
-        Arena *tmp = arena_new(f->vm->env.account, &f->err);
-        Status ok = tmp ? ST_OK : ST_ERROR;
-        for (int32_t c = 0; c < s->n_split && ok == ST_OK; c++) {
-            const Vec *v = frame_dense(f, s->split[c]);
-            if (!v) {
-                ok = ST_ERROR;
-                break;
-            }
-            uint8_t size = size_class(v->phys);
-            cols[c] = *v;
-            cols[c].data = arena_alloc(tmp, m << size);
-            if (v->valid) cols[c].valid = arena_alloc(tmp, m);
-            if (!cols[c].data || (v->valid && !cols[c].valid)) {
-                ok = ST_ERROR;
-                break;
-            }
-            f->k->gather[size](m, v->data, sel, cols[c].data);
-            if (v->valid) f->k->gather[SZ_1](m, v->valid, sel, cols[c].valid);
-        }
-        if (ok == ST_OK) ok = rows_append(s->parts[p], f->worker, 0, m, cols, &f->err);
-        arena_free(tmp);
-        if (ok != ST_OK) return RUN_FAILED;
+        if (rows_append_sel(s->parts[p], f->worker, 0, m, cols, sel, &f->err) != ST_OK) return RUN_FAILED;
     }
     if (kept == 0) return RUN_DONE;
     if (frame_compact_regs(f, s->n_split, s->split, f->sel, kept) != RUN_NEXT) return RUN_FAILED;

@@ -49,7 +49,7 @@ typedef struct CopyParser {
     int64_t extra_lines;            /* line ends inside records (text format) */
     int tz_offset;
     const CopyMonths *months;
-    Arena *arena;                   /* unescaped strings; the caller resets it between batches */
+    Arena *arena;                   /* unescaped strings: set by the caller, who resets it between batches */
     Err err;
     /* where err happened */
     const char *fail_row;

@@ -71,9 +71,8 @@ ALWAYS_INLINE const char *read_decimal(const char *p, int scale, uint64_t *whole
     if (*q == '.') {
         int m = digits8(q + 1, part);
         if (UNLIKELY(m > scale || (m == 8 && (uint8_t)(q[9] - '0') <= 9))) return NULL;
-        *part *= ten[MIN_OF(scale - m, 19)];
+        *part *= ten[scale - m]; /* below 10^scale, and scale <= 18 */
         q += m + 1;
-        if (UNLIKELY(scale - m > 11)) return m == 0 ? q : NULL; /* the part could overflow */
     }
     return q;
 }
@@ -206,7 +205,7 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
         k->scale = k->type.scale;
         k->precision = k->type.precision;
         k->trim = k->type.id == T_CHAR;
-        k->max_len = (k->type.id == T_CHAR || k->type.id == T_VARCHAR) && k->type.length > 0 ? k->type.length : UINT32_MAX;
+        k->max_len = (k->type.id == T_CHAR || k->type.id == T_VARCHAR) && k->type.length > 0 ? (int64_t)k->type.length : (int64_t)UINT32_MAX;
         k->force_not_null = o->force_not_null && o->force_not_null[c];
         k->force_null = o->force_null && o->force_null[c];
         k->has_nulls = false;
@@ -379,7 +378,7 @@ static Status csv_field(CopyParser *p, const CopyCol *k, const char **at, const 
         *text = run ? (Slice){run, run_len} : (Slice){*at, 0};
     }
     *at = s;
-    *is_null = is_null_text(p->o, text->ptr, text->len) && (quoted ? k && k->force_null : !k || !k->force_not_null || k->force_null);
+    *is_null = is_null_text(p->o, text->ptr, text->len) && (quoted ? k && k->force_null : !k || !k->force_not_null);
     return ST_OK;
 }
 

@@ -132,7 +132,7 @@ typedef enum SinkKind {
     SINK_ROWS,  /* append to row store `id` */
     SINK_AGG,
     SINK_JOIN,  /* build side of join `id` */
-    SINK_SORT,  /* sort or top-N into row store `id` */
+    SINK_SORT,  /* sort or top-N into row store `id` (RowsSpec.sort names the sort) */
     SINK_NONE   /* rows only mark build rows */
 } SinkKind;
 

@@ -111,7 +111,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     int64_t *rowids = b->kind == STMT_UPDATE ? arena_array(a, int64_t, total + 1) : NULL;
     Chunk all = {0};
     if (b->kind == STMT_UPDATE && out == ST_OK) out = rowids ? chunk_init(s, a, l, MAX_OF(total, 1), &all) : ST_ERROR;
-    int64_t n_runs = rows_n_runs(r.rows), at = 0;
+    int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0;
     for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
         RowRun run;
         out = rows_run_open(r.rows, i, &run, &s->err);
@@ -125,7 +125,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             switch (b->kind) {
             case STMT_INSERT:
                 if (b->on_conflict_nothing) out = insert_skipping(s, b, &ch, k, &done);
-                else if (bulk) out = bulk_add(bulk, 0, i, k, ch.cols, &s->err), done += k;
+                else if (bulk) out = bulk_add(bulk, 0, chunk++, k, ch.cols, &s->err), done += k;
                 else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
                 break;
             case STMT_DELETE:

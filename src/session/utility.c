@@ -146,7 +146,6 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     for (int64_t k = 0; k < x->n_constraints; k++) TRY(add_constraint(s, a, &d, x->name.name, &x->constraints[k], -1));
     Table *t;
     TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t, &s->err));
-    t->id = s->db->catalog.next_id++;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -164,6 +163,7 @@ static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t
     enum { N = 2048 };
     Vec *v = arena_array(a, Vec, l->n_cols + 1);
     Status r = v ? ST_OK : ST_ERROR;
+    int64_t chunk = 0;
     for (int32_t i = 0; r == ST_OK && i < l->n_cols; i++) {
         v[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)l->cols[i].phys) * N), .valid = arena_alloc(a, N), .phys = l->cols[i].phys, .type = l->cols[i].type};
         if (!v[i].data || !v[i].valid) r = ST_ERROR;
@@ -183,7 +183,7 @@ static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t
                 w[k] = v[k];
                 rows_load(l, k, &run, first, NULL, n, &w[k]);
             }
-            r = bulk_add(b, 0, i, n, w, &s->err);
+            r = bulk_add(b, 0, chunk++, n, w, &s->err);
         }
         rows_run_close(rows, &run);
     }
@@ -218,7 +218,6 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
     }
     Table *t;
     TRY(table_new(&s->db->account, x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
-    t->id = s->db->catalog.next_id++;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -347,7 +346,6 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
         query_free(r.query);
         return ST_ERROR;
     }
-    t->id = s->db->catalog.next_id++;
     int64_t rows = 0;
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
@@ -676,7 +674,6 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             TRY(draft_of(s, a, t, &d));
             Table *tmp;
             TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL, &tmp, &s->err));
-            tmp->id = s->db->catalog.next_id++;
             if (session_add_table(s, tmp) != ST_OK) {
                 table_free(tmp);
                 return ST_ERROR;

@@ -285,7 +285,7 @@ static void find_common(ColumnJob *j, Sample *s, char *buf) {
     for (int i = 0; i < 8 && best[i].count > 0; i++) {
         double f = (double)best[i].count / (double)taken;
         bool small = j->out.distinct <= 8;
-        if (!small && (best[i].count < 2 || f < 1.25 / MAX_OF(j->out.distinct, 1))) break;
+        if (!small && (best[i].count < 5 || f < 1.25 / MAX_OF(j->out.distinct, 1))) break;
         j->mcv[j->n_mcv].rowid = s[best[i].at].rowid;
         j->mcv[j->n_mcv++].fraction = f;
     }

@@ -967,7 +967,7 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
     int32_t sort = (int32_t)l->sorts.len;
     if (!vec_push(l->arena, &l->sorts, spec)) return -1;
     int32_t store = rows_spec_new(l, n, spec.cols, -1, 0, true, sort);
-    Sink sink = {.kind = SINK_SORT, .id = sort, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
+    Sink sink = {.kind = SINK_SORT, .id = store, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
     if (store < 0 || seal(l, cp, &sink, arena_printf(l->arena, p->limit >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK) return -1;
     return store;
 }
@@ -1123,14 +1123,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
         store = lower_sort_store(l, plan, n_result, result, true, NULL);
         if (store < 0) return NULL;
     } else {
-        int64_t limit = -1, offset = 0;
-        Plan *top = plan;
-        if (plan->kind == LP_LIMIT) {
-            limit = plan->limit;
-            offset = MAX_OF(plan->offset, 0);
-            top = plan->children[0];
-        }
-        Pipe *p = lower_plan(l, top, &needed);
+        Pipe *p = lower_plan(l, plan, &needed);
         Reg *regs = arena_array(c->arena, Reg, n_result + 1);
         CellSpec *cells = arena_array(c->arena, CellSpec, n_result + 1);
         if (!p || !regs || !cells || lower_scan_ranges_flush(l, p) != ST_OK) return NULL;
@@ -1139,9 +1132,8 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
             if (!regs[i]) return NULL;
             cells[i] = cell_spec(p, regs[i]);
         }
-        store = rows_spec_new(l, n_result, cells, limit, offset, true, -1);
-        int64_t stop = limit < 0 || limit > INT64_MAX - offset ? -1 : limit + offset;
-        if (store < 0 || sink_rows(l, p, store, n_result, regs, stop) != ST_OK) return NULL;
+        store = rows_spec_new(l, n_result, cells, -1, 0, true, -1);
+        if (store < 0 || sink_rows(l, p, store, n_result, regs, -1) != ST_OK) return NULL;
     }
     QueryPlan *q = arena_new_of(c->arena, QueryPlan);
     if (!q) return NULL;

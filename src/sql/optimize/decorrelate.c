@@ -72,8 +72,13 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
     *ok = true;
     if (!depends(o, p, &st->corr)) return ST_OK;
     *ok = false;
+    /* rows of other outer rows would be computed too: not where that can raise an error nobody asked for */
     for (int32_t i = 0; i < p->n_conds; i++)
-        if (expr_is_volatile(p->conds[i])) return ST_OK;
+        if (expr_is_volatile(p->conds[i]) || (opt_is_domain_fallible(p->conds[i]) && !opt_uses(o, p->conds[i], &st->corr))) return ST_OK;
+    for (int32_t i = 0; i < p->n_exprs; i++)
+        if (opt_is_domain_fallible(p->exprs[i]) || expr_is_volatile(p->exprs[i])) return ST_OK;
+    for (int32_t i = 0; i < p->n_aggs; i++)
+        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg))) return ST_OK;
     switch ((PlanKind)p->kind) {
     case LP_FILTER:
         TRY(pull(o, &p->children[0], st, ok));
@@ -146,7 +151,7 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
             }
             return take_conds(o, p, st);
         }
-        if (p->join == JN_RIGHT || p->join == JN_FULL || depends(o, p->children[1], &st->corr)) return ST_OK;
+        if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr)) return ST_OK;
         for (int32_t i = 0; i < p->n_conds; i++)
             if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
         TRY(pull(o, &p->children[0], st, ok));
@@ -785,8 +790,8 @@ static Expr *in_condition(Opt *o, Expr *e, Plan **child, bool negate) {
         if (opt_push(o, &parts, c) != ST_OK) return NULL;
     }
     Expr *all = opt_nary(o, EX_AND, parts.len, parts.items);
-    if (all && negate) all = opt_fold(o, opt_unary(o, EX_NOT, all));
-    return all;
+    if (negate) all = opt_unary(o, EX_NOT, all);
+    return opt_fold(o, all);
 }
 static bool never_null(Opt *o, Plan *l, Plan *r, const Expr *cond) {
     Plan *tmp = opt_join(o, JN_INNER, l, r, NULL);

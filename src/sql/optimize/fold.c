@@ -162,33 +162,49 @@ static Expr *factor_or(Opt *o, Expr *e) {
     return opt_nary(o, EX_AND, common.len, common.items);
 }
 /* x = 1 or x = 2 or x in (3, 4) -> x in (1, 2, 3, 4) */
+static bool const_choice(const Expr *d) {
+    if (d->kind == EX_IN) return all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d->args[0]);
+    if (!opt_is_op(d, "=") || !opt_is_const(d->args[1])) return false;
+    Type a = d->args[0]->type, b = d->args[1]->type;
+    return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b) && !expr_is_volatile(d->args[0]);
+}
 static Expr *or_to_in(Opt *o, Expr *e) {
+    enum { TARGETS = 32 };
+    struct {
+        int64_t at;
+        ExprVec v; /* x, then the constants */
+    } into[TARGETS];
+    int n = 0;
     ExprVec out = {0};
     bool changed = false;
     for (int32_t i = 0; i < e->n_args; i++) {
         Expr *d = e->args[i];
-        bool eq = opt_is_op(d, "=") && opt_is_const(d->args[1]) && d->args[0]->type.id == d->args[1]->type.id &&
-                  d->args[0]->type.scale == d->args[1]->type.scale && type_phys(d->args[0]->type) == type_phys(d->args[1]->type) && !expr_is_volatile(d);
-        bool in = d->kind == EX_IN && all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d);
-        Expr *into = NULL;
-        if (eq || in)
-            for (int64_t j = 0; j < out.len && !into; j++) {
-                Expr *p = out.items[j];
-                bool p_eq = opt_is_op(p, "=") && opt_is_const(p->args[1]) && p->args[0]->type.id == p->args[1]->type.id &&
-                            p->args[0]->type.scale == p->args[1]->type.scale && type_phys(p->args[0]->type) == type_phys(p->args[1]->type);
-                bool p_in = p->kind == EX_IN && all_const(&(Expr){.n_args = p->n_args - 1, .args = p->args + 1});
-                if ((p_eq || p_in) && expr_equal(p->args[0], d->args[0])) {
-                    Expr *n = expr_new(o->c, EX_IN, type_make(T_BOOL), p->n_args + d->n_args - 1);
-                    if (!n) return NULL;
-                    for (int32_t k = 0; k < p->n_args; k++) n->args[k] = p->args[k];
-                    for (int32_t k = 1; k < d->n_args; k++) n->args[p->n_args + k - 1] = d->args[k];
-                    out.items[j] = into = n;
-                    changed = true;
-                }
+        int k = TARGETS;
+        if (const_choice(d)) {
+            for (k = 0; k < n && !expr_equal(into[k].v.items[0], d->args[0]); k++) continue;
+            if (k < n) changed = true;
+            if (k == n && n < TARGETS) {
+                memset(&into[n], 0, sizeof into[n]);
+                into[n].at = out.len;
+                if (opt_push(o, &into[n].v, d->args[0]) != ST_OK || opt_push(o, &out, d) != ST_OK) return NULL;
+                n++;
             }
-        if (!into && opt_push(o, &out, d) != ST_OK) return NULL;
+            for (int32_t q = 1; k < n && q < d->n_args; q++)
+                if (opt_push(o, &into[k].v, d->args[q]) != ST_OK) return NULL;
+            if (k < n) continue;
+        }
+        if (opt_push(o, &out, d) != ST_OK) return NULL;
     }
-    return changed ? opt_nary(o, EX_OR, out.len, out.items) : e;
+    if (!changed) return e;
+    for (int k = 0; k < n; k++) {
+        if (into[k].v.len <= 2) continue;
+        Expr *in = expr_new(o->c, EX_IN, type_make(T_BOOL), 0);
+        if (!in) return NULL;
+        in->args = into[k].v.items;
+        in->n_args = (int32_t)into[k].v.len;
+        out.items[into[k].at] = in;
+    }
+    return opt_nary(o, EX_OR, out.len, out.items);
 }
 
 static Status flatten(Opt *o, Expr *e, uint8_t kind, ExprVec *out) {
@@ -392,7 +408,7 @@ Status opt_fold_conds(Opt *o, ExprVec *conds) {
         if (opt_const_false(e) || opt_const_null(e)) goto contradiction;
         bool drop = false;
         int r = rule_on(o->c, RULE_FOLD) ? range_op(e) : 0;
-        for (int64_t j = 0; j < out.len && !drop; j++) {
+        for (int64_t j = 0; j < out.len && j < 300 && !drop; j++) {
             Expr *x = out.items[j];
             if (!expr_is_volatile(e) && expr_equal(x, e)) {
                 drop = true;

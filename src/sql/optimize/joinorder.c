@@ -254,14 +254,27 @@ static double card(const Graph *g, uint64_t set) {
         for (uint64_t t = s & (s - 1); t; t &= t - 1) rows *= g->corr[__builtin_ctzll(s) * g->n + __builtin_ctzll(t)];
     return rows < 1 ? 1 : rows;
 }
-static bool connected(const Graph *g, uint64_t a, uint64_t b) {
+/* Leaves that share a class or a two-sided condition with leaf i. */
+static uint64_t neighbours(const Graph *g, int i) {
+    uint64_t bit = UINT64_C(1) << i, s = 0;
     for (int64_t k = 0; k < g->classes.len; k++)
-        if ((g->classes.items[k].rels & a) && (g->classes.items[k].rels & b)) return true;
+        if (g->classes.items[k].rels & bit) s |= g->classes.items[k].rels;
+    for (int64_t k = 0; k < g->preds.len; k++)
+        if ((g->preds.items[k].rels & bit) && __builtin_popcountll(g->preds.items[k].rels) == 2) s |= g->preds.items[k].rels;
+    return s & ~bit;
+}
+/* Conditions over three and more leaves connect what they complete. */
+static bool hyper_connected(const Graph *g, uint64_t a, uint64_t b) {
     for (int64_t i = 0; i < g->preds.len; i++) {
         uint64_t r = g->preds.items[i].rels;
         if ((r & a) && (r & b) && !(r & ~(a | b))) return true;
     }
     return false;
+}
+static bool connected(const Graph *g, uint64_t a, uint64_t b) {
+    for (uint64_t s = a; s; s &= s - 1)
+        if (neighbours(g, __builtin_ctzll(s)) & b) return true;
+    return hyper_connected(g, a, b);
 }
 static double probe_cost(double build) { return build > 4096 ? 1 + 0.15 * log2(build / 4096) : 1; }
 static double hash_cost(double build, double probe, double out) { return build * 3 + probe * probe_cost(build) + out * 0.5; }
@@ -278,6 +291,7 @@ static int add_node(Graph *g, uint64_t set, int l, int r) {
 typedef struct Dp {
     double cost, rows;
     uint32_t left; /* best split */
+    uint32_t near; /* neighbours of its leaves */
 } Dp;
 static int dp_tree(Graph *g, const Dp *t, uint32_t s) {
     if ((s & (s - 1)) == 0) return add_node(g, s, -1, -1);
@@ -288,8 +302,11 @@ static Status solve_dp(Graph *g) {
     uint32_t full = (UINT32_C(1) << g->n) - 1;
     Dp *t = arena_array(g->o->a, Dp, (int64_t)full + 1);
     if (!t) return ST_ERROR;
+    bool hyper = false;
+    for (int64_t i = 0; i < g->preds.len; i++) hyper |= __builtin_popcountll(g->preds.items[i].rels) > 2;
     for (uint32_t s = 1; s <= full; s++) {
         t[s].rows = card(g, s);
+        t[s].near = (uint32_t)neighbours(g, __builtin_ctz(s)) | t[s & (s - 1)].near;
         if ((s & (s - 1)) == 0) {
             t[s].cost = g->rels[__builtin_ctz(s)]->est_cost;
             t[s].rows = g->rels[__builtin_ctz(s)]->est_rows;
@@ -300,7 +317,7 @@ static Status solve_dp(Graph *g) {
             for (uint32_t a = (s - 1) & s; a; a = (a - 1) & s) {
                 uint32_t b = s & ~a;
                 if (a < b) break; /* every split once */
-                bool con = connected(g, a, b);
+                bool con = (t[a].near & b) || (hyper && hyper_connected(g, a, b));
                 if (pass == 0 && !con) continue;
                 double c = t[a].cost + t[b].cost + join_cost(t[a].rows, t[b].rows, t[s].rows, !con);
                 if (c < t[s].cost) {

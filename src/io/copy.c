@@ -1,0 +1,493 @@
+/* copy.c - COPY FROM: blocks of the input to workers, rows to a BulkLoad, the first error to the caller.
+ *
+ *  1. A worker takes the next block under the input lock: what the block before left over, then bytes of the
+ *     file or stream up to the block size, cut behind the last record end. Reading there keeps the order
+ *     of blocks simple, works for streams as for files, and for CSV it is the only place where the state of the
+ *     quotes is known; it runs at memory speed, many times faster than parsing. Blocks are read rather than mapped: the buffer
+ *     stays in cache, memory stays small and a file that shrinks meanwhile is an end of file, not a signal.
+ *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to bulk_add; strings are views into
+ *     the block until then. The block's number is the order of its rows.
+ *  3. On an error no new block is taken, blocks before the failing one are finished (they may fail earlier in
+ *     the file), later ones are dropped. Line numbers come from the counts of the blocks before.
+ *
+ * Thread rules: Loader.mu guards the input; Loader.fail_mu the failure. The progress function is called by the caller's thread only.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "io/copy_int.h"
+
+int64_t copy_chunk_bytes = INT64_C(1) << 20;
+
+enum { VALUE_SHOWN = 100 };                 /* bytes of a value or line in a message's context */
+static const int64_t max_record = INT64_C(1) << 30;
+
+typedef struct Loader Loader;
+typedef struct Worker {
+    Loader *l;
+    int number;
+    char *buf;
+    int64_t cap;
+    int64_t len;   /* bytes in the block */
+    int64_t order;
+    CopyCut cut;
+    bool sentinel;
+    Arena *arena, *strings;
+    CopyCol *cols;
+    Vec *vecs; /* per table column */
+    CopyParser parser;
+} Worker;
+
+struct Loader {
+    const CopyTarget *t;
+    const CopyOptions *o;
+    BulkLoad *bulk;
+    Status (*check)(void *ctx, int64_t n, const Vec *cols, Err *e);
+    void *check_ctx;
+    pthread_mutex_t check_mu;
+    CopyMonths months;
+    Worker *workers;
+    int n_workers;
+    /* the input: under mu */
+    pthread_mutex_t mu;
+    Vfs *vfs;
+    VfsFile *file;
+    CopyRead read;
+    void *read_ctx;
+    int64_t offset, size; /* size 0: unknown */
+    bool eof, done;
+    CopyEol eol;
+    char *carry;
+    int64_t carry_len, carry_cap;
+    int64_t next_order;
+    int64_t *lines; /* per block, filled by its worker */
+    int64_t lines_cap;
+    /* the failure: under fail_mu; fail_order is also read without it */
+    pthread_mutex_t fail_mu;
+    _Atomic int64_t fail_order; /* INT64_MAX: none */
+    int64_t fail_line;          /* within its block, from 1; 0 = no place in the file */
+    Err fail;
+    char fail_text[VALUE_SHOWN + 8];
+    const char *fail_col;
+    bool fail_has_text;
+};
+
+/* ---- failures --------------------------------------------------------------------------------------- */
+
+static void show_text(char *out, const char *s, int64_t len) {
+    int64_t n = len;
+    if (n > VALUE_SHOWN) {
+        n = VALUE_SHOWN;
+        while (n > 0 && (s[n] & 0xC0) == 0x80) n--;
+    }
+    if (utf8_check(s, n) >= 0) {
+        for (int64_t i = 0; i < n; i++) out[i] = (char)((uint8_t)s[i] >= 32 && (uint8_t)s[i] < 127 ? s[i] : '?');
+    } else {
+        memcpy(out, s, (size_t)n);
+    }
+    memcpy(out + n, len > n ? "..." : "", len > n ? 4 : 1);
+}
+
+/* row NULL: the failure has no place in the file. */
+static void fail(Worker *w, int64_t order, const Err *e, const char *row, const char *col, const Slice *value) {
+    Loader *l = w->l;
+    pthread_mutex_lock(&l->fail_mu);
+    if (order < atomic_load(&l->fail_order)) {
+        err_copy(&l->fail, e);
+        l->fail_line = 0;
+        l->fail_col = col;
+        l->fail_has_text = false;
+        if (row) {
+            const CopyParser *p = &w->parser;
+            const char *end = w->buf + w->len, *stop = copy_record_end(p, row, end);
+            int64_t line = 1;
+            for (const char *s = w->buf; s < stop && (s = memchr(s, p->eol, (size_t)(stop - s))); s++) line++;
+            l->fail_line = line;
+            if (!col) {
+                int64_t n = stop - row;
+                if (n > 0 && row[n - 1] == '\r') n--;
+                show_text(l->fail_text, row, n);
+                l->fail_has_text = true;
+            } else if (value) {
+                show_text(l->fail_text, value->ptr, value->len);
+                l->fail_has_text = true;
+            }
+        }
+        atomic_store(&l->fail_order, order);
+    }
+    pthread_mutex_unlock(&l->fail_mu);
+}
+static void fail_plain(Worker *w, int64_t order, const Err *e) { fail(w, order, e, NULL, NULL, NULL); }
+
+/* After all workers have ended. */
+static void report(const Loader *l, Err *e) {
+    err_copy(e, &l->fail);
+    if (l->fail_line == 0) return;
+    int64_t line = l->fail_line;
+    for (int64_t i = 0; i < atomic_load(&l->fail_order); i++) line += l->lines[i];
+    const char *table = l->t->table->name;
+    if (l->fail_col && l->fail_has_text) err_context(e, "COPY %s, line %lld, column %s: \"%s\"", table, (long long)line, l->fail_col, l->fail_text);
+    else if (l->fail_col) err_context(e, "COPY %s, line %lld, column %s: null input", table, (long long)line, l->fail_col);
+    else err_context(e, "COPY %s, line %lld: \"%s\"", table, (long long)line, l->fail_text);
+}
+
+/* ---- blocks --------------------------------------------------------------------------------------------- */
+
+static Status buf_reserve(MemAccount *a, char **buf, int64_t *cap, int64_t want, Err *e) {
+    if (*cap >= want) return ST_OK;
+    want = MAX_OF(want, *cap * 2);
+    char *p = mem_realloc(a, *buf, *cap, want, e);
+    if (!p) return ST_ERROR;
+    *buf = p;
+    *cap = want;
+    return ST_OK;
+}
+
+/* mu held. Reads up to `want` bytes; less only at the end. */
+static Status read_input(Loader *l, char *to, int64_t want, int64_t *got, Err *e) {
+    *got = 0;
+    if (l->file) {
+        TRY(l->vfs->read_at(l->file, to, want, l->offset, got, e));
+        l->eof = *got < want || (l->size > 0 && l->offset + *got >= l->size);
+        if (l->eof && *got == want) { /* the file may have grown */
+            int64_t more;
+            char c;
+            TRY(l->vfs->read_at(l->file, &c, 1, l->offset + *got, &more, e));
+            l->eof = more == 0;
+        }
+    } else {
+        while (*got < want && !l->eof) {
+            int64_t n = l->read(l->read_ctx, to + *got, want - *got);
+            if (n < 0 || n > want - *got) return err_set(e, ERR_CONNECTION_FAILURE, "could not read COPY data from the client");
+            l->eof = n == 0;
+            *got += n;
+        }
+    }
+    l->offset += *got;
+    return ST_OK;
+}
+
+/* mu held. Fills the worker's buffer with whole records; w->len 0 at the end. */
+static Status fill_block(Loader *l, Worker *w, Err *e) {
+    MemAccount *a = l->t->account;
+    int64_t target = MAX_OF(copy_chunk_bytes, 1), len = l->carry_len;
+    w->len = 0;
+    w->sentinel = false;
+    TRY(buf_reserve(a, &w->buf, &w->cap, MAX_OF(target, len) + 1 + COPY_PAD, e));
+    if (len) memcpy(w->buf, l->carry, (size_t)len);
+    l->carry_len = 0;
+    w->cut = (CopyCut){0};
+    for (;;) {
+        int64_t got;
+        if (!l->eof && len < target) {
+            TRY(read_input(l, w->buf + len, target - len, &got, e));
+            len += got;
+        }
+        if (l->eol == EOL_UNKNOWN) l->eol = copy_detect_eol(l->o, w->buf, len, l->eof);
+        if (l->eol != EOL_UNKNOWN) copy_cut_scan(&w->cut, l->o, l->eol == EOL_CR ? '\r' : '\n', w->buf, len);
+        if (l->eof || w->cut.cut > 0) break;
+        if (len >= max_record) return err_set(e, ERR_PROGRAM_LIMIT, "record of COPY data is longer than %lld bytes", (long long)max_record);
+        target = len * 2 + 1;
+        TRY(buf_reserve(a, &w->buf, &w->cap, target + 1 + COPY_PAD, e));
+    }
+    char eol = l->eol == EOL_CR ? '\r' : '\n';
+    w->len = w->cut.cut;
+    if (l->eof && w->cut.cut < len) {
+        w->sentinel = true;
+        w->buf[len++] = eol;
+        w->len = len;
+        w->cut.cut_lines = w->cut.lines + 1;
+    }
+    int64_t marker = copy_find_marker(l->o, w->buf, w->len - w->sentinel, l->eof);
+    if (marker >= 0) {
+        w->len = marker;
+        w->sentinel = false;
+        l->done = true;
+    } else if (w->len < len) {
+        TRY(buf_reserve(a, &l->carry, &l->carry_cap, len - w->len, e));
+        l->carry_len = len - w->len;
+        memcpy(l->carry, w->buf + w->len, (size_t)l->carry_len);
+    }
+    if (l->eof) l->done = true;
+    memset(w->buf + w->len, 0, COPY_PAD);
+    return ST_OK;
+}
+
+static bool take_block(Worker *w) {
+    Loader *l = w->l;
+    const CopyTarget *t = l->t;
+    bool ok = false;
+    Err e = {0};
+    pthread_mutex_lock(&l->mu);
+    if (l->done || atomic_load(&l->fail_order) != INT64_MAX) goto done;
+    if (t->cancel && atomic_load(t->cancel)) {
+        err_set(&e, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        goto failed;
+    }
+    if (l->next_order == l->lines_cap) {
+        int64_t cap = MAX_OF(l->lines_cap * 2, 1024);
+        int64_t *p = mem_realloc(t->account, l->lines, l->lines_cap * 8, cap * 8, &e);
+        if (!p) goto failed;
+        l->lines = p;
+        l->lines_cap = cap;
+    }
+    if (fill_block(l, w, &e) != ST_OK) goto failed;
+    if (w->len == 0) goto done;
+    w->order = l->next_order++;
+    l->lines[w->order] = 0;
+    w->parser.eol = l->eol == EOL_CR ? '\r' : '\n';
+    w->parser.crlf = l->eol == EOL_CRLF || l->o->format == COPY_TBL;
+    w->parser.sentinel = w->sentinel;
+    w->parser.extra_lines = 0;
+    ok = true;
+    goto done;
+failed:
+    /* Blocks taken so far come first in the file: their errors win. */
+    fail_plain(w, l->next_order, &e);
+done:
+    pthread_mutex_unlock(&l->mu);
+    return ok;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
+
+/* The batch's rows to the bulk load. A NOT NULL violation is found here to know its line. */
+static Status flush(Worker *w) {
+    Loader *l = w->l;
+    CopyParser *p = &w->parser;
+    const Table *t = l->t->table;
+    if (p->n == 0) return ST_OK;
+    int64_t bad = p->n;
+    for (int i = 0; i < p->n_cols; i++) {
+        CopyCol *k = &p->cols[i];
+        Vec *v = &w->vecs[l->t->cols[i]];
+        v->valid = k->has_nulls ? k->valid : NULL;
+        if (!k->has_nulls || !t->cols[l->t->cols[i]].not_null) continue;
+        const uint8_t *z = memchr(k->valid, 0, (size_t)bad);
+        if (z) bad = z - k->valid;
+    }
+    for (int c = 0; c < t->n_cols; c++)
+        if (w->vecs[c].is_const && w->vecs[c].valid && t->cols[c].not_null) bad = 0;
+    Err e;
+    e.sqlstate[0] = 0;
+    if (bad < p->n) { /* let storage word the error for that row */
+        for (int i = 0; i < p->n_cols; i++) {
+            Vec *v = &w->vecs[l->t->cols[i]];
+            v->data = (char *)v->data + bad * p->cols[i].cell_size;
+            if (v->valid) v->valid += bad;
+        }
+        if (bulk_add(l->bulk, w->number, w->order, 1, w->vecs, &e) == ST_OK) err_internal(&e, "NULL was accepted in a NOT NULL column");
+        fail(w, w->order, &e, p->rows[bad], NULL, NULL);
+        return ST_ERROR;
+    }
+    Status st = ST_OK;
+    if (l->check) {
+        pthread_mutex_lock(&l->check_mu);
+        st = l->check(l->check_ctx, p->n, w->vecs, &e);
+        pthread_mutex_unlock(&l->check_mu);
+    }
+    if (st == ST_OK) st = bulk_add(l->bulk, w->number, w->order, p->n, w->vecs, &e);
+    if (st != ST_OK) fail_plain(w, w->order, &e);
+    return st;
+}
+
+static void parse_failed(Worker *w) {
+    CopyParser *p = &w->parser;
+    fail(w, w->order, &p->err, p->fail_row, p->fail_col >= 0 ? p->cols[p->fail_col].name : NULL, p->fail_col >= 0 ? &p->fail_value : NULL);
+}
+
+static Status load_block(Worker *w) {
+    Loader *l = w->l;
+    CopyParser *p = &w->parser;
+    const char *s = w->buf, *end = w->buf + w->len;
+    int64_t rows = 0, bad = utf8_check(w->buf, w->len);
+    const char *broken = NULL; /* the record with the first invalid byte */
+    if (bad >= 0) {
+        for (broken = s;;) {
+            const char *stop = copy_record_end(p, broken, end);
+            if (stop >= w->buf + bad || stop >= end) break;
+            broken = stop + 1;
+        }
+        /* What comes before it may fail first. */
+        end = broken;
+    }
+    if (w->order == 0 && l->o->header && s < end) {
+        rows++;
+        if (copy_skip_header(p, &s, end) != ST_OK) {
+            parse_failed(w);
+            return ST_ERROR;
+        }
+    }
+    while (s < end) {
+        Status st = copy_parse(p, &s, end);
+        rows += p->n;
+        TRY(flush(w)); /* on an error too: rows before it may be refused */
+        if (st != ST_OK) {
+            parse_failed(w);
+            return ST_ERROR;
+        }
+        arena_reset(w->strings);
+        if (w->order > atomic_load(&l->fail_order)) return ST_ERROR;
+    }
+    if (broken) {
+        Err e;
+        e.sqlstate[0] = 0;
+        err_set(&e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x", (unsigned)(uint8_t)w->buf[bad]);
+        fail(w, w->order, &e, broken, NULL, NULL);
+        return ST_ERROR;
+    }
+    l->lines[w->order] = l->o->format == COPY_CSV ? w->cut.cut_lines : rows + p->extra_lines;
+    /* A block without rows must not leave a gap in the orders. */
+    if (rows == 0 || (w->order == 0 && l->o->header && rows == 1)) {
+        Err e;
+        e.sqlstate[0] = 0;
+        if (bulk_add(l->bulk, w->number, w->order, 0, w->vecs, &e) != ST_OK) {
+            fail_plain(w, w->order, &e);
+            return ST_ERROR;
+        }
+    }
+    return ST_OK;
+}
+
+static Status worker_init(Worker *w, Err *e) {
+    Loader *l = w->l;
+    const CopyTarget *t = l->t;
+    const Table *tab = t->table;
+    w->arena = arena_new(t->account, e);
+    w->strings = w->arena ? arena_new(t->account, e) : NULL;
+    if (!w->strings) return ST_ERROR;
+    w->cols = arena_array(w->arena, CopyCol, t->n_cols + 1);
+    w->vecs = arena_array(w->arena, Vec, tab->n_cols + 1);
+    if (!w->cols || !w->vecs) return ST_ERROR;
+    for (int i = 0; i < t->n_cols; i++) {
+        w->cols[i].type = tab->cols[t->cols[i]].type;
+        w->cols[i].name = tab->cols[t->cols[i]].name;
+    }
+    TRY(copy_parser_init(&w->parser, l->o, t->n_cols, w->cols, &l->months, t->session ? t->session->tz_offset : 0, w->arena));
+    w->parser.arena = w->strings;
+    arena_set_err(w->strings, &w->parser.err);
+    return ST_OK;
+}
+
+/* Vectors: the parser's cells, and constants for columns that the file does not have. */
+static Status vecs_init(Worker *w) {
+    const CopyTarget *t = w->l->t;
+    const Table *tab = t->table;
+    for (int c = 0; c < tab->n_cols; c++) {
+        Type type = tab->cols[c].type;
+        Vec *v = &w->vecs[c];
+        *v = (Vec){.phys = (uint8_t)type_phys(type), .type = type, .is_const = true};
+        Value *val = arena_new_of(w->arena, Value);
+        if (!val) return ST_ERROR;
+        *val = (Value){.type = type, .is_null = true};
+        if (t->defaults && !t->defaults[c].is_null) *val = t->defaults[c];
+        else if (v->phys == PH_STR) val->u.str = str_make("", 0);
+        v->data = value_cell(val);
+        if (val->is_null && !(v->valid = arena_calloc(w->arena, 1))) return ST_ERROR;
+    }
+    for (int i = 0; i < t->n_cols; i++) {
+        Vec *v = &w->vecs[t->cols[i]];
+        v->is_const = false;
+        v->valid = NULL;
+        v->data = w->cols[i].cells;
+    }
+    return ST_OK;
+}
+
+static void load_worker(void *ctx, int number) {
+    Loader *l = ctx;
+    if (number >= l->n_workers) return;
+    Worker *w = &l->workers[number];
+    while (take_block(w)) {
+        if (load_block(w) != ST_OK) break;
+        if (number != 0 || !l->t->progress || l->size <= 0) continue;
+        l->t->progress(l->t->progress_ctx, MIN_OF((double)(w->order + 1) * (double)copy_chunk_bytes / (double)l->size, 1.0));
+    }
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------- */
+
+static Status seen(void *ctx, const char *name, Err *e) {
+    (void)ctx;
+    (void)name;
+    (void)e;
+    return ST_OK;
+}
+static Status open_input(Loader *l, const char *path, Err *e) {
+    Err why;
+    why.sqlstate[0] = 0;
+    err_clear(&why);
+    if (l->vfs->open(l->vfs, path, VFS_READ, &l->file, &why) != ST_OK) {
+        l->file = NULL;
+        /* "could not open file "x": reason" in PostgreSQL's words. */
+        const char *reason = strstr(why.message, "\": ");
+        return err_set(e, why.sqlstate, "could not open file \"%s\" for reading: %s", path, reason ? reason + 3 : why.message);
+    }
+    char c;
+    int64_t got;
+    if (l->vfs->read_at(l->file, &c, 1, 0, &got, &why) != ST_OK) {
+        Err none;
+        none.sqlstate[0] = 0;
+        if (l->vfs->list(l->vfs, path, seen, NULL, &none) == ST_OK) return err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is a directory", path);
+        err_copy(e, &why);
+        return ST_ERROR;
+    }
+    return l->vfs->size(l->file, &l->size, e);
+}
+
+Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
+                 Status (*check)(void *ctx, int64_t n, const Vec *cols, Err *e), void *check_ctx, UndoLog *undo, int64_t *rows, Err *e) {
+    *rows = 0;
+    if (!path && !read) return err_internal(e, "COPY FROM without a source");
+    Status st = ST_ERROR;
+    Loader *l = mem_calloc(t->account, (int64_t)sizeof *l, e);
+    if (!l) return ST_ERROR;
+    *l = (Loader){.t = t, .o = o, .check = check, .check_ctx = check_ctx, .vfs = vfs, .read = read, .read_ctx = ctx, .eof = false};
+    atomic_store(&l->fail_order, INT64_MAX);
+    l->eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
+    pthread_mutex_init(&l->mu, NULL);
+    pthread_mutex_init(&l->fail_mu, NULL);
+    pthread_mutex_init(&l->check_mu, NULL);
+    copy_months_init(&l->months);
+    if (path && open_input(l, path, e) != ST_OK) goto done;
+    int threads = t->pool ? MIN_OF(t->threads, pool_threads(t->pool)) : 1;
+    if (path && l->size / copy_chunk_bytes + 1 < threads) threads = (int)(l->size / copy_chunk_bytes + 1);
+    threads = MAX_OF(threads, 1);
+    l->workers = mem_calloc(t->account, (int64_t)sizeof(Worker) * threads, e);
+    if (!l->workers) goto done;
+    l->n_workers = threads;
+    for (int i = 0; i < threads; i++) {
+        Worker *w = &l->workers[i];
+        w->l = l;
+        w->number = i;
+        /* Buffers of all workers are made here, where an error has one place to go. */
+        if (worker_init(w, e) != ST_OK || vecs_init(w) != ST_OK) goto done;
+    }
+    if (bulk_begin(t->table, threads, &l->bulk, e) != ST_OK) goto done;
+    if (threads > 1) pool_run(t->pool, threads, load_worker, l);
+    else load_worker(l, 0);
+    if (atomic_load(&l->fail_order) != INT64_MAX) {
+        report(l, e);
+        goto done;
+    }
+    st = bulk_finish(l->bulk, t->pool, undo, rows, e);
+    if (st == ST_OK && t->progress) t->progress(t->progress_ctx, 1.0);
+done:
+    if (st != ST_OK && !err_is_set(e)) err_oom(e);
+    if (l->bulk) bulk_cancel(l->bulk);
+    for (int i = 0; i < l->n_workers; i++) {
+        Worker *w = &l->workers[i];
+        if (w->buf) mem_free(t->account, w->buf, w->cap);
+        arena_free(w->strings);
+        arena_free(w->arena);
+    }
+    if (l->workers) mem_free(t->account, l->workers, (int64_t)sizeof(Worker) * l->n_workers);
+    if (l->carry) mem_free(t->account, l->carry, l->carry_cap);
+    if (l->lines) mem_free(t->account, l->lines, l->lines_cap * 8);
+    if (l->file) l->vfs->close(l->file, NULL);
+    pthread_mutex_destroy(&l->mu);
+    pthread_mutex_destroy(&l->fail_mu);
+    pthread_mutex_destroy(&l->check_mu);
+    mem_free(t->account, l, (int64_t)sizeof *l);
+    return st;
+}

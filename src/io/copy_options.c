@@ -1,0 +1,151 @@
+/* copy_options.c - the options of a COPY statement, checked as PostgreSQL does and with its messages. */
+#include <strings.h>
+
+#include "io/copy_int.h"
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t n = strlen(s), m = strlen(tail);
+    return n > m && strcasecmp(s + n - m, tail) == 0;
+}
+static bool option_bool(const char *v, bool *out) {
+    if (!v || !strcasecmp(v, "true") || !strcasecmp(v, "on") || !strcmp(v, "1")) *out = true;
+    else if (!strcasecmp(v, "false") || !strcasecmp(v, "off") || !strcmp(v, "0")) *out = false;
+    else return false;
+    return true;
+}
+
+static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
+    const char *v = x->value ? x->value : "";
+    if (!strcmp(v, "text")) out->format = COPY_TEXT;
+    else if (!strcmp(v, "csv")) out->format = COPY_CSV;
+    else if (!strcmp(v, "tbl")) out->format = COPY_TBL;
+    else if (!strcmp(v, "binary")) return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"binary\" is not supported");
+    else return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY format \"%s\" not recognized", v);
+    return ST_OK;
+}
+
+static Status set_header(const AstCopy *stmt, const AstOption *x, CopyOptions *out, Err *e) {
+    out->header_match = x->value && !strcasecmp(x->value, "match");
+    if (out->header_match) {
+        if (!stmt->from) return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "cannot use \"match\" with HEADER in COPY TO");
+        out->header = true;
+        return ST_OK;
+    }
+    if (option_bool(x->value, &out->header)) return ST_OK;
+    return err_at(e, x->location, ERR_SYNTAX, "header requires a Boolean value or \"match\"");
+}
+
+static Status column_flags(const AstOption *x, const char *label, int64_t n, const char *const *names, Arena *a, bool **out, Err *e) {
+    if (!x->star && x->n_list == 0)
+        return err_at(e, x->location, ERR_INVALID_PARAMETER, "argument to option \"%s\" must be a list of column names", x->name);
+    bool *f = arena_array(a, bool, n + 1);
+    if (!f) return err_oom(e);
+    if (x->star) memset(f, 1, (size_t)n);
+    for (int64_t i = 0; i < x->n_list; i++) {
+        int64_t c = 0;
+        while (c < n && strcmp(names[c], x->list[i]) != 0) c++;
+        if (c == n) return err_at(e, x->location, ERR_INVALID_COLUMN_REFERENCE, "%s column \"%s\" not referenced by COPY", label, x->list[i]);
+        f[c] = true;
+    }
+    *out = f;
+    return ST_OK;
+}
+
+typedef struct Given {
+    const AstOption *format, *delimiter, *null, *header, *quote, *escape, *force_quote, *force_not_null, *force_null, *encoding, *freeze;
+} Given;
+
+static Status collect(const AstCopy *stmt, Given *g, Err *e) {
+    const struct { const char *name; const AstOption **slot; } known[] = {
+        {"format", &g->format}, {"delimiter", &g->delimiter}, {"null", &g->null}, {"header", &g->header}, {"quote", &g->quote},
+        {"escape", &g->escape}, {"force_quote", &g->force_quote}, {"force_not_null", &g->force_not_null},
+        {"force_null", &g->force_null}, {"encoding", &g->encoding}, {"freeze", &g->freeze},
+    };
+    for (int64_t i = 0; i < stmt->n_options; i++) {
+        const AstOption *x = &stmt->options[i];
+        int64_t k = 0;
+        while (k < ARRAY_LEN(known) && strcmp(known[k].name, x->name) != 0) k++;
+        if (k == ARRAY_LEN(known)) return err_at(e, x->location, ERR_SYNTAX, "option \"%s\" not recognized", x->name);
+        if (*known[k].slot) return err_at(e, x->location, ERR_SYNTAX, "conflicting or redundant options");
+        *known[k].slot = x;
+    }
+    return ST_OK;
+}
+
+static Status one_byte(const AstOption *x, const char *what, char *out, Err *e) {
+    if (!x->value || strlen(x->value) != 1)
+        return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY %s must be a single one-byte character", what);
+    *out = x->value[0];
+    return ST_OK;
+}
+
+static Status only(bool ok, const AstOption *x, const char *what, const char *where, Err *e) {
+    if (ok || !x) return ST_OK;
+    return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY %s %s", what, where);
+}
+
+static Status check_characters(const CopyOptions *o, Err *e) {
+    char d = o->delimiter;
+    if (d == '\n' || d == '\r') return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter cannot be newline or carriage return");
+    if (o->null_len > 0 && (memchr(o->null_text, '\n', (size_t)o->null_len) || memchr(o->null_text, '\r', (size_t)o->null_len)))
+        return err_set(e, ERR_INVALID_PARAMETER, "COPY null representation cannot use newline or carriage return");
+    if (o->format == COPY_TEXT && strchr("\\.abcdefghijklmnopqrstuvwxyz0123456789", d))
+        return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter cannot be \"%c\"", d);
+    if (o->format == COPY_CSV) {
+        if (d == o->quote) return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter and quote must be different");
+        if (strchr("\n\r", o->quote) || strchr("\n\r", o->escape))
+            return err_set(e, ERR_INVALID_PARAMETER, "COPY quote and escape cannot be newline or carriage return");
+    }
+    if (o->null_len > 0 && memchr(o->null_text, d, (size_t)o->null_len))
+        return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter must not appear in the NULL specification");
+    if (o->format == COPY_CSV && o->null_len > 0 && memchr(o->null_text, o->quote, (size_t)o->null_len))
+        return err_set(e, ERR_INVALID_PARAMETER, "CSV quote character must not appear in the NULL specification");
+    return ST_OK;
+}
+
+Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e) {
+    Given g = {0};
+    *out = (CopyOptions){.format = COPY_TEXT};
+    TRY(collect(stmt, &g, e));
+    if (g.format) TRY(set_format(g.format, out, e));
+    else if (stmt->path && !stmt->program) out->format = ends_with(stmt->path, ".tbl") ? COPY_TBL : ends_with(stmt->path, ".csv") ? COPY_CSV : COPY_TEXT;
+    bool csv = out->format == COPY_CSV;
+    out->delimiter = csv ? ',' : out->format == COPY_TBL ? '|' : '\t';
+    out->quote = out->escape = '"';
+    const char *null_text = csv ? "" : "\\N";
+    if (g.null) null_text = g.null->value ? g.null->value : "";
+    if (strlen(null_text) >= sizeof out->null_text)
+        return err_at(e, g.null ? g.null->location : 0, ERR_INVALID_PARAMETER, "COPY null representation is longer than %d bytes", (int)sizeof out->null_text - 1);
+    strncpy(out->null_text, null_text, sizeof out->null_text - 1);
+    out->null_len = out->format == COPY_TBL && !g.null ? -1 : (int64_t)strlen(null_text);
+    if (g.delimiter) TRY(one_byte(g.delimiter, "delimiter", &out->delimiter, e));
+    if (g.header) TRY(set_header(stmt, g.header, out, e));
+    TRY(only(csv, g.quote, "quote", "available only in CSV mode", e));
+    if (g.quote) {
+        TRY(one_byte(g.quote, "quote", &out->quote, e));
+        out->escape = out->quote;
+    }
+    TRY(only(csv, g.escape, "escape", "available only in CSV mode", e));
+    if (g.escape) TRY(one_byte(g.escape, "escape", &out->escape, e));
+    TRY(only(csv, g.force_quote, "force quote", "available only in CSV mode", e));
+    TRY(only(!stmt->from, g.force_quote, "force quote", "only available using COPY TO", e));
+    TRY(only(csv, g.force_not_null, "force not null", "available only in CSV mode", e));
+    TRY(only(stmt->from, g.force_not_null, "force not null", "only available using COPY FROM", e));
+    TRY(only(csv, g.force_null, "force null", "available only in CSV mode", e));
+    TRY(only(stmt->from, g.force_null, "force null", "only available using COPY FROM", e));
+    if (g.force_quote) {
+        out->force_quote_all = g.force_quote->star;
+        TRY(column_flags(g.force_quote, "FORCE_QUOTE", n, names, a, &out->force_quote, e));
+    }
+    if (g.force_not_null) TRY(column_flags(g.force_not_null, "FORCE_NOT_NULL", n, names, a, &out->force_not_null, e));
+    if (g.force_null) TRY(column_flags(g.force_null, "FORCE_NULL", n, names, a, &out->force_null, e));
+    if (g.encoding) {
+        const char *v = g.encoding->value ? g.encoding->value : "";
+        if (strcasecmp(v, "utf8") && strcasecmp(v, "utf-8") && strcasecmp(v, "unicode"))
+            return err_at(e, g.encoding->location, ERR_FEATURE_NOT_SUPPORTED, "COPY encoding \"%s\" is not supported: only UTF8 is", v);
+    }
+    bool freeze;
+    if (g.freeze && !option_bool(g.freeze->value, &freeze))
+        return err_at(e, g.freeze->location, ERR_SYNTAX, "freeze requires a Boolean value");
+    return check_characters(out, e);
+}

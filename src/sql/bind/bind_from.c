@@ -1,0 +1,528 @@
+/* bind_from.c - FROM: tables, views, subqueries, functions, joins; WITH.
+ *
+ * While FROM is bound, the level's name space holds the items to the left: that is what LATERAL sees. A
+ * subquery without LATERAL is bound with the level around as its outer level instead.
+ *
+ * CTEs. A definition is bound once; each reference is an LP_CTE_SCAN. When the body is done, a definition with a
+ * single reference is put in its place (PostgreSQL's rule), one without references is dropped.
+ */
+#include "sql/bind/bind_int.h"
+
+Plan *bind_one_row(Binder *b) {
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    if (!p || !(p->rows = arena_array(b->a, Expr **, 1))) return NULL;
+    p->n_rows = 1;
+    return (p->rows[0] = arena_array(b->a, Expr *, 1)) ? p : NULL;
+}
+
+Plan *bind_filter(Binder *b, Plan *child, Expr *cond) {
+    if (!child || !cond) return NULL;
+    Plan *p = plan_new(b->c, LP_FILTER, 1);
+    if (!p) return NULL;
+    p->children[0] = child;
+    bool and_ = cond->kind == EX_AND;
+    p->n_conds = and_ ? cond->n_args : 1;
+    p->conds = arena_array(b->a, Expr *, p->n_conds);
+    if (!p->conds) return NULL;
+    for (int32_t i = 0; i < p->n_conds; i++) p->conds[i] = and_ ? cond->args[i] : cond;
+    return p;
+}
+
+Plan *bind_join(Binder *b, JoinKind kind, Plan *l, Plan *r) {
+    if (!l || !r) return NULL;
+    Plan *p = plan_new(b->c, LP_JOIN, 2);
+    if (!p) return NULL;
+    p->join = (uint8_t)kind;
+    p->children[0] = l;
+    p->children[1] = r;
+    return p;
+}
+
+static Status join_conds(Binder *b, Plan *join, Expr *cond) {
+    if (!cond) return ST_ERROR;
+    bool and_ = cond->kind == EX_AND;
+    join->n_conds = and_ ? cond->n_args : 1;
+    if (!(join->conds = arena_array(b->a, Expr *, join->n_conds))) return ST_ERROR;
+    for (int32_t i = 0; i < join->n_conds; i++) join->conds[i] = and_ ? cond->args[i] : cond;
+    return ST_OK;
+}
+
+bool bind_depends(Binder *b, Plan *right, Plan *left) {
+    if (right->kind == LP_SCAN || right->kind == LP_CTE_SCAN) return false;
+    ColSet f = colset_new(b->c), o = colset_new(b->c);
+    plan_free_cols(b->c, right, &f);
+    plan_outputs(b->c, left, &o);
+    return colset_intersects(&f, &o);
+}
+
+/* ---- tables ------------------------------------------------------------------------ */
+
+Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
+    *t = NULL;
+    *v = NULL;
+    if (!name->schema || strcmp(name->schema, "public") == 0) {
+        if ((*t = catalog_table(b->c->catalog, slice_of(name->name)))) return ST_OK;
+        if ((*v = catalog_view(b->c->catalog, slice_of(name->name)))) return ST_OK;
+    }
+    int64_t pos = bind_pos(b, name->location);
+    if (name->schema)
+        return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s.%s\" does not exist", name->schema, name->name);
+    return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", name->name);
+}
+
+Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item) {
+    (void)q;
+    Plan *p = plan_new(b->c, LP_SCAN, 0);
+    int32_t n = t->n_cols + (rowid ? 1 : 0);
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->scan_cols = arena_array(b->a, int32_t, n + 1))) return NULL;
+    p->table = t;
+    p->alias = alias;
+    p->n_out = n;
+    *item = (NsItem){.name = alias, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true, .table = t};
+    if (!(item->cols = arena_array(b->a, NsCol, t->n_cols + 1))) return NULL;
+    for (int32_t i = 0; i < t->n_cols; i++) {
+        ColId id = plan_new_col(b->c, t->cols[i].name, t->cols[i].type, !t->cols[i].not_null);
+        if (!id) return NULL;
+        b->c->cols.items[id].table = t;
+        b->c->cols.items[id].col = i;
+        p->out_cols[i] = id;
+        p->scan_cols[i] = i;
+        item->cols[i] = (NsCol){t->cols[i].name, id};
+    }
+    if (rowid) {
+        if (!(*rowid = plan_new_col(b->c, "rowid", type_make(T_INT8), false))) return NULL;
+        p->out_cols[t->n_cols] = *rowid;
+        p->scan_cols[t->n_cols] = -1;
+    }
+    return p;
+}
+
+static Status rename_columns(Binder *b, const AstAlias *a, NsItem *item, int64_t location) {
+    if (a->n_columns > item->n_cols)
+        return err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE,
+                      "table \"%s\" has %d columns available but %lld columns specified", item->name ? item->name : "", item->n_cols,
+                      (long long)a->n_columns);
+    for (int64_t i = 0; i < a->n_columns; i++) item->cols[i].name = a->columns[i];
+    return ST_OK;
+}
+
+static Status rel_item(Binder *b, const Rel *r, const char *name, NsItem *item) {
+    *item = (NsItem){.name = name, .n_cols = r->n, .rel_visible = name != NULL, .cols_visible = true};
+    if (!(item->cols = arena_array(b->a, NsCol, r->n + 1))) return ST_ERROR;
+    for (int32_t i = 0; i < r->n; i++) item->cols[i] = (NsCol){r->names[i], r->cols[i]};
+    return ST_OK;
+}
+
+static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location) {
+    if (bind_add_item(b, q, item) == ST_OK) return ST_OK;
+    if (err_is_set(b->err) && !b->err->position) b->err->position = bind_pos(b, location);
+    return ST_ERROR;
+}
+
+static Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
+    for (const ViewGuard *g = b->views; g; g = g->up)
+        if (g->view == v) {
+            err_at(b->err, bind_pos(b, location), ERR_INVALID_RECURSION, "infinite recursion detected in view \"%s\"", v->name);
+            return NULL;
+        }
+    bool fixed = b->fixed_pos, params = b->params_ok;
+    int64_t pos = b->pos;
+    ViewGuard guard = {b->views, v};
+    b->pos = bind_pos(b, location);
+    b->fixed_pos = true;
+    b->params_ok = false;
+    b->views = &guard;
+    AstStmt **stmts = NULL;
+    int64_t n = 0;
+    Plan *p = NULL;
+    SelectEnv env = {0};
+    if (sql_parse(b->a, slice_of(v->sql), &stmts, &n, b->err) == ST_OK) {
+        if (n != 1 || stmts[0]->kind != AST_SELECT) err_internal(b->err, "view %s is not a query", v->name);
+        else if (bind_select(b, &env, AST_AS(AstSelect, stmts[0]), r) == ST_OK) p = r->plan;
+    }
+    if (!p) {
+        b->err->position = b->pos;
+        err_context(b->err, "view \"%s\"", v->name);
+    }
+    b->views = guard.up;
+    b->pos = pos;
+    b->fixed_pos = fixed;
+    b->params_ok = params;
+    if (!p) return NULL;
+    const char **names = arena_array(b->a, const char *, r->n + 1);
+    if (!names) return NULL;
+    for (int32_t i = 0; i < r->n; i++) names[i] = i < v->n_cols && v->cols && v->cols[i] ? v->cols[i] : r->names[i];
+    r->names = names;
+    return p;
+}
+
+static Plan *cte_scan(Binder *b, Cte *c, const char *alias, Rel *r) {
+    Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, c->n + 1)) || !(p->cte_cols = arena_array(b->a, ColId, c->n + 1))) return NULL;
+    p->cte_id = c->id;
+    p->n_out = c->n;
+    p->alias = alias;
+    for (int32_t i = 0; i < c->n; i++) {
+        ColInfo info = b->c->cols.items[c->cols[i]];
+        p->cte_cols[i] = c->cols[i];
+        if (!(p->out_cols[i] = plan_new_col(b->c, c->names[i], info.type, true))) return NULL;
+    }
+    c->refs++;
+    c->scan = p;
+    *r = (Rel){p, c->n, p->out_cols, c->names};
+    return p;
+}
+
+static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
+    NsItem item;
+    const char *alias = f->alias.name ? f->alias.name : f->name.name;
+    Plan *p = NULL;
+    Rel r;
+    if (!f->name.schema)
+        for (Cte *c = q->ctes; c && !p; c = c->next) {
+            if (strcmp(c->name, f->name.name) != 0) continue;
+            if (c->binding) {
+                bind_unsupported(b, f->location, "a recursive query");
+                return NULL;
+            }
+            if (!(p = cte_scan(b, c, alias, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+        }
+    if (!p) {
+        Table *t;
+        View *v;
+        AstName name = f->name;
+        if (!name.location) name.location = f->location;
+        if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
+        if (t) p = bind_scan(b, q, t, alias, NULL, &item);
+        else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+    }
+    if (!p || rename_columns(b, &f->alias, &item, f->location) != ST_OK || add_item(b, q, &item, f->location) != ST_OK) return NULL;
+    return p;
+}
+
+static Plan *from_subquery(Binder *b, Query *q, const AstFromSubquery *f) {
+    SelectEnv env = {.outer = f->lateral ? q : q->outer, .sibling = f->lateral ? NULL : q, .ctes = q->ctes};
+    Rel r;
+    NsItem item;
+    if (bind_select(b, &env, f->query, &r) != ST_OK || rel_item(b, &r, f->alias.name, &item) != ST_OK ||
+        rename_columns(b, &f->alias, &item, f->location) != ST_OK || add_item(b, q, &item, f->location) != ST_OK)
+        return NULL;
+    return r.plan;
+}
+
+/* unnest(ARRAY[...]) as rows. */
+static Plan *from_unnest(Binder *b, const AstFunc *f, Expr **items, int64_t n, const char *name) {
+    Type t;
+    if (bind_common(b, n, items, "ARRAY", &t) != ST_OK) return NULL;
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    if (!p || !(p->rows = arena_array(b->a, Expr **, n + 1)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (items[i]->kind != EX_CONST && items[i]->kind != EX_PARAM) {
+            bind_unsupported(b, f->location, "unnest of computed values");
+            return NULL;
+        }
+        if (!(p->rows[i] = arena_array(b->a, Expr *, 1))) return NULL;
+        p->rows[i][0] = items[i];
+    }
+    p->n_rows = n;
+    p->n_out = 1;
+    return (p->out_cols[0] = plan_new_col(b->c, name, t, true)) ? p : NULL;
+}
+
+static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
+    if (f->ordinality) {
+        bind_unsupported(b, f->location, "WITH ORDINALITY");
+        return NULL;
+    }
+    if (f->n_column_defs) {
+        bind_unsupported(b, f->location, "a column definition list");
+        return NULL;
+    }
+    const char *clause = q->clause;
+    q->clause = "functions in FROM";
+    const char *fname = bind_target_name(f->call), *alias = f->alias.name ? f->alias.name : fname;
+    Plan *p = NULL;
+    const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
+    if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
+        Expr **args = bind_list(b, q, call->args, call->n_args);
+        if (args) p = bind_series(b, call->n_args, args, alias, f->location);
+    } else if (call && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1 && call->args[0]->kind == AST_ARRAY) {
+        const AstList *l = AST_AS_CONST(AstList, call->args[0]);
+        Expr **items = bind_list(b, q, l->items, l->n_items);
+        if (items) p = from_unnest(b, call, items, l->n_items, alias);
+    } else {
+        Expr *e = bind_expr(b, q, f->call);
+        if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, f->location);
+        Proj proj = {0};
+        if (e && bind_proj_add(b, &proj, NULL, e, alias)) p = bind_proj_plan(b, &proj, bind_one_row(b));
+    }
+    q->clause = clause;
+    if (!p) return NULL;
+    Rel r = {p, 1, p->out_cols, &alias};
+    NsItem item;
+    if (rel_item(b, &r, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
+        add_item(b, q, &item, f->location) != ST_OK)
+        return NULL;
+    return p;
+}
+
+/* ---- joins ---------------------------------------------------------------------------- */
+
+static Plan *from_item(Binder *b, Query *q, const AstFrom *f);
+
+/* A column by name among the visible ones of items [from, to). 0 none, -1 error. */
+static ColId side_column(Binder *b, const Query *q, int64_t from, int64_t to, const char *name, const char *side, int64_t location) {
+    ColId id = 0;
+    for (int64_t i = from; i < to; i++) {
+        const NsItem *it = &q->ns.items[i];
+        for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++) {
+            if (strcmp(it->cols[k].name, name) != 0) continue;
+            if (id) {
+                err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_COLUMN, "common column name \"%s\" appears more than once in %s table", name, side);
+                return -1;
+            }
+            id = it->cols[k].id;
+        }
+    }
+    return id;
+}
+
+typedef struct Merge {
+    const char *name;
+    ColId left, right, out;
+} Merge;
+
+static Status natural_columns(Binder *b, Query *q, int64_t start, int64_t mid, const char ***names, int64_t *n) {
+    VEC(const char *) v = {0};
+    for (int64_t i = start; i < mid; i++)
+        for (int32_t k = 0; q->ns.items[i].cols_visible && k < q->ns.items[i].n_cols; k++) {
+            const char *name = q->ns.items[i].cols[k].name;
+            ColId r = side_column(b, q, mid, q->ns.len, name, "right", 0);
+            if (r < 0) return ST_ERROR;
+            if (r && !vec_push(b->a, &v, name)) return ST_ERROR;
+        }
+    *names = v.items;
+    *n = v.len;
+    return ST_OK;
+}
+
+/* Merged columns that are neither side's own column are computed above the join. */
+static Plan *merge_columns(Binder *b, Query *q, Plan *join, AstJoinType type, int64_t start, int64_t n, Merge *m) {
+    Proj proj = {0};
+    bool compute = false;
+    for (int64_t i = 0; i < n; i++) {
+        Type lt = b->c->cols.items[m[i].left].type, rt = b->c->cols.items[m[i].right].type, t;
+        bool same = type_eq(lt, rt);
+        if (same && type != AST_JOIN_FULL) {
+            m[i].out = type == AST_JOIN_RIGHT ? m[i].right : m[i].left;
+            continue;
+        }
+        compute = true;
+        Expr *args[2] = {expr_col(b->c, m[i].left), expr_col(b->c, m[i].right)}, *e;
+        if (!args[0] || !args[1] || bind_common(b, 2, args, "JOIN/USING", &t) != ST_OK) return NULL;
+        if (type == AST_JOIN_FULL) {
+            if (!(e = expr_new(b->c, EX_COALESCE, t, 2))) return NULL;
+            memcpy(e->args, args, sizeof args);
+        } else {
+            e = args[type == AST_JOIN_RIGHT];
+        }
+        if (!(m[i].out = bind_proj_add(b, &proj, NULL, e, m[i].name))) return NULL;
+    }
+    if (!compute) return join;
+    for (int64_t i = start; i < q->ns.len; i++)
+        for (int32_t k = 0; k < q->ns.items[i].n_cols; k++) {
+            ColId id = q->ns.items[i].cols[k].id;
+            Expr *e = expr_col(b->c, id);
+            if (!e || !bind_proj_add(b, &proj, q, e, NULL)) return NULL;
+        }
+    return bind_proj_plan(b, &proj, join);
+}
+
+static bool is_merged(const Merge *m, int64_t n, ColId id) {
+    for (int64_t i = 0; i < n; i++)
+        if (m[i].left == id || m[i].right == id) return true;
+    return false;
+}
+
+/* Hides the sides' columns behind one item: merged columns first. */
+static Status merged_item(Binder *b, Query *q, const AstFromJoin *f, int64_t start, int64_t n, const Merge *m) {
+    VEC(NsCol) cols = {0};
+    for (int64_t i = 0; i < n; i++) {
+        NsCol c = {m[i].name, m[i].out};
+        if (!vec_push(b->a, &cols, c)) return ST_ERROR;
+    }
+    if (f->using_alias) {
+        NsItem u = {.name = f->using_alias, .n_cols = (int32_t)cols.len, .rel_visible = true};
+        if (!(u.cols = arena_array(b->a, NsCol, cols.len + 1))) return ST_ERROR;
+        if (cols.len) memcpy(u.cols, cols.items, sizeof *u.cols * (size_t)cols.len);
+        TRY(add_item(b, q, &u, f->location));
+    }
+    int64_t end = q->ns.len;
+    for (int64_t i = start; i < end; i++) {
+        NsItem *it = &q->ns.items[i];
+        for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++)
+            if (!is_merged(m, n, it->cols[k].id) && !vec_push(b->a, &cols, it->cols[k])) return ST_ERROR;
+        it->cols_visible = false;
+        if (f->alias.name) it->rel_visible = false;
+    }
+    NsItem item = {.name = f->alias.name, .cols = cols.items, .n_cols = (int32_t)cols.len, .rel_visible = f->alias.name != NULL, .cols_visible = true};
+    TRY(rename_columns(b, &f->alias, &item, f->location));
+    return add_item(b, q, &item, f->location);
+}
+
+static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
+    static const uint8_t kinds[] = {[AST_JOIN_INNER] = JN_INNER, [AST_JOIN_LEFT] = JN_LEFT, [AST_JOIN_RIGHT] = JN_RIGHT,
+                                    [AST_JOIN_FULL] = JN_FULL,   [AST_JOIN_CROSS] = JN_INNER};
+    int64_t start = q->ns.len;
+    Plan *l = from_item(b, q, f->left);
+    if (!l) return NULL;
+    int64_t mid = q->ns.len;
+    bool bad = f->type == AST_JOIN_RIGHT || f->type == AST_JOIN_FULL;
+    for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = true;
+    Plan *r = from_item(b, q, f->right);
+    if (!r) return NULL;
+    for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = false;
+    Plan *p = bind_join(b, (JoinKind)kinds[f->type], l, r);
+    if (!p) return NULL;
+    p->dependent = bind_depends(b, r, l);
+    const char **names = f->using_columns;
+    int64_t n = f->n_using;
+    if (f->natural && natural_columns(b, q, start, mid, &names, &n) != ST_OK) return NULL;
+    Merge *m = arena_array(b->a, Merge, n + 1);
+    ExprVec conds = {0};
+    if (!m) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        ColId x = side_column(b, q, start, mid, names[i], "left", f->location);
+        ColId y = x < 0 ? -1 : side_column(b, q, mid, q->ns.len, names[i], "right", f->location);
+        if (x < 0 || y < 0) return NULL;
+        if (!x || !y) {
+            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN, "column \"%s\" specified in USING clause does not exist in %s table",
+                   names[i], x ? "right" : "left");
+            return NULL;
+        }
+        m[i] = (Merge){names[i], x, y, x};
+        Expr *eq = bind_op(b, "=", expr_col(b->c, x), expr_col(b->c, y), f->location);
+        if (!eq || !vec_push(b->a, &conds, eq)) return NULL;
+    }
+    if (n && join_conds(b, p, bind_nary(b, EX_AND, n, conds.items, f->location)) != ST_OK) return NULL;
+    if (f->on) {
+        /* the condition sees the two sides, and outer levels */
+        Ns save = q->ns;
+        const char *clause = q->clause;
+        q->ns.items += start;
+        q->ns.len -= start;
+        q->clause = "JOIN conditions";
+        Expr *on = bind_bool(b, bind_expr(b, q, f->on), "JOIN/ON", f->on->location);
+        q->ns = save;
+        q->clause = clause;
+        if (join_conds(b, p, on) != ST_OK) return NULL;
+    }
+    if (n && !(p = merge_columns(b, q, p, f->type, start, n, m))) return NULL;
+    if ((n || f->natural || f->alias.name) && merged_item(b, q, f, start, n, m) != ST_OK) return NULL;
+    return p;
+}
+
+static Plan *from_item(Binder *b, Query *q, const AstFrom *f) {
+    BIND_ENTER(b, f->location, NULL);
+    Plan *p = NULL;
+    switch ((int)f->kind) {
+    case AST_FROM_TABLE: p = from_table(b, q, AST_AS_CONST(AstFromTable, f)); break;
+    case AST_FROM_SUBQUERY: p = from_subquery(b, q, AST_AS_CONST(AstFromSubquery, f)); break;
+    case AST_FROM_FUNC: p = from_func(b, q, AST_AS_CONST(AstFromFunc, f)); break;
+    case AST_FROM_JOIN: p = from_join(b, q, AST_AS_CONST(AstFromJoin, f)); break;
+    default: err_internal(b->err, "binder: unexpected FROM item %s", ast_kind_name(f->kind)); break;
+    }
+    BIND_LEAVE(b);
+    return p;
+}
+
+Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *start) {
+    Plan *p = start;
+    for (int64_t i = 0; i < n; i++) {
+        Plan *r = from_item(b, q, items[i]);
+        if (!r) return NULL;
+        if (!p) {
+            p = r;
+            continue;
+        }
+        bool dep = bind_depends(b, r, p);
+        if (!(p = bind_join(b, JN_INNER, p, r))) return NULL;
+        p->dependent = dep;
+    }
+    return p ? p : bind_one_row(b);
+}
+
+/* ---- WITH -------------------------------------------------------------------------------- */
+
+Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
+    if (!w) return ST_OK;
+    const Cte *before = *ctes;
+    for (int64_t i = 0; i < w->n_ctes; i++) {
+        const AstCte *a = &w->ctes[i];
+        for (const Cte *c = *ctes; c != before; c = c->next)
+            if (strcmp(c->name, a->name) == 0)
+                return err_at(b->err, bind_pos(b, a->location), ERR_DUPLICATE_ALIAS, "WITH query name \"%s\" specified more than once", a->name);
+        if (a->query->kind != AST_SELECT) return bind_unsupported(b, a->location, "a data-modifying statement in WITH");
+        Cte *c = arena_new_of(b->a, Cte);
+        if (!c) return ST_ERROR;
+        *c = (Cte){.next = *ctes, .name = a->name, .binding = true, .location = a->location};
+        c->materialized = a->materialized == AST_MAT_ALWAYS;
+        SelectEnv env = {.outer = outer, .sibling = sibling, .ctes = w->recursive ? c : *ctes};
+        Rel r;
+        TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
+        if (a->n_columns > r.n)
+            return err_at(b->err, bind_pos(b, a->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "WITH query \"%s\" has %d columns available but %lld columns specified", a->name, r.n, (long long)a->n_columns);
+        c->binding = false;
+        c->id = ++b->c->n_ctes;
+        c->n = r.n;
+        c->plan = r.plan;
+        c->cols = r.cols;
+        if (!(c->names = arena_array(b->a, const char *, r.n + 1))) return ST_ERROR;
+        for (int32_t k = 0; k < r.n; k++) c->names[k] = k < a->n_columns ? a->columns[k] : r.names[k];
+        *ctes = c;
+    }
+    return ST_OK;
+}
+
+static Status stop_volatile(void *ctx, Expr **slot) {
+    (void)ctx;
+    return expr_is_volatile(*slot) ? ST_ERROR : ST_OK;
+}
+static bool plan_is_volatile(Plan *p) {
+    if (plan_each_expr(p, stop_volatile, NULL) != ST_OK) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (plan_is_volatile(p->children[i])) return true;
+    return false;
+}
+
+Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body) {
+    for (Cte *c = ctes; body && c != until; c = c->next) {
+        if (c->refs == 0) continue;
+        if (c->refs == 1 && !c->materialized && !b->no_inline && !plan_is_volatile(c->plan)) {
+            Plan *s = c->scan;
+            Expr **exprs = arena_array(b->a, Expr *, c->n + 1);
+            Plan **child = arena_array(b->a, Plan *, 1);
+            if (!exprs || !child) return NULL;
+            for (int32_t i = 0; i < c->n; i++)
+                if (!(exprs[i] = expr_col(b->c, s->cte_cols[i]))) return NULL;
+            child[0] = c->plan;
+            s->kind = LP_PROJECT;
+            s->n_children = 1;
+            s->children = child;
+            s->n_exprs = c->n;
+            s->exprs = exprs;
+            s->cte_id = 0;
+            s->cte_cols = NULL;
+            continue;
+        }
+        Plan *p = plan_new(b->c, LP_CTE, 2);
+        if (!p) return NULL;
+        p->cte_id = c->id;
+        p->alias = c->name;
+        p->children[0] = c->plan;
+        p->children[1] = body;
+        body = p;
+    }
+    return body;
+}
