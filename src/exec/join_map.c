@@ -92,7 +92,7 @@ ALWAYS_INLINE void hash_loop(uint8_t phys, int64_t from, int64_t n, const Vec *v
 }
 
 void join_hash_keys(const JoinTable *j, int64_t from, int64_t n, const Vec *keys, uint64_t *out) {
-    if (UNLIKELY(hash_constant)) {
+    if (UNLIKELY(hash_constant || j->n_keys == 0)) {
         memset(out, 0, (size_t)n * sizeof *out);
         return;
     }

@@ -1,0 +1,653 @@
+/* bind_select.c - one SELECT level: targets, grouping, DISTINCT, ORDER BY, LIMIT; VALUES.
+ *
+ * Order of work: FROM, WHERE, then every expression above (targets, GROUP BY, HAVING, ORDER BY) is bound over FROM's
+ * columns while its aggregates are collected. If the level is grouped, the expressions are then rewritten: whole
+ * group keys become key columns, what is left of FROM's columns must depend on the keys (42803). The tree is
+ *
+ *   FROM > FILTER where > AGG > FILTER having > [JOIN series] > PROJECT > [AGG distinct] > [SORT] > [LIMIT]
+ */
+#include "sql/bind/bind_int.h"
+
+/* ---- projections ---------------------------------------------------------------- */
+
+ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *name) {
+    if (!e) return 0;
+    ColId id = 0;
+    if (e->kind == EX_COL && q && bind_owner(b, e->u.col).query == q) {
+        /* the level's own column keeps its id; an outer one must not appear as produced here */
+        for (int64_t i = 0; i < p->ids.len; i++)
+            if (p->ids.items[i] == e->u.col) return e->u.col;
+        id = e->u.col;
+    } else {
+        bool never_null = e->kind == EX_CONST && !e->u.value.is_null;
+        if (!(id = plan_new_col(b->c, name, e->type, !never_null))) return 0;
+    }
+    return vec_push(b->a, &p->ids, id) && vec_push(b->a, &p->exprs, e) ? id : 0;
+}
+
+Plan *bind_proj_plan(Binder *b, const Proj *proj, Plan *child) {
+    Plan *p = child ? plan_new(b->c, LP_PROJECT, 1) : NULL;
+    if (!p) return NULL;
+    p->children[0] = child;
+    p->n_out = p->n_exprs = (int32_t)proj->ids.len;
+    p->out_cols = proj->ids.items;
+    p->exprs = proj->exprs.items;
+    return p;
+}
+
+Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out) {
+    for (int64_t i = 0; i < n; i++) {
+        if (t[i].expr->kind == AST_STAR) {
+            StarCol *cols;
+            int64_t k;
+            TRY(bind_star(b, q, AST_AS_CONST(AstColumn, t[i].expr), &cols, &k));
+            for (int64_t j = 0; j < k; j++) {
+                Target x = {.expr = expr_col(b->c, cols[j].id), .name = cols[j].name};
+                if (!x.expr || !vec_push(b->a, out, x)) return ST_ERROR;
+                x.expr->location = t[i].expr->location;
+            }
+            continue;
+        }
+        Target x = {.expr = bind_expr(b, q, t[i].expr), .name = t[i].alias ? t[i].alias : bind_target_name(t[i].expr), .ast = t[i].expr};
+        if (!x.expr || !vec_push(b->a, out, x)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* ---- grouping ------------------------------------------------------------------------ */
+
+typedef struct Group {
+    Binder *b;
+    Query *q;
+    ExprVec keys;
+    IdVec ids;
+    int depth;
+    bool in_sub;
+} Group;
+
+static Status regroup(Group *g, Expr **slot);
+static Status regroup_slot(void *ctx, Expr **slot) { return regroup(ctx, slot); }
+static Status regroup_plan(Group *g, Plan *p) {
+    TRY(plan_each_expr(p, regroup_slot, g));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(regroup_plan(g, p->children[i]));
+    return ST_OK;
+}
+
+/* The grouped key columns include a primary key of the column's table: the column has one value per group. */
+static bool depends_on_key(const Group *g, ColId id) {
+    for (int64_t i = 0; i < g->q->ns.len; i++) {
+        const NsItem *it = &g->q->ns.items[i];
+        bool mine = false;
+        for (int32_t k = 0; k < it->n_cols; k++) mine |= it->cols[k].id == id;
+        if (!mine || !it->table) continue;
+        for (int k = 0; k < it->table->n_keys; k++) {
+            const KeyConstraint *pk = &it->table->keys[k];
+            bool all = pk->primary;
+            for (int c = 0; c < pk->n_cols && all; c++) {
+                bool found = false;
+                for (int64_t j = 0; j < g->keys.len && !found; j++)
+                    found = g->keys.items[j]->kind == EX_COL && g->keys.items[j]->u.col == it->cols[pk->cols[c]].id;
+                all = found;
+            }
+            if (all) return true;
+        }
+    }
+    return false;
+}
+
+static Expr *dependent_value(Group *g, ColId id) {
+    Binder *b = g->b;
+    const ColInfo info = b->c->cols.items[id];
+    const FuncDef *f;
+    Type coerced, ret;
+    for (int64_t i = 0; i < g->q->aggs.len; i++) {
+        const AggCall *a = &g->q->aggs.items[i];
+        if (a->kind == AGG_ANY && a->arg && a->arg->kind == EX_COL && a->arg->u.col == id && !a->filter) return expr_col(b->c, a->out);
+    }
+    if (func_resolve(slice_of("any_value"), false, 1, &info.type, 0, &f, &coerced, &ret, b->err) != ST_OK) return NULL;
+    AggCall call = {.func = f, .kind = AGG_ANY, .arg = expr_col(b->c, id), .out = plan_new_col(b->c, info.name, info.type, true)};
+    if (!call.arg || !call.out || bind_own(b, g->q, call.out, true) != ST_OK || !vec_push(b->a, &g->q->aggs, call)) return NULL;
+    return expr_col(b->c, call.out);
+}
+
+static Status regroup(Group *g, Expr **slot) {
+    Expr *e = *slot;
+    Binder *b = g->b;
+    if (e->kind == EX_CONST || e->kind == EX_PARAM) return ST_OK;
+    for (int64_t i = 0; i < g->keys.len; i++) {
+        if (!expr_equal(e, g->keys.items[i])) continue;
+        if (!(*slot = expr_col(b->c, g->ids.items[i]))) return ST_ERROR;
+        (*slot)->location = e->location;
+        return ST_OK;
+    }
+    if (e->kind == EX_COL) {
+        ColOwner o = bind_owner(b, e->u.col);
+        if (o.query != g->q || o.agg) return ST_OK;
+        if (depends_on_key(g, e->u.col)) {
+            Expr *v = dependent_value(g, e->u.col);
+            if (!v) return ST_ERROR;
+            v->location = e->location;
+            *slot = v;
+            return ST_OK;
+        }
+        const char *label = bind_column_label(b, g->q, e->u.col);
+        if (g->in_sub)
+            return err_at(b->err, bind_pos(b, e->location), ERR_GROUPING, "subquery uses ungrouped column \"%s\" from outer query", label);
+        return err_at(b->err, bind_pos(b, e->location), ERR_GROUPING,
+                      "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", label);
+    }
+    for (int32_t i = 0; i < e->n_args; i++) TRY(regroup(g, &e->args[i]));
+    if (e->kind == EX_SUBQUERY) {
+        for (int32_t i = 0; e->u.sub.compare && i < e->u.sub.n_cols; i++) TRY(regroup(g, &e->u.sub.compare[i]));
+        bool in = g->in_sub;
+        g->in_sub = true;
+        TRY(regroup_plan(g, e->u.sub.plan));
+        g->in_sub = in;
+    }
+    return ST_OK;
+}
+
+static bool no_agg_col(void *ctx, Expr *e) {
+    void **k = ctx;
+    if (e->kind != EX_COL) return true;
+    ColOwner o = bind_owner(k[0], e->u.col);
+    return !(o.agg && o.query == k[1]);
+}
+
+static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys) {
+    Expr *e = NULL;
+    if (ast->kind == AST_ROW) {
+        const AstList *l = AST_AS_CONST(AstList, ast);
+        for (int64_t i = 0; i < l->n_items; i++) TRY(group_key(b, q, l->items[i], targets, keys));
+        return ST_OK;
+    }
+    if (ast->kind == AST_INT_LIT) {
+        int64_t k = AST_AS_CONST(AstLiteral, ast)->i;
+        if (k < 1 || k > targets->len)
+            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE, "GROUP BY position %lld is not in select list", (long long)k);
+        e = bind_copy(b, targets->items[k - 1].expr);
+    } else if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT || ast->kind == AST_NULL_LIT) {
+        return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in GROUP BY");
+    } else if (ast->kind == AST_COLUMN && !AST_AS_CONST(AstColumn, ast)->table) {
+        /* a column of FROM first, then an output name */
+        const char *name = AST_AS_CONST(AstColumn, ast)->name;
+        ColId id = bind_local_column(b, q, name, ast->location);
+        if (id < 0) return ST_ERROR;
+        const Expr *same = NULL;
+        for (int64_t i = 0; !id && i < targets->len; i++) {
+            if (strcmp(targets->items[i].name, name) != 0) continue;
+            if (same && !expr_equal(same, targets->items[i].expr))
+                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "GROUP BY \"%s\" is ambiguous", name);
+            same = targets->items[i].expr;
+        }
+        if (same) e = bind_copy(b, same);
+        else e = bind_expr(b, q, ast);
+    } else {
+        e = bind_expr(b, q, ast);
+    }
+    if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
+    if (!e) return ST_ERROR;
+    void *k[2] = {b, q};
+    if (!expr_walk(e, no_agg_col, k)) return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING, "aggregate functions are not allowed in GROUP BY");
+    for (int64_t i = 0; i < keys->len; i++)
+        if (expr_equal(keys->items[i], e)) return ST_OK;
+    return vec_push(b->a, keys, e) ? ST_OK : ST_ERROR;
+}
+
+/* ---- ORDER BY ---------------------------------------------------------------------------- */
+
+typedef struct OrderKey {
+    Expr *expr;     /* an expression of its own, or NULL and */
+    int64_t target; /* the target's position */
+    bool desc, nulls_first;
+    int64_t location;
+} OrderKey;
+typedef VEC(OrderKey) OrderVec;
+
+static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const TargetVec *targets, OrderKey *key) {
+    const AstExpr *ast = o->expr;
+    *key = (OrderKey){.target = -1, .desc = o->desc, .location = ast->location,
+                      .nulls_first = o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST};
+    if (ast->kind == AST_INT_LIT) {
+        int64_t k = AST_AS_CONST(AstLiteral, ast)->i;
+        if (k < 1 || k > targets->len)
+            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE, "ORDER BY position %lld is not in select list", (long long)k);
+        key->target = k - 1;
+        return ST_OK;
+    }
+    if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT || ast->kind == AST_NULL_LIT)
+        return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in ORDER BY");
+    if (ast->kind == AST_COLUMN && !AST_AS_CONST(AstColumn, ast)->table) { /* an output name wins */
+        const char *name = AST_AS_CONST(AstColumn, ast)->name;
+        for (int64_t i = 0; i < targets->len; i++) {
+            if (strcmp(targets->items[i].name, name) != 0) continue;
+            if (key->target >= 0 && !expr_equal(targets->items[key->target].expr, targets->items[i].expr))
+                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "ORDER BY \"%s\" is ambiguous", name);
+            if (key->target < 0) key->target = i;
+        }
+        if (key->target >= 0) return ST_OK;
+    }
+    Expr *e = bind_expr(b, q, ast);
+    if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
+    if (!e) return ST_ERROR;
+    for (int64_t i = 0; i < targets->len && key->target < 0; i++)
+        if (expr_equal(targets->items[i].expr, e) && !expr_is_volatile(e)) key->target = i;
+    if (key->target < 0) key->expr = e;
+    return ST_OK;
+}
+
+static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId *ids) {
+    if (!child || keys->len == 0) return child;
+    Plan *p = plan_new(b->c, LP_SORT, 1);
+    if (!p || !(p->sort = arena_array(b->a, SortKey, keys->len))) return NULL;
+    p->children[0] = child;
+    for (int64_t i = 0; i < keys->len; i++) {
+        bool twice = false; /* a later key equal to an earlier one decides nothing */
+        for (int32_t k = 0; k < p->n_sort; k++) twice |= p->sort[k].expr->u.col == ids[i];
+        if (twice) continue;
+        SortKey *s = &p->sort[p->n_sort++];
+        *s = (SortKey){expr_col(b->c, ids[i]), keys->items[i].desc, keys->items[i].nulls_first};
+        if (!s->expr) return NULL;
+        s->expr->location = keys->items[i].location;
+    }
+    return p;
+}
+
+/* ---- LIMIT ----------------------------------------------------------------------------------- */
+
+static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, bool offset, int64_t *value, Expr **expr) {
+    if (!ast) return ST_OK;
+    Query q = {.ctes = env->ctes, .clause = offset ? "OFFSET" : "LIMIT", .no_columns = true};
+    Expr *e = bind_expr(b, &q, ast);
+    if (!e) return ST_ERROR;
+    if (e->type.id != T_UNKNOWN && !type_is_number(e->type))
+        return err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type bigint, not type %s", q.clause,
+                      type_base_name((TypeId)e->type.id));
+    if (!(e = bind_coerce(b, e, type_make(T_INT8), CAST_ASSIGNMENT, ast->location))) return ST_ERROR;
+    if (e->kind != EX_CONST) {
+        *expr = e;
+        return ST_OK;
+    }
+    if (e->u.value.is_null) return ST_OK;
+    if (e->u.value.u.i64 < 0)
+        return err_at(b->err, bind_pos(b, ast->location), offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT, "%s must not be negative", q.clause);
+    *value = e->u.value.u.i64;
+    return ST_OK;
+}
+
+Plan *bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Plan *child) {
+    if (!child || (!s->limit && !s->offset)) return child;
+    if (s->limit_with_ties) {
+        bind_unsupported(b, s->limit ? s->limit->location : s->location, "WITH TIES");
+        return NULL;
+    }
+    Plan *p = plan_new(b->c, LP_LIMIT, 1);
+    if (!p) return NULL;
+    p->children[0] = child;
+    p->limit = -1;
+    p->offset = -1;
+    if (limit_value(b, env, s->limit, false, &p->limit, &p->limit_expr) != ST_OK) return NULL;
+    if (limit_value(b, env, s->offset, true, &p->offset, &p->offset_expr) != ST_OK) return NULL;
+    return p;
+}
+
+/* ---- DISTINCT ----------------------------------------------------------------------------------- */
+
+/* Groups by the target columns; ids[i] becomes the new id of target i. */
+static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names) {
+    Plan *p = child ? plan_new(b->c, LP_AGG, 1) : NULL;
+    ColId *old = arena_array(b->a, ColId, n + 1);
+    if (!p || !old || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->exprs = arena_array(b->a, Expr *, n + 1))) return NULL;
+    p->children[0] = child;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t same = 0;
+        while (same < p->n_keys && old[same] != ids[i]) same++;
+        if (same == p->n_keys) {
+            ColInfo info = b->c->cols.items[ids[i]];
+            old[same] = ids[i];
+            if (!(p->exprs[same] = expr_col(b->c, ids[i])) || !(p->out_cols[same] = plan_new_col(b->c, names[i], info.type, true))) return NULL;
+            p->n_keys++;
+        }
+        ids[i] = p->out_cols[same];
+    }
+    p->n_out = p->n_exprs = p->n_keys;
+    return p;
+}
+
+static Plan *reference_cte(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out) {
+    Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
+    if (!p || !(p->cte_cols = arena_array(b->a, ColId, n + 1))) return NULL;
+    p->cte_id = id;
+    p->n_out = (int32_t)n;
+    p->out_cols = out;
+    for (int64_t i = 0; i < n; i++) {
+        ColInfo info = b->c->cols.items[def[i]];
+        p->cte_cols[i] = def[i];
+        if (!(out[i] = plan_new_col(b->c, info.name, info.type, true))) return NULL;
+    }
+    return p;
+}
+
+/* DISTINCT ON: for every distinct key the first row, as a LATERAL ... ORDER BY ... LIMIT 1 over the materialised input:
+ *   CTE d = input;  JOIN (AGG keys of d, LIMIT 1 (SORT (FILTER key IS NOT DISTINCT FROM (d)))). `all` are the input's columns; they are
+ * replaced by the result's. */
+static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId *on, const OrderVec *keys, ColId *key_ids, int64_t n_all,
+                              ColId *all) {
+    int64_t cte = ++b->c->n_ctes;
+    ColId *k1 = arena_array(b->a, ColId, n_on + 1), *k2 = arena_array(b->a, ColId, n_on + 1), *out = arena_array(b->a, ColId, n_all + 1);
+    const char **names = arena_array(b->a, const char *, n_on + 1);
+    if (!k1 || !k2 || !out || !names) return NULL;
+    Plan *scan = reference_cte(b, cte, n_on, on, k1), *rows = reference_cte(b, cte, n_all, all, out);
+    if (!scan || !rows) return NULL;
+    for (int64_t i = 0; i < n_on; i++) {
+        k2[i] = k1[i];
+        names[i] = b->c->cols.items[k1[i]].name;
+    }
+    Plan *groups = distinct_plan(b, scan, (int32_t)n_on, k2, names);
+    ExprVec conds = {0};
+    for (int64_t i = 0; i < n_on && groups; i++) {
+        ColId local = 0;
+        for (int64_t j = 0; j < n_all; j++)
+            if (all[j] == on[i]) local = out[j];
+        Expr *e = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
+        if (!e || !local || !(e->args[0] = expr_col(b->c, local)) || !(e->args[1] = expr_col(b->c, k2[i])) || !vec_push(b->a, &conds, e)) return NULL;
+    }
+    if (!groups) return NULL;
+    for (int64_t i = 0; i < keys->len; i++)
+        for (int64_t j = 0; j < n_all; j++)
+            if (all[j] == key_ids[i]) {
+                key_ids[i] = out[j];
+                break;
+            }
+    Plan *first = plan_new(b->c, LP_LIMIT, 1);
+    Plan *right = bind_filter(b, rows, bind_nary(b, EX_AND, conds.len, conds.items, 0));
+    if (!first || !right || !(first->children[0] = sort_plan(b, right, keys, key_ids))) return NULL;
+    first->limit = 1;
+    first->offset = -1;
+    Plan *join = bind_join(b, JN_INNER, groups, first), *p = plan_new(b->c, LP_CTE, 2);
+    if (!join || !p) return NULL;
+    join->dependent = true;
+    p->cte_id = cte;
+    p->alias = "distinct on";
+    p->children[0] = child;
+    p->children[1] = join;
+    memcpy(all, out, sizeof *all * (size_t)n_all);
+    return p;
+}
+
+/* ---- SELECT ------------------------------------------------------------------------------------------ */
+
+static Status group_item(Binder *b, Query *q, const AstGroupItem *g, const TargetVec *targets, ExprVec *keys) {
+    switch (g->kind) {
+    case AST_GROUP_EMPTY: return ST_OK;
+    case AST_GROUP_EXPR: return group_key(b, q, g->expr, targets, keys);
+    case AST_GROUP_ROLLUP: return bind_unsupported(b, g->location, "ROLLUP");
+    case AST_GROUP_CUBE: return bind_unsupported(b, g->location, "CUBE");
+    case AST_GROUP_SETS: return bind_unsupported(b, g->location, "GROUPING SETS");
+    }
+    return ST_OK;
+}
+
+static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, const IdVec *ids) {
+    Plan *p = plan_new(b->c, LP_AGG, 1);
+    if (!p) return NULL;
+    p->children[0] = child;
+    p->n_keys = p->n_exprs = p->n_out = (int32_t)keys->len;
+    p->exprs = keys->items;
+    p->out_cols = ids->items;
+    p->n_aggs = (int32_t)q->aggs.len;
+    p->aggs = q->aggs.items;
+    return p;
+}
+
+static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
+    Query query = {.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
+    Query *q = &query;
+    if (s->n_windows) return bind_unsupported(b, s->windows[0].location, "WINDOW");
+    Plan *p = bind_from(b, q, s->from, s->n_from, NULL);
+    if (!p) return ST_ERROR;
+    if (s->where) {
+        q->clause = "WHERE";
+        Expr *w = bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location);
+        if (!(p = bind_filter(b, p, w))) return ST_ERROR;
+    }
+    TargetVec targets = {0};
+    q->clause = NULL;
+    q->srf_ok = true;
+    TRY(bind_targets(b, q, s->targets, s->n_targets, &targets));
+    q->srf_ok = false;
+    bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
+    for (int64_t i = 0; i < targets.len && !keep; i++) {
+        Target *t = &targets.items[i];
+        if (t->expr->type.id == T_UNKNOWN && !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
+            return ST_ERROR;
+    }
+    Group g = {.b = b, .q = q};
+    q->clause = "GROUP BY";
+    for (int64_t i = 0; i < s->n_group_by; i++) TRY(group_item(b, q, &s->group_by[i], &targets, &g.keys));
+    q->clause = NULL;
+    Expr *having = NULL;
+    if (s->having && !(having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location))) return ST_ERROR;
+    OrderVec order = {0};
+    for (int64_t i = 0; i < s->n_order_by; i++) {
+        OrderKey k;
+        TRY(order_key(b, q, &s->order_by[i], &targets, &k));
+        if (!vec_push(b->a, &order, k)) return ST_ERROR;
+    }
+    OrderVec on = {0};
+    for (int64_t i = 0; i < s->n_distinct_on; i++) {
+        OrderKey k;
+        AstOrderItem item = {.expr = s->distinct_on[i], .location = s->distinct_on[i]->location};
+        TRY(order_key(b, q, &item, &targets, &k));
+        if (!vec_push(b->a, &on, k)) return ST_ERROR;
+    }
+
+    if (s->n_group_by || q->aggs.len || having) {
+        if (q->srf) return bind_unsupported(b, s->targets[0].location, "a set-returning function in the select list of a grouped query");
+        for (int64_t i = 0; i < g.keys.len; i++) {
+            const Expr *k = g.keys.items[i];
+            /* nullable: an outer join below may have added NULLs */
+            ColId id = plan_new_col(b->c, k->kind == EX_COL ? b->c->cols.items[k->u.col].name : "key", k->type, true);
+            if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g.ids, id)) return ST_ERROR;
+        }
+        for (int64_t i = 0; i < targets.len; i++) TRY(regroup(&g, &targets.items[i].expr));
+        if (having) TRY(regroup(&g, &having));
+        for (int64_t i = 0; i < order.len; i++)
+            if (order.items[i].expr) TRY(regroup(&g, &order.items[i].expr));
+        for (int64_t i = 0; i < on.len; i++)
+            if (on.items[i].expr) TRY(regroup(&g, &on.items[i].expr));
+        if (!(p = group_plan(b, q, p, &g.keys, &g.ids))) return ST_ERROR;
+        if (having && !(p = bind_filter(b, p, having))) return ST_ERROR;
+    }
+    if (q->srf) {
+        bool dep = bind_depends(b, q->srf, p);
+        if (!(p = bind_join(b, JN_INNER, p, q->srf))) return ST_ERROR;
+        p->dependent = dep;
+    }
+
+    int32_t n = (int32_t)targets.len;
+    Proj proj = {0};
+    ColId *ids = arena_array(b->a, ColId, n + 1), *sort_ids = arena_array(b->a, ColId, order.len + 1),
+          *on_ids = arena_array(b->a, ColId, on.len + 1);
+    const char **names = arena_array(b->a, const char *, n + 1);
+    if (!ids || !names || !sort_ids || !on_ids) return ST_ERROR;
+    for (int32_t i = 0; i < n; i++) {
+        names[i] = targets.items[i].name;
+        if (!(ids[i] = bind_proj_add(b, &proj, q, targets.items[i].expr, names[i]))) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < order.len; i++) {
+        const OrderKey *k = &order.items[i];
+        if (k->target < 0 && s->distinct && !s->n_distinct_on)
+            return err_at(b->err, bind_pos(b, k->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "for SELECT DISTINCT, ORDER BY expressions must appear in select list");
+        if (k->target < 0 && !(sort_ids[i] = bind_proj_add(b, &proj, q, k->expr, "sort key"))) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < on.len; i++) {
+        const OrderKey *k = &on.items[i];
+        on_ids[i] = k->target >= 0 ? ids[k->target] : bind_proj_add(b, &proj, q, k->expr, "distinct key");
+        if (!on_ids[i]) return ST_ERROR;
+    }
+    if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
+    if (s->distinct && !s->n_distinct_on && !(p = distinct_plan(b, p, n, ids, names))) return ST_ERROR;
+    for (int64_t i = 0; i < order.len; i++)
+        if (order.items[i].target >= 0) sort_ids[i] = ids[order.items[i].target];
+    if (s->n_distinct_on) {
+        /* the leading ORDER BY keys must be the DISTINCT ON keys, in any order */
+        int64_t seen = 0;
+        for (int64_t i = 0; i < order.len; i++) {
+            bool is_on = false;
+            for (int64_t k = 0; k < on.len && !is_on; k++)
+                is_on = on_ids[k] == sort_ids[i] || (order.items[i].expr && on.items[k].expr && expr_equal(order.items[i].expr, on.items[k].expr));
+            if (!is_on && seen < on.len)
+                return err_at(b->err, bind_pos(b, on.items[0].location), ERR_INVALID_COLUMN_REFERENCE,
+                              "SELECT DISTINCT ON expressions must match initial ORDER BY expressions");
+            seen += is_on;
+        }
+        int64_t n_all = proj.ids.len;
+        ColId *all = arena_array(b->a, ColId, n_all + 1), *old = arena_array(b->a, ColId, n_all + 1), *keys = arena_array(b->a, ColId, order.len + 1);
+        if (!all || !old || !keys) return ST_ERROR;
+        memcpy(all, proj.ids.items, sizeof *all * (size_t)n_all);
+        memcpy(old, all, sizeof *all * (size_t)n_all);
+        memcpy(keys, sort_ids, sizeof *keys * (size_t)order.len);
+        if (!(p = distinct_on_plan(b, p, on.len, on_ids, &order, keys, n_all, all))) return ST_ERROR;
+        for (int64_t i = 0; i < n_all; i++) {
+            for (int32_t k = 0; k < n; k++)
+                if (ids[k] == old[i]) ids[k] = -all[i];
+            for (int64_t k = 0; k < order.len; k++)
+                if (sort_ids[k] == old[i]) sort_ids[k] = -all[i];
+        }
+        for (int32_t k = 0; k < n; k++) ids[k] = -ids[k];
+        for (int64_t k = 0; k < order.len; k++) sort_ids[k] = -sort_ids[k];
+    }
+    if (!(p = sort_plan(b, p, &order, sort_ids))) return ST_ERROR;
+    *out = (Rel){p, n, ids, names};
+    return ST_OK;
+}
+
+/* ---- VALUES -------------------------------------------------------------------------------------------- */
+
+static bool row_constant(void *ctx, Expr *e) {
+    (void)ctx;
+    return e->kind != EX_COL;
+}
+
+/* Rows that use outer columns: one projection per row. */
+static Plan *values_union(Binder *b, int64_t n_rows, Expr ***rows, int32_t n, const ColId *out) {
+    Plan *u = n_rows == 1 ? NULL : plan_new(b->c, LP_SETOP, (int32_t)n_rows);
+    if (n_rows != 1 && (!u || !(u->set_cols = arena_array(b->a, ColId *, n_rows)))) return NULL;
+    for (int64_t r = 0; r < n_rows; r++) {
+        Plan *p = plan_new(b->c, LP_PROJECT, 1);
+        ColId *ids = arena_array(b->a, ColId, n + 1);
+        if (!p || !ids || !(p->children[0] = bind_one_row(b))) return NULL;
+        for (int32_t i = 0; i < n; i++) {
+            const ColInfo info = b->c->cols.items[out[i]];
+            ids[i] = n_rows == 1 ? out[i] : plan_new_col(b->c, info.name, info.type, true);
+            if (!ids[i]) return NULL;
+        }
+        p->n_out = p->n_exprs = n;
+        p->out_cols = ids;
+        p->exprs = rows[r];
+        if (!u) return p;
+        u->children[r] = p;
+        u->set_cols[r] = ids;
+    }
+    if (!u || !(u->out_cols = arena_array(b->a, ColId, n + 1))) return NULL;
+    memcpy(u->out_cols, out, sizeof *out * (size_t)n);
+    u->n_out = n;
+    u->setop = SO_UNION_ALL;
+    return u;
+}
+
+static Status bind_values(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
+    Query q = {.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "VALUES"};
+    int32_t n = (int32_t)s->values[0].n_items;
+    bool constant = true, keep = env->keep_unknown && !s->n_order_by;
+    Expr ***rows = arena_array(b->a, Expr **, s->n_values);
+    Expr **column = arena_array(b->a, Expr *, s->n_values);
+    ColId *ids = arena_array(b->a, ColId, n + 1);
+    const char **names = arena_array(b->a, const char *, n + 1);
+    if (!rows || !column || !ids || !names) return ST_ERROR;
+    for (int64_t r = 0; r < s->n_values; r++) {
+        const AstValuesRow *v = &s->values[r];
+        if (v->n_items != n)
+            return err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX, "VALUES lists must all be the same length");
+        if (!(rows[r] = bind_list(b, &q, v->items, n))) return ST_ERROR;
+        for (int32_t i = 0; i < n && constant; i++) constant = expr_walk(rows[r][i], row_constant, NULL);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        bool known = !keep;
+        for (int64_t r = 0; r < s->n_values; r++) {
+            column[r] = rows[r][i];
+            known |= column[r]->type.id != T_UNKNOWN;
+        }
+        Type t = type_make(T_UNKNOWN);
+        if (known && bind_common(b, s->n_values, column, "VALUES", &t) != ST_OK) return ST_ERROR;
+        for (int64_t r = 0; r < s->n_values; r++) rows[r][i] = column[r];
+        if (!(names[i] = arena_printf(b->a, "column%d", i + 1)) || !(ids[i] = plan_new_col(b->c, names[i], t, true))) return ST_ERROR;
+    }
+    Plan *p;
+    if (constant) {
+        if (!(p = plan_new(b->c, LP_VALUES, 0))) return ST_ERROR;
+        p->n_rows = s->n_values;
+        p->rows = rows;
+        p->n_out = n;
+        p->out_cols = ids;
+    } else if (!(p = values_union(b, s->n_values, rows, n, ids))) {
+        return ST_ERROR;
+    }
+    *out = (Rel){p, n, ids, names};
+    return ST_OK;
+}
+
+/* ---- all forms ---------------------------------------------------------------------------------------------- */
+
+/* ORDER BY above a set operation or VALUES: result columns only. */
+static Status order_result(Binder *b, const AstSelect *s, Rel *r) {
+    if (!s->n_order_by) return ST_OK;
+    OrderVec keys = {0};
+    ColId *ids = arena_array(b->a, ColId, s->n_order_by);
+    TargetVec targets = {0};
+    if (!ids) return ST_ERROR;
+    for (int32_t i = 0; i < r->n; i++) {
+        Target t = {.expr = expr_col(b->c, r->cols[i]), .name = r->names[i]};
+        if (!t.expr || !vec_push(b->a, &targets, t)) return ST_ERROR;
+    }
+    Query q = {.clause = "ORDER BY"};
+    NsItem item = {.n_cols = r->n, .cols_visible = true};
+    if (!(item.cols = arena_array(b->a, NsCol, r->n + 1))) return ST_ERROR;
+    for (int32_t i = 0; i < r->n; i++) item.cols[i] = (NsCol){r->names[i], r->cols[i]};
+    TRY(bind_add_item(b, &q, &item));
+    for (int64_t i = 0; i < s->n_order_by; i++) {
+        OrderKey k;
+        TRY(order_key(b, &q, &s->order_by[i], &targets, &k));
+        if (k.target < 0) {
+            if (s->set_op == AST_SETOP_NONE) return bind_unsupported(b, k.location, "an expression in ORDER BY of VALUES");
+            err_at(b->err, bind_pos(b, k.location), ERR_FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause");
+            err_detail(b->err, "Only result column names can be used, not expressions or functions.");
+            err_hint(b->err, "Add the expression/function to every SELECT, or move the UNION into a FROM clause.");
+            return ST_ERROR;
+        }
+        ids[i] = r->cols[k.target];
+        if (!vec_push(b->a, &keys, k)) return ST_ERROR;
+    }
+    return (r->plan = sort_plan(b, r->plan, &keys, ids)) ? ST_OK : ST_ERROR;
+}
+
+Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
+    BIND_ENTER(b, s->location, ST_ERROR);
+    SelectEnv in = *env;
+    TRY(bind_with(b, env->outer, s->with, &in.ctes, env->sibling));
+    if (s->set_op != AST_SETOP_NONE) {
+        TRY(bind_setop(b, &in, s, out));
+        TRY(order_result(b, s, out));
+    } else if (s->n_values) {
+        TRY(bind_values(b, &in, s, out));
+        TRY(order_result(b, s, out));
+    } else {
+        TRY(bind_plain(b, &in, s, out));
+    }
+    if (!(out->plan = bind_limit(b, &in, s, out->plan))) return ST_ERROR;
+    if (!(out->plan = bind_wrap_ctes(b, in.ctes, env->ctes, out->plan))) return ST_ERROR;
+    BIND_LEAVE(b);
+    return ST_OK;
+}
