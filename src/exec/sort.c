@@ -14,7 +14,6 @@
  * Memory. When the headroom is short, a worker sorts what it has and writes it as a run; the runs of all workers
  * are merged at the end, reading one page of each at a time.
  */
-#include "base/hash.h"
 #include "exec/rows_int.h"
 #include "exec/sort.h"
 #include "storage/table.h"
@@ -88,16 +87,6 @@ struct Sorter {
 };
 
 /* ---- making ------------------------------------------------------------------------------- */
-
-static int64_t cell_size(uint8_t phys) {
-    switch (phys) {
-    case PH_BOOL: return 1;
-    case PH_I16: return 2;
-    case PH_I32: case PH_F32: return 4;
-    case PH_I64: case PH_F64: return 8;
-    default: return 16;
-    }
-}
 
 static int value_bits(SortKey *k) {
     KeySpec *s = &k->spec;
@@ -522,12 +511,10 @@ static Status prune(Sorter *s, SortWorker *w, Err *e) {
 /* Sorts what the worker has and writes it to disk. */
 static Status spill_run(Sorter *s, SortWorker *w, Err *e) {
     if (!w->n) return ST_OK;
-    /* Without memory for the fast sort there is still heap sort's cousin: insertion of runs would be slow, so fall back to qsort-free merge in place
-     * is not needed: the entries' own block shrinks first. */
     Err quiet;
     err_clear(&quiet);
     if (sort_entries(s, w, &quiet) != ST_OK) {
-        /* Not even that much: sort in pieces that the stack can help with. */
+        /* No memory for that: short runs, sorted with the help of the stack. */
         enum { PIECE = 512 };
         Entry tmp[PIECE];
         for (int64_t i = 0; i < w->n; i += PIECE) merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i));

@@ -100,6 +100,7 @@ static void fail(Worker *w, int64_t order, const Err *e, const char *row, const 
         if (row) {
             const CopyParser *p = &w->parser;
             const char *end = w->buf + w->len, *stop = copy_record_end(p, row, end);
+            if (stop == end && w->sentinel) stop--;
             int64_t line = 1;
             for (const char *s = w->buf; s < stop && (s = memchr(s, p->eol, (size_t)(stop - s))); s++) line++;
             l->fail_line = line;

@@ -552,6 +552,10 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
                 goto done;
             }
             s++;
+            if (format == COPY_TBL && UNLIKELY(at_line_end(p, s))) { /* that delimiter ended the record */
+                missing_data(p, c + 1);
+                goto done;
+            }
         }
         if (format == COPY_TBL && *s == delim) s++;
         if (UNLIKELY(*s != eol)) {

@@ -63,6 +63,7 @@ static void add_table(const char *name, int64_t rows, int n, const Col *cols) {
 static int setup(void **state) {
     (void)state;
     mem_account_init(&acct, NULL, "test", 0, NULL);
+    if (!(cat.arena = arena_new(&acct, NULL))) return -1;
     enum { D0 = -2922, D1 = -516 }; /* 1992-01-01 .. 1998-08-02 */
     TABLE("region", 5, {"r_regionkey", "i", 5, 0, 4, true, false}, {"r_name", "t", 5, 0, 0, true, false}, {"r_comment", "t", 5, 0, 0, true, true});
     TABLE("nation", 25, {"n_nationkey", "i", 25, 0, 24, true, false}, {"n_name", "t", 25, 0, 0, true, false}, {"n_regionkey", "i", 5, 0, 4, false, false},
@@ -91,6 +92,13 @@ static int setup(void **state) {
     TABLE("t", 1000, {"a", "i", 1000, 1, 1000, true, false}, {"b", "i", 10, 1, 10, false, true}, {"c", "i", 100, 1, 100, false, true}, {"s", "t", 50, 0, 0, false, true});
     TABLE("u", 5000, {"a", "i", 1000, 1, 1000, false, true}, {"b", "i", 10, 1, 10, false, true}, {"c", "i", 100, 1, 100, false, true}, {"s", "t", 50, 0, 0, false, true});
     TABLE("v", 100, {"a", "i", 100, 1, 100, true, false}, {"b", "i", 10, 1, 10, false, false}, {"c", "i", 50, 1, 50, false, false}, {"n", "n", 100, 1, 100, false, true});
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    for (int64_t i = 0; i < cat.n_tables; i++) table_free(cat.tables[i]);
+    arena_free(cat.arena);
     return 0;
 }
 
@@ -419,5 +427,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small), cmocka_unit_test(test_tpch), cmocka_unit_test(test_shapes), cmocka_unit_test(test_errors), cmocka_unit_test(test_memory),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -401,8 +401,9 @@ static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, c
 }
 
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
-    Query query = {.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
-    Query *q = &query;
+    Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
+    if (!q) return ST_ERROR;
+    *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
     if (s->n_windows) return bind_unsupported(b, s->windows[0].location, "WINDOW");
     Plan *p = bind_from(b, q, s->from, s->n_from, NULL);
     if (!p) return ST_ERROR;

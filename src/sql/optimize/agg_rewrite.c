@@ -356,7 +356,7 @@ static Plan *split_distinct(Opt *o, Plan *p) {
     Plan *child = p->children[0], *result = NULL;
     IdVec ids = {0};
     if (opt_out_ids(o, child, &ids) != ST_OK) return NULL;
-    ColId *first_keys = p->out_cols;
+    ColId *first_keys = p->n_keys ? p->out_cols : arena_array(o->a, ColId, 1);
     for (int32_t s = plain ? 0 : 1; s <= n_sets; s++) {
         ColId *scan_ids = fresh_like(o, ids.len, ids.items);
         ColMap *map = arena_array(o->a, ColMap, ids.len + 1);

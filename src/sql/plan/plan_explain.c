@@ -59,11 +59,9 @@ static int64_t join_number(const Out *t, const Plan *p) {
     return 0;
 }
 static void put_limits(Out *t, const Plan *p) {
-    if (p->limit >= 0 && (p->kind == LP_LIMIT || p->limit > 0 || !p->limit_expr)) {
-        if (p->limit >= 0) {
-            put(t, " limit ");
-            put_int(t, p->limit);
-        }
+    if (p->limit >= 0) {
+        put(t, p->kind == LP_LIMIT ? " " : " limit ");
+        put_int(t, p->limit);
     }
     if (p->offset > 0) {
         put(t, " offset ");

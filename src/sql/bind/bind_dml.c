@@ -1,0 +1,441 @@
+/* bind_dml.c - INSERT, UPDATE, DELETE.
+ *
+ * The plan of each yields what BoundStmt promises (plan.h): values in table order, or the rowid and new values; then
+ * a boolean per CHECK constraint, then RETURNING's columns. Both are bound over the row as it will be:
+ * a name space whose columns are the new values.
+ *
+ * A target row that UPDATE ... FROM or DELETE ... USING joins several times appears once: grouped by rowid, any of
+ * its new values (SQL leaves open which one).
+ */
+#include "sql/bind/bind_int.h"
+
+static Status target_table(Binder *b, const AstName *name, int64_t location, const char *verb, Table **t) {
+    View *v;
+    AstName n = *name;
+    if (!n.location) n.location = location;
+    TRY(bind_find_table(b, &n, t, &v));
+    if (v) {
+        err_at(b->err, bind_pos(b, n.location), ERR_NOT_IN_STATE, "cannot %s view \"%s\"", verb, v->name);
+        err_detail(b->err, "Views are read-only.");
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+static int find_column(const Table *t, const char *name) {
+    for (int i = 0; i < t->n_cols; i++)
+        if (strcmp(t->cols[i].name, name) == 0) return i;
+    return -1;
+}
+
+static Status no_column(Binder *b, const Table *t, const char *name, int64_t location) {
+    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", name, t->name);
+}
+
+/* The column's default, or NULL. */
+static Expr *default_value(Binder *b, const Column *col) {
+    Expr *e;
+    if (!col->default_sql) {
+        e = bind_null(b, col->type);
+    } else {
+        Query *q = arena_new_of(b->a, Query);
+        if (!q) return NULL;
+        q->clause = "DEFAULT expressions";
+        e = bind_assign(b, bind_text_expr(b, q, col->default_sql), col, 0);
+    }
+    return e;
+}
+
+/* ---- checks and RETURNING ----------------------------------------------------------- */
+
+/* The target's row with new values as a name space item. */
+static Status row_item(Binder *b, const Table *t, const char *name, const ColId *ids, NsItem *item) {
+    *item = (NsItem){.name = name, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true};
+    if (!(item->cols = arena_array(b->a, NsCol, t->n_cols + 1))) return ST_ERROR;
+    for (int i = 0; i < t->n_cols; i++) item->cols[i] = (NsCol){t->cols[i].name, ids[i]};
+    return ST_OK;
+}
+
+static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *proj, BoundStmt *out) {
+    if (!t->n_checks) return ST_OK;
+    out->checks = arena_array(b->a, ColId, t->n_checks);
+    out->check_names = arena_array(b->a, const char *, t->n_checks);
+    if (!out->checks || !out->check_names) return ST_ERROR;
+    for (int i = 0; i < t->n_checks; i++) {
+        Query *q = arena_new_of(b->a, Query);
+        if (!q) return ST_ERROR;
+        q->clause = "check constraints";
+        NsItem item = *row;
+        item.name = t->name;
+        TRY(bind_add_item(b, q, &item));
+        Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql), "CHECK", 0);
+        if (!e || !(out->checks[i] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
+        out->check_names[i] = t->checks[i].name;
+    }
+    out->n_checks = t->n_checks;
+    return ST_OK;
+}
+
+static Status add_returning(Binder *b, Query *q, const AstTarget *list, int64_t n, Proj *proj, BoundStmt *out) {
+    if (!n) return ST_OK;
+    TargetVec targets = {0};
+    q->clause = "RETURNING";
+    TRY(bind_targets(b, q, list, n, &targets));
+    out->result = arena_array(b->a, ColId, targets.len);
+    out->names = arena_array(b->a, const char *, targets.len);
+    if (!out->result || !out->names) return ST_ERROR;
+    for (int64_t i = 0; i < targets.len; i++) {
+        Expr *e = targets.items[i].expr;
+        if (e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, e->location);
+        out->names[i] = targets.items[i].name;
+        if (!(out->result[i] = bind_proj_add(b, proj, NULL, e, out->names[i]))) return ST_ERROR;
+    }
+    out->n_result = (int32_t)targets.len;
+    return ST_OK;
+}
+
+static Status pass(Binder *b, Proj *proj, ColId id) {
+    Expr *e = expr_col(b->c, id);
+    return e && vec_push(b->a, &proj->ids, id) && vec_push(b->a, &proj->exprs, e) ? ST_OK : ST_ERROR;
+}
+
+/* One row per rowid. Ids of the other columns change. */
+static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
+    Plan *p = plan_new(b->c, LP_AGG, 1);
+    ColId key = plan_new_col(b->c, "rowid", type_make(T_INT8), false);
+    VEC(AggCall) aggs = {0};
+    if (!p || !key || !(p->exprs = arena_array(b->a, Expr *, 1)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
+    p->children[0] = child;
+    if (!(p->exprs[0] = expr_col(b->c, out->rowid))) return NULL;
+    p->out_cols[0] = key;
+    p->n_keys = p->n_exprs = p->n_out = 1;
+    ColId *lists[] = {out->values, out->checks, out->result};
+    int32_t lens[] = {out->n_set, out->n_checks, out->n_result};
+    for (int l = 0; l < 3; l++)
+        for (int32_t i = 0; i < lens[l]; i++) {
+            ColId id = lists[l][i];
+            for (int64_t k = 0; k < aggs.len; k++)
+                if (aggs.items[k].arg->u.col == id) id = -aggs.items[k].out;
+            if (id < 0) {
+                lists[l][i] = -id;
+                continue;
+            }
+            const ColInfo info = b->c->cols.items[id];
+            const FuncDef *f;
+            Type coerced, ret;
+            if (func_resolve(slice_of("any_value"), false, 1, &info.type, 0, &f, &coerced, &ret, b->err) != ST_OK) return NULL;
+            AggCall call = {.func = f, .kind = AGG_ANY, .arg = expr_col(b->c, id), .out = plan_new_col(b->c, info.name, info.type, true)};
+            if (!call.arg || !call.out || !vec_push(b->a, &aggs, call)) return NULL;
+            lists[l][i] = call.out;
+        }
+    p->aggs = aggs.items;
+    p->n_aggs = (int32_t)aggs.len;
+    out->rowid = key;
+    return p;
+}
+
+/* ---- INSERT ------------------------------------------------------------------------------- */
+
+static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int64_t *n, int **map) {
+    *n = s->n_columns ? s->n_columns : t->n_cols;
+    bool *seen = arena_array(b->a, bool, t->n_cols + 1);
+    if (!seen || !(*map = arena_array(b->a, int, *n + 1))) return ST_ERROR;
+    for (int64_t i = 0; i < *n; i++) {
+        int c = (int)i;
+        if (s->n_columns) {
+            int64_t loc = s->column_locations ? s->column_locations[i] : s->location;
+            c = find_column(t, s->columns[i]);
+            if (c < 0) return no_column(b, t, s->columns[i], loc);
+            if (seen[c])
+                return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", s->columns[i]);
+        }
+        seen[c] = true;
+        (*map)[i] = c;
+    }
+    return ST_OK;
+}
+
+static Status check_width(Binder *b, const AstInsert *s, int64_t n_cols, int64_t n, int64_t location) {
+    if (n > n_cols) return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "INSERT has more expressions than target columns");
+    if (n < n_cols && s->n_columns) {
+        int64_t loc = s->column_locations ? s->column_locations[n] : s->location;
+        return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "INSERT has more target columns than expressions");
+    }
+    return ST_OK;
+}
+
+/* VALUES straight into the table's columns: one pass, no common types. */
+static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map, ColId *ids) {
+    int64_t n_rows = s->query ? s->query->n_values : 1;
+    Query *q = arena_new_of(b->a, Query);
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    Expr **defaults = arena_array(b->a, Expr *, t->n_cols + 1);
+    if (!q || !p || !defaults || !(p->rows = arena_array(b->a, Expr **, n_rows + 1))) return NULL;
+    q->clause = "VALUES";
+    q->ctes = ctes;
+    int64_t width = s->query ? s->query->values[0].n_items : 0;
+    if (s->query && check_width(b, s, n_cols, width, s->query->values[0].items[MIN_OF(width, n_cols) - (width > n_cols ? 0 : 1)]->location) != ST_OK)
+        return NULL;
+    for (int64_t r = 0; r < n_rows; r++) {
+        const AstValuesRow *v = s->query ? &s->query->values[r] : NULL;
+        if (v && v->n_items != width) {
+            err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX, "VALUES lists must all be the same length");
+            return NULL;
+        }
+        Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
+        if (!row) return NULL;
+        for (int64_t i = 0; v && i < width; i++) {
+            const AstExpr *ast = v->items[i];
+            if (ast->kind == AST_DEFAULT) continue;
+            if (!(row[map[i]] = bind_assign(b, bind_expr(b, q, ast), &t->cols[map[i]], ast->location))) return NULL;
+        }
+        for (int c = 0; c < t->n_cols; c++) {
+            if (row[c]) continue;
+            if (!defaults[c] && !(defaults[c] = default_value(b, &t->cols[c]))) return NULL;
+            if (!(row[c] = bind_copy(b, defaults[c]))) return NULL;
+        }
+        p->rows[r] = row;
+    }
+    p->n_rows = n_rows;
+    p->n_out = t->n_cols;
+    p->out_cols = ids;
+    for (int c = 0; c < t->n_cols; c++)
+        if (!(ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
+    return p;
+}
+
+static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map, ColId *ids) {
+    SelectEnv env = {.ctes = ctes, .keep_unknown = true};
+    Rel r;
+    if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    const AstSelect *first = s->query;
+    while (first->set_op != AST_SETOP_NONE) first = first->left;
+    int64_t extra = first->n_targets > n_cols ? first->targets[n_cols].expr->location : s->query->location;
+    if (check_width(b, s, n_cols, r.n, extra) != ST_OK) return NULL;
+    Proj proj = {0};
+    Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
+    if (!row) return NULL;
+    for (int32_t i = 0; i < r.n; i++) {
+        const Column *col = &t->cols[map[i]];
+        if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK) return NULL;
+        int64_t loc = i < first->n_targets ? first->targets[i].expr->location : s->query->location;
+        if (!(row[map[i]] = bind_assign(b, expr_col(b->c, r.cols[i]), col, loc))) return NULL;
+    }
+    for (int c = 0; c < t->n_cols; c++) {
+        if (!row[c] && !(row[c] = default_value(b, &t->cols[c]))) return NULL;
+        if (!(ids[c] = bind_proj_add(b, &proj, NULL, row[c], t->cols[c].name))) return NULL;
+    }
+    return bind_proj_plan(b, &proj, r.plan);
+}
+
+static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t) {
+    if (oc->do_update) return bind_unsupported(b, oc->location, "ON CONFLICT DO UPDATE");
+    if (oc->constraint) {
+        for (int k = 0; k < t->n_keys; k++)
+            if (strcmp(t->keys[k].name, oc->constraint) == 0) return ST_OK;
+        return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
+    }
+    if (!oc->n_target) return ST_OK;
+    for (int k = 0; k < t->n_keys; k++) {
+        bool all = t->keys[k].n_cols == oc->n_target;
+        for (int64_t i = 0; i < oc->n_target && all; i++) {
+            const AstExpr *e = oc->target[i];
+            int c = e->kind == AST_COLUMN ? find_column(t, AST_AS_CONST(AstColumn, e)->name) : -1;
+            bool found = false;
+            for (int j = 0; j < t->keys[k].n_cols; j++) found |= t->keys[k].cols[j] == c;
+            all = found;
+        }
+        if (all) return ST_OK;
+    }
+    return err_at(b->err, bind_pos(b, oc->location), ERR_INVALID_COLUMN_REFERENCE,
+                  "there is no unique or exclusion constraint matching the ON CONFLICT specification");
+}
+
+Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
+    Table *t;
+    int64_t n_cols;
+    int *map;
+    TRY(target_table(b, &s->table, s->location, "insert into", &t));
+    Cte *ctes = NULL;
+    TRY(bind_with(b, NULL, s->with, &ctes, NULL));
+    TRY(insert_columns(b, s, t, &n_cols, &map));
+    if (s->on_conflict) {
+        TRY(check_conflict(b, s->on_conflict, t));
+        out->on_conflict_nothing = true;
+    }
+    ColId *ids = arena_array(b->a, ColId, t->n_cols + 1);
+    if (!ids) return ST_ERROR;
+    const AstSelect *query = s->query;
+    bool direct = !query || (query->n_values && !query->with && !query->n_order_by && !query->limit && !query->offset);
+    Plan *p = direct ? insert_values(b, s, t, ctes, n_cols, map, ids) : insert_select(b, s, t, ctes, n_cols, map, ids);
+    if (!p) return ST_ERROR;
+    out->kind = STMT_INSERT;
+    out->table = t;
+    out->values = ids;
+    NsItem row;
+    TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
+    Proj proj = {0};
+    for (int c = 0; c < t->n_cols; c++) TRY(pass(b, &proj, ids[c]));
+    TRY(add_checks(b, t, &row, &proj, out));
+    Query *q = arena_new_of(b->a, Query);
+    if (!q) return ST_ERROR;
+    q->ctes = ctes;
+    TRY(bind_add_item(b, q, &row));
+    TRY(add_returning(b, q, s->returning, s->n_returning, &proj, out));
+    if (proj.ids.len > t->n_cols && !(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
+    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    return out->plan ? ST_OK : ST_ERROR;
+}
+
+/* ---- UPDATE ----------------------------------------------------------------------------------- */
+
+typedef struct Set {
+    int col;
+    Expr *value;
+    ColId id;
+} Set;
+typedef VEC(Set) SetVec;
+
+static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name, Expr *value, int64_t location) {
+    int c = find_column(t, name);
+    if (c < 0) return no_column(b, t, name, location);
+    for (int64_t i = 0; i < sets->len; i++)
+        if (sets->items[i].col == c)
+            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", name);
+    Set s = {c, NULL, 0};
+    s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
+    return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
+}
+
+/* One SET item; (a, b) = (SELECT ...) is a single join below. */
+static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets, Plan **plan) {
+    int64_t loc = a->location;
+    if (a->n_columns == 1) {
+        if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
+        if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
+        Expr *e = bind_expr(b, q, a->value);
+        return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
+    }
+    if (a->value->kind == AST_ROW) {
+        const AstList *l = AST_AS_CONST(AstList, a->value);
+        if (l->n_items != a->n_columns)
+            return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
+        for (int64_t i = 0; i < l->n_items; i++) {
+            Expr *e = l->items[i]->kind == AST_DEFAULT ? NULL : bind_expr(b, q, l->items[i]);
+            if (!e && l->items[i]->kind != AST_DEFAULT) return ST_ERROR;
+            TRY(add_set(b, t, sets, a->columns[i], e, loc));
+        }
+        return ST_OK;
+    }
+    const AstSubLink *s = AST_AS_CONST(AstSubLink, a->value);
+    if (a->value->kind != AST_SUBLINK || s->sub_kind != AST_SUB_SCALAR)
+        return err_at(b->err, bind_pos(b, a->value->location), ERR_FEATURE_NOT_SUPPORTED,
+                      "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression");
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
+    Rel r;
+    TRY(bind_select(b, &env, s->query, &r));
+    if (r.n != a->n_columns) return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
+    bool dep = bind_depends(b, r.plan, *plan);
+    if (!(*plan = bind_join(b, JN_SINGLE, *plan, r.plan))) return ST_ERROR;
+    (*plan)->dependent = dep;
+    for (int32_t i = 0; i < r.n; i++) {
+        Expr *e = expr_col(b->c, r.cols[i]);
+        if (!e) return ST_ERROR;
+        e->location = loc;
+        TRY(add_set(b, t, sets, a->columns[i], e, loc));
+    }
+    return ST_OK;
+}
+
+static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid, NsItem *item) {
+    Query *q = arena_new_of(b->a, Query);
+    if (!q) return NULL;
+    q->ctes = ctes;
+    q->clause = "FROM";
+    *scan = bind_scan(b, q, t, f->alias.name ? f->alias.name : t->name, rowid, item);
+    if (!*scan || bind_own(b, q, *rowid, false) != ST_OK || bind_add_item(b, q, item) != ST_OK) return NULL;
+    return q;
+}
+
+Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
+    Table *t;
+    Plan *p;
+    NsItem item;
+    TRY(target_table(b, &s->table->name, s->table->location, "update", &t));
+    Cte *ctes = NULL;
+    TRY(bind_with(b, NULL, s->with, &ctes, NULL));
+    Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    if (!q || !(p = bind_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
+    if (s->where) {
+        q->clause = "WHERE";
+        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location)))) return ST_ERROR;
+    }
+    q->clause = "UPDATE";
+    SetVec sets = {0};
+    for (int64_t i = 0; i < s->n_set; i++) TRY(bind_set(b, q, t, &s->set[i], &sets, &p));
+    out->kind = STMT_UPDATE;
+    out->table = t;
+    out->n_set = (int32_t)sets.len;
+    out->set_cols = arena_array(b->a, int32_t, sets.len + 1);
+    out->values = arena_array(b->a, ColId, sets.len + 1);
+    ColId *ids = arena_array(b->a, ColId, t->n_cols + 1);
+    if (!out->set_cols || !out->values || !ids) return ST_ERROR;
+    /* new values beside everything that RETURNING may name */
+    Proj news = {0};
+    TRY(pass(b, &news, out->rowid));
+    for (int64_t i = 0; i < q->ns.len; i++)
+        for (int32_t k = 0; k < q->ns.items[i].n_cols; k++) {
+            Expr *e = expr_col(b->c, q->ns.items[i].cols[k].id);
+            if (!bind_proj_add(b, &news, q, e, NULL)) return ST_ERROR;
+        }
+    for (int c = 0; c < t->n_cols; c++) ids[c] = item.cols[c].id;
+    for (int64_t i = 0; i < sets.len; i++) {
+        Set *x = &sets.items[i];
+        if (!(x->id = bind_proj_add(b, &news, NULL, x->value, t->cols[x->col].name))) return ST_ERROR;
+        out->set_cols[i] = x->col;
+        out->values[i] = ids[x->col] = x->id;
+    }
+    if (!(p = bind_proj_plan(b, &news, p))) return ST_ERROR;
+    NsItem row;
+    TRY(row_item(b, t, item.name, ids, &row));
+    Proj proj = {0};
+    TRY(pass(b, &proj, out->rowid));
+    for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->values[i]));
+    TRY(add_checks(b, t, &row, &proj, out));
+    Query *rq = arena_new_of(b->a, Query);
+    if (!rq) return ST_ERROR;
+    rq->ctes = ctes;
+    TRY(bind_add_item(b, rq, &row));
+    for (int64_t i = 1; i < q->ns.len; i++) TRY(vec_push(b->a, &rq->ns, q->ns.items[i]) ? ST_OK : ST_ERROR);
+    TRY(add_returning(b, rq, s->returning, s->n_returning, &proj, out));
+    if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
+    if (s->n_from && !(p = once_per_row(b, p, out))) return ST_ERROR;
+    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    return out->plan ? ST_OK : ST_ERROR;
+}
+
+/* ---- DELETE --------------------------------------------------------------------------------------- */
+
+Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out) {
+    Table *t;
+    Plan *p;
+    NsItem item;
+    TRY(target_table(b, &s->table->name, s->table->location, "delete from", &t));
+    Cte *ctes = NULL;
+    TRY(bind_with(b, NULL, s->with, &ctes, NULL));
+    Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
+    if (!q || !(p = bind_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
+    if (s->where) {
+        q->clause = "WHERE";
+        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location)))) return ST_ERROR;
+    }
+    out->kind = STMT_DELETE;
+    out->table = t;
+    Proj proj = {0};
+    TRY(pass(b, &proj, out->rowid));
+    TRY(add_returning(b, q, s->returning, s->n_returning, &proj, out));
+    if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
+    if (s->n_using && !(p = once_per_row(b, p, out))) return ST_ERROR;
+    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    return out->plan ? ST_OK : ST_ERROR;
+}
