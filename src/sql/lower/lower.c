@@ -193,6 +193,13 @@ static bool all_const(const Plan *v) {
     return true;
 }
 
+/* The number of the row in a series source of n rows, as a code. */
+static Reg row_index(Lower *l, Pipe *p, int64_t n) {
+    Reg r = lower_reg(l, p, PH_I64, type_make(T_INT8), false, (Range){true, 0, MAX_OF(n - 1, 0)});
+    if (!r || !builder_emit(&p->b, OP_LOAD, PH_I64, r, 0, 0, 0)) return 0;
+    return lower_as(l, p, r, PH_I32);
+}
+
 /* One column of n values as a map from row number to cell. */
 static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, const void *cells, const uint8_t *valid, Range range) {
     Type t = col_type(l, id);
@@ -249,8 +256,8 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
     p->source.step = 1;
     p->source.est_rows = (double)v->n_rows;
     if (v->n_rows > INT32_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "VALUES has too many rows"), NULL;
-    Reg index = lower_reg(l, p, PH_I32, type_make(T_INT4), false, (Range){true, 0, MAX_OF(v->n_rows - 1, 0)});
-    if (!index || !builder_emit(&p->b, OP_LOAD, PH_I32, index, 0, 0, 0)) return NULL;
+    Reg index = row_index(l, p, v->n_rows);
+    if (!index) return NULL;
     for (int32_t i = 0; i < v->n_out; i++) {
         if (!colset_has(needed, v->out_cols[i])) continue;
         Type t = col_type(l, v->out_cols[i]);
@@ -305,7 +312,7 @@ static Pipe *lower_series(Lower *l, Plan *s) {
         p->source.step = step;
         p->source.est_rows = (double)(hi - lo) / (double)step + 1;
         Range r = {true, MIN_OF(lo, hi), MAX_OF(lo, hi)};
-        p->cols[id] = (ColEntry){.where = CW_SOURCE, .phys = r.lo >= INT32_MIN && r.hi <= INT32_MAX ? PH_I32 : PH_I64, .type = t, .imm = 0, .range = r};
+        p->cols[id] = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = t, .imm = 0, .range = r};
         return p;
     }
     /* Other types: the values are made here. */
@@ -338,8 +345,8 @@ static Pipe *lower_series(Lower *l, Plan *s) {
     if (!cells) return NULL;
     p->source.start = 0;
     p->source.stop = n - 1;
-    Reg index = lower_reg(l, p, PH_I32, type_make(T_INT4), false, (Range){true, 0, MAX_OF(n - 1, 0)});
-    if (!index || !builder_emit(&p->b, OP_LOAD, PH_I32, index, 0, 0, 0)) return NULL;
+    Reg index = row_index(l, p, n);
+    if (!index) return NULL;
     return map_column(l, p, index, id, n, cells, NULL, range_of_type(t)) ? p : NULL;
 }
 
