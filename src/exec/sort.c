@@ -649,6 +649,11 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     return ST_OK;
 }
 
+/* Row number behind the last one wanted. */
+static int64_t end_row(const Sorter *s) {
+    return s->limit < 0 || s->limit > INT64_MAX - s->offset ? INT64_MAX : s->limit + s->offset;
+}
+
 /* ---- merging --------------------------------------------------------------------------------------------------- */
 
 /* Appends rows in order to the result, column by column. */
@@ -745,8 +750,7 @@ static void merge_part(void *ctx, int worker) {
     for (;;) {
         int64_t p = atomic_fetch_add(&j->next, 1);
         if (p >= j->parts || atomic_load(&j->failed)) return;
-        int64_t start = s->offset, end = s->limit >= 0 ? s->offset + s->limit : INT64_MAX;
-        if (end < 0) end = INT64_MAX;
+        int64_t start = s->offset, end = end_row(s);
         start = MAX_OF(start - j->first[p], 0);
         end = MIN_OF(end - j->first[p], j->first[p + 1] - j->first[p]);
         if (start >= end) continue;
@@ -927,8 +931,7 @@ static Status finish_external(Sorter *s, RowStore *out, Err *e) {
     }
     if (st == ST_OK) {
         Emitter m;
-        int64_t end = s->limit >= 0 ? s->limit + s->offset : INT64_MAX;
-        if (end < 0) end = INT64_MAX;
+        int64_t end = end_row(s);
         st = emitter_init(&m, s, out, 0, 0, e);
         if (st == ST_OK) st = merge_disk(s, runs, n, s->offset, end, &m, NULL, e);
         emitter_free(&m);

@@ -278,16 +278,14 @@ Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *ty
     if (path) {
         Err why;
         err_clear(&why);
-        /* "name.csv.stele-tmp" cannot be another COPY's target at the same time but by intent. */
-        Arena *names_arena = w.arena;
-        temp = beside ? arena_printf(names_arena, "%s.stele-tmp", path) : arena_strdup(names_arena, path);
-        if (temp) {
-            int64_t bytes = (int64_t)strlen(temp) + 1;
-            char *keep = mem_alloc(NULL, bytes, e); /* the arena is reset while rows are written */
-            if (keep) memcpy(keep, temp, (size_t)bytes);
-            temp = keep;
-        }
+        /* Not in the arena: that is reset while rows are written. */
+        static const char suffix[] = ".stele-tmp";
+        size_t n = strlen(path);
+        temp = mem_alloc(NULL, (int64_t)(n + sizeof suffix), e);
         if (!temp) goto done;
+        memcpy(temp, path, n);
+        memcpy(temp + n, suffix, sizeof suffix);
+        if (!beside) temp[n] = 0;
         if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, &why) != ST_OK) {
             w.file = NULL;
             const char *reason = strstr(why.message, "\": ");
@@ -303,7 +301,7 @@ done:
     if (w.file && vfs->close(w.file, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
     if (st == ST_OK && beside) st = vfs->rename(vfs, temp, path, e);
     if (st != ST_OK && created && beside) vfs->remove(vfs, temp, NULL);
-    if (temp) mem_free(NULL, temp, (int64_t)strlen(temp) + 1);
+    if (temp) mem_free(NULL, temp, (int64_t)(strlen(path) + sizeof ".stele-tmp"));
     if (w.buf) mem_free(NULL, w.buf, out_buffer);
     arena_free(w.arena);
     return st;

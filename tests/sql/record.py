@@ -9,6 +9,7 @@ PostgreSQL does. Records that exist already are run again and get new results. R
 behind `skipif stele` run here and not in Stele. `--! message` before a statement records the message of an error too; `--! rowsort` and
 `--! nosort` overrule the guess about the order of rows. `--! stele` makes one statement run in Stele only.
 """
+import glob
 import os
 import re
 import sys
@@ -130,9 +131,16 @@ def record(server, path):
         f.write("\n\n".join(out) + "\n")
 
 
+def forget_files():
+    """Files that COPY tests wrote: another user may own them."""
+    for f in glob.glob("/tmp/stele_copy_*"):
+        os.unlink(f)
+
+
 def main():
     if len(sys.argv) < 2:
         raise SystemExit(__doc__)
+    forget_files()
     server = pg.Server()
     try:
         for path in sys.argv[1:]:
@@ -140,6 +148,7 @@ def main():
             print(path)
     finally:
         server.stop()
+        forget_files()
 
 
 main()

@@ -285,7 +285,7 @@ static void check_group(Case *c, const int64_t *rows, int64_t n, const Got *g) {
     }
 }
 
-typedef struct Limits { int64_t memory; } Limits;
+static int64_t spills; /* cases that went to disk */
 
 static void run_case(Case *c, int workers, int64_t limit) {
     Err e;
@@ -372,6 +372,7 @@ static void run_case(Case *c, int workers, int64_t limit) {
     }
     char *text = agg_text(c->t, arena);
     assert_non_null(text);
+    if (strstr(text, "spilled")) spills++;
     agg_free(c->t);
     pool_free(pool);
     arena_free(arena);
@@ -530,6 +531,7 @@ static void test_little_memory(void **state) {
             run_case(c, 2, 4 << 20);
             free_case(c);
         }
+    assert_true(spills >= 6);
 }
 
 /* Constant vectors, including NULL ones. */
@@ -661,6 +663,14 @@ static void test_speed(void **state) {
             agg_finish(c->t, &e);
             agg_free(c->t);
             best = MIN_OF(best, add);
+        }
+        if (kind == 0 || kind == 3) { /* from the cache, as in a pipeline */
+            int64_t t0 = clock_ns();
+            assert_int_equal(agg_new(&c->spec, 1, NULL, 1, 1024, NULL, vfs_posix(), NULL, &c->t, &e), ST_OK);
+            for (int64_t i = 0; i < n; i += 1024) add_rows(c, 0, i % 8192, 1024, &e);
+            agg_finish(c->t, &e);
+            agg_free(c->t);
+            printf("in cache: %.2f ns/row; from memory ", (double)(clock_ns() - t0) / (double)n);
         }
         printf("%s: %.2f ns/row\n", name, (double)best / (double)n);
         free_case(c);

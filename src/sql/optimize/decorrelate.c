@@ -182,6 +182,19 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
                 *ok = false;
                 return ST_OK;
             }
+        /* two inner columns equal to one outer value are equal to each other: below the aggregation, and one key less */
+        ExprVec same = {0};
+        for (int64_t i = 0; i < st->conds.len; i++)
+            for (int64_t j = i + 1; j < st->conds.len; j++) {
+                Expr *in1, *out1, *in2, *out2;
+                bool n1, n2;
+                if (!opt_equi(o, st->conds.items[i], &below, &st->corr, &in1, &out1, &n1) || n1) continue;
+                if (!opt_equi(o, st->conds.items[j], &below, &st->corr, &in2, &out2, &n2) || n2) continue;
+                if (!expr_equal(out1, out2) || !type_eq(in1->type, in2->type)) continue;
+                TRY(opt_push(o, &same, opt_op(o, "=", expr_copy(o->c, in1), in2)));
+                st->conds.items[j--] = st->conds.items[--st->conds.len];
+            }
+        if (!(p->children[0] = opt_filter(o, p->children[0], &same))) return ST_ERROR;
         for (int64_t i = 0; i < st->conds.len; i++) {
             Expr *c = st->conds.items[i], *in, *out;
             bool ns;

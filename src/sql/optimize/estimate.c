@@ -485,7 +485,10 @@ static void agg_stats(Opt *o, Plan *p, double in) {
         ColStat st = {.distinct = p->est_rows};
         const Expr *arg = g->arg ? strip(g->arg) : NULL;
         switch ((AggKind)g->kind) {
-        case AGG_COUNT: case AGG_COUNT_STAR: st.mean = size; break;
+        case AGG_COUNT: case AGG_COUNT_STAR:
+            st.mean = size;
+            if (st.distinct > size * 4 + 10) st.distinct = size * 4 + 10;
+            break;
         case AGG_SUM: st.mean = arg ? column_mean(o, arg) * size : 0; break;
         case AGG_AVG: st.mean = arg ? column_mean(o, arg) : 0; break;
         case AGG_MIN: case AGG_MAX: case AGG_ANY: case AGG_SINGLE:

@@ -39,6 +39,101 @@ static const FuncDef *op_like(const Expr *e, const char *name, bool swap) {
     return f;
 }
 
+/* A cast that keeps order and loses nothing: the target's value is `factor` times the source's. */
+static bool exact_cast(const Expr *e, int128_t *factor) {
+    if (e->kind != EX_CAST || opt_is_const(e->args[0])) return false;
+    Type from = e->args[0]->type, to = e->type;
+    if (from.id == T_DATE && to.id == T_TIMESTAMP) {
+        *factor = USECS_PER_DAY;
+        return true;
+    }
+    if (type_is_integer(from) && type_is_integer(to)) {
+        *factor = 1;
+        return to.id > from.id;
+    }
+    int fs = from.id == T_NUMERIC ? from.scale : 0;
+    if (to.id != T_NUMERIC || to.scale < fs || !(type_is_integer(from) || from.id == T_NUMERIC)) return false;
+    *factor = pow10_i128[to.scale - fs];
+    return true;
+}
+static bool cell_i128(const Expr *e, int128_t *out) {
+    int64_t v;
+    if (type_phys(e->type) == PH_I128) {
+        *out = e->u.value.u.i128;
+        return true;
+    }
+    if (!cell_as_i64(type_phys(e->type), value_cell_const(&e->u.value), &v)) return false;
+    *out = v;
+    return true;
+}
+/* The largest value of `t` that is not above the constant, as a constant; NULL (no error) when there is none. */
+static Expr *floor_const(Opt *o, const Expr *k, Type t, int128_t factor, bool *exact) {
+    int128_t c;
+    if (k->u.value.is_null || !cell_i128(k, &c)) return NULL;
+    if (t.id == T_DATE && (c <= TS_NEG_INF || c >= TS_POS_INF)) return NULL;
+    int128_t q = c / factor, r = c % factor;
+    if (r < 0) q--;
+    *exact = r == 0;
+    Value v;
+    memset(&v, 0, sizeof v);
+    v.type = t;
+    if (t.id == T_NUMERIC && numeric_exceeds(q, t.precision)) return NULL;
+    switch (type_phys(t)) {
+    case PH_I16:
+        if (q < INT16_MIN || q > INT16_MAX) return NULL;
+        v.u.i16 = (int16_t)q;
+        break;
+    case PH_I32:
+        if (q <= INT32_MIN || q >= INT32_MAX) return NULL; /* and the infinities of date */
+        v.u.i32 = (int32_t)q;
+        break;
+    case PH_I64:
+        if (q < INT64_MIN || q > INT64_MAX) return NULL;
+        v.u.i64 = (int64_t)q;
+        break;
+    case PH_I128: v.u.i128 = q; break;
+    default: return NULL;
+    }
+    return expr_const(o->c, &v);
+}
+/* cast(x) < constant -> x < constant of x's type: so that scans see their columns bare. */
+static Expr *unwrap_cast(Opt *o, Expr *e) {
+    int128_t factor;
+    bool exact;
+    if (e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || !opt_is_const(e->args[1]) || !exact_cast(e->args[0], &factor)) return e;
+    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) || e->args[0]->type.scale != e->args[1]->type.scale ||
+        e->args[0]->type.id != e->args[1]->type.id)
+        return e;
+    const char *n = e->u.func->name, *op = NULL;
+    Expr *x = e->args[0]->args[0], *k = floor_const(o, e->args[1], x->type, factor, &exact);
+    if (!k) return err_is_set(o->err) ? NULL : e;
+    if (!strcmp(n, "=") || !strcmp(n, "<>")) op = exact ? n : NULL;
+    else if (!strcmp(n, "<")) op = exact ? "<" : "<=";
+    else if (!strcmp(n, "<=")) op = "<=";
+    else if (!strcmp(n, ">")) op = ">";
+    else if (!strcmp(n, ">=")) op = exact ? ">=" : ">";
+    if (!op) return e;
+    Expr *r = opt_op(o, op, x, k);
+    if (!r) return NULL;
+    if (r->args[0] != x || r->args[1] != k) return e;
+    return r;
+}
+/* The same for cast(x) IN (constants). */
+static Expr *unwrap_in(Opt *o, Expr *e) {
+    int128_t factor;
+    if (!exact_cast(e->args[0], &factor)) return e;
+    Expr *x = e->args[0]->args[0], *r = expr_new(o->c, EX_IN, type_make(T_BOOL), e->n_args);
+    if (!r) return NULL;
+    r->args[0] = x;
+    for (int32_t i = 1; i < e->n_args; i++) {
+        bool exact = false;
+        if (!opt_is_const(e->args[i]) || opt_const_null(e->args[i]) || e->args[i]->type.id != e->args[0]->type.id) return e;
+        if (!(r->args[i] = floor_const(o, e->args[i], x->type, factor, &exact))) return err_is_set(o->err) ? NULL : e;
+        if (!exact) return e;
+    }
+    return r;
+}
+
 static Expr *fold_func(Opt *o, Expr *e) {
     const FuncDef *f = e->u.func;
     if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
@@ -71,7 +166,7 @@ static Expr *fold_func(Opt *o, Expr *e) {
             e->u.func = g;
         }
     }
-    return e;
+    return unwrap_cast(o, e);
 }
 static Expr *fold_cast(Opt *o, Expr *e) {
     Expr *x = e->args[0];
@@ -286,7 +381,7 @@ static Expr *fold_in(Opt *o, Expr *e) {
         return null ? opt_null(o, type_make(T_BOOL)) : expr_bool(o->c, false);
     }
     if (e->n_args == 2 && e->args[0]->type.id == e->args[1]->type.id) return opt_fold(o, opt_op(o, "=", e->args[0], e->args[1]));
-    return e;
+    return unwrap_in(o, e);
 }
 static Expr *fold_is(Opt *o, Expr *e) {
     Expr *x = e->args[0];

@@ -73,6 +73,47 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
     default: return ST_OK;
     }
 }
+/* The join's only hash key: build and probe column. Others cannot be asked by one column. */
+static bool single_key(Opt *o, const Plan *p, ColId *build, ColId *probe) {
+    int b = p->build_left ? 0 : 1, n = 0;
+    ColSet bo = opt_outputs(o, p->children[b]), po = opt_outputs(o, p->children[1 - b]);
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        Expr *eb, *ep;
+        bool ns;
+        if (!opt_equi(o, p->conds[i], &bo, &po, &eb, &ep, &ns)) continue;
+        if (ns || ++n > 1 || eb->kind != EX_COL || ep->kind != EX_COL || !type_eq(eb->type, ep->type)) return false;
+        *build = eb->u.col;
+        *probe = ep->u.col;
+    }
+    return n == 1;
+}
+/* A join inside p (which is complete before its consumer starts) whose table holds every value that p yields in `id`. */
+static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
+    switch ((PlanKind)p->kind) {
+    case LP_FILTER: return key_source(o, p->children[0], id, build);
+    case LP_PROJECT:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return key_source(o, p->children[0], p->exprs[i]->u.col, build);
+        return NULL;
+    case LP_JOIN: {
+        ColId b, pr;
+        if ((p->join == JN_INNER || p->join == JN_SEMI) && single_key(o, p, &b, &pr) && (id == b || id == pr)) {
+            double nd = opt_col_distinct(o, id);
+            if (nd > 0 && opt_draws(nd, p->children[p->build_left ? 0 : 1]->est_rows) < 0.5 * nd) {
+                *build = b;
+                return p;
+            }
+        }
+        if (p->join == JN_FULL) return NULL;
+        ColSet l = opt_outputs(o, p->children[0]);
+        int side = colset_has(&l, id) ? 0 : 1;
+        if (side == 1 && p->join != JN_INNER && p->join != JN_RIGHT) return NULL;
+        if (side == 0 && p->join == JN_RIGHT) return NULL;
+        return key_source(o, p->children[side], id, build);
+    }
+    default: return NULL;
+    }
+}
 Status opt_runtime_filters(Opt *o, Plan *p) {
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_runtime_filters(o, p->children[i]));
     if (p->kind != LP_JOIN) return ST_OK;
@@ -90,7 +131,10 @@ Status opt_runtime_filters(Opt *o, Plan *p) {
         if (!type_eq(eb->type, ep->type)) continue;
         double nd = opt_col_distinct(o, ep->u.col), have = opt_draws(nd > 0 ? nd : build->est_rows, build->est_rows);
         if (nd <= 0 || have >= 0.5 * nd) continue;
-        TRY(trace(o, probe, ep->u.col, p, eb->u.col, true));
+        ColId key = 0, other = 0;
+        Plan *source = p;
+        if (!single_key(o, p, &key, &other)) source = key_source(o, build, eb->u.col, &key);
+        if (source) TRY(trace(o, probe, ep->u.col, source, key, true));
     }
     return ST_OK;
 }

@@ -40,7 +40,10 @@ static void put_list(Out *t, const char *head, int64_t n, Expr *const *e) {
     put(t, head);
     for (int64_t i = 0; i < n; i++) {
         if (i) put(t, " AND ");
+        bool paren = n > 1 && e[i]->kind == EX_OR;
+        if (paren) put(t, "(");
         put_expr(t, e[i]);
+        if (paren) put(t, ")");
     }
 }
 static const char *agg_name(const AggCall *g) {
