@@ -192,7 +192,7 @@ TARGET_V4 static NOINLINE void dense_v4(const JoinMap *m, int64_t n, const void 
     const __m512i width = _mm512_set1_epi64(rows ? m->width : 1), base = _mm512_set1_epi64(rows ? (int64_t)(intptr_t)m->rows : 0);
     const long long *words = (const long long *)m->words;
     for (int64_t i = 0; i < n; i += 8) {
-        __mmask8 in = n - i >= 8 ? (__mmask8)0xff : (__mmask8)((1U << (n - i)) - 1);
+        __mmask8 in = (__mmask8)(n - i >= 8 ? 0xffU : (1U << (n - i)) - 1);
         __m512i key = phys == PH_I32 ? _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(in, (const int32_t *)data + i))
                                      : _mm512_maskz_loadu_epi64(in, (const int64_t *)data + i);
         __m512i at = _mm512_sub_epi64(key, min);
@@ -214,7 +214,7 @@ TARGET_V4 static NOINLINE void bitmap_v4(const JoinMap *m, int64_t n, const void
     const __m512i one = _mm512_set1_epi64(1), low6 = _mm512_set1_epi64(63), none = _mm512_set1_epi64(-1);
     const long long *words = (const long long *)m->words;
     for (int64_t i = 0; i < n; i += 8) {
-        __mmask8 in = n - i >= 8 ? (__mmask8)0xff : (__mmask8)((1U << (n - i)) - 1);
+        __mmask8 in = (__mmask8)(n - i >= 8 ? 0xffU : (1U << (n - i)) - 1);
         __m512i key = phys == PH_I32 ? _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(in, (const int32_t *)data + i))
                                      : _mm512_maskz_loadu_epi64(in, (const int64_t *)data + i);
         __m512i at = _mm512_sub_epi64(key, min);

@@ -182,7 +182,7 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
         held++;
     }
     int term = sh->out == stdout ? terminal_width() : 0;
-    if (term > 0 && isatty(STDOUT_FILENO)) { /* shrink the widest columns until the table fits */
+    if (n > 1 && term > 0 && isatty(STDOUT_FILENO)) { /* shrink the widest columns until the table fits */
         for (;;) {
             int total = 1;
             int64_t widest = -1;
