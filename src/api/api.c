@@ -45,12 +45,21 @@ static void fill_error(const Err *e, stele_error_info *out) {
     out->position = e->position;
 }
 
+static char *text_copy(const char *s, Err *e) {
+    int64_t n = (int64_t)strlen(s) + 1;
+    char *p = mem_alloc(NULL, n, e);
+    if (p) memcpy(p, s, (size_t)n);
+    return p;
+}
+static void text_free(char *s) {
+    if (s) mem_free(NULL, s, (int64_t)strlen(s) + 1);
+}
+
 stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error) {
     err_clear(&open_error);
     *db = NULL;
-    stele_db *d = calloc(1, sizeof *d);
+    stele_db *d = mem_calloc(NULL, (int64_t)sizeof *d, &open_error);
     if (!d) {
-        err_oom(&open_error);
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
@@ -58,17 +67,18 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
     if (database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error) != ST_OK) {
-        free(d);
+        mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
     d->db->txn_lock = txn_lock_new(&open_error);
-    if (options && options->temp_directory) d->temp_dir = strdup(options->temp_directory);
+    if (options && options->temp_directory) d->temp_dir = text_copy(options->temp_directory, &open_error);
     if (!d->db->txn_lock || (options && options->temp_directory && !d->temp_dir)) {
         fill_error(&open_error, error);
         txn_lock_free(d->db->txn_lock);
         database_close(d->db);
-        free(d);
+        text_free(d->temp_dir);
+        mem_free(NULL, d, (int64_t)sizeof *d);
         return STELE_ERROR;
     }
     *db = d;
@@ -87,18 +97,18 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
     TxnLock *lock = d->db->txn_lock;
     database_close(d->db);
     txn_lock_free(lock);
-    free(d->temp_dir);
-    free(d);
+    text_free(d->temp_dir);
+    mem_free(NULL, d, (int64_t)sizeof *d);
     return STELE_OK;
 }
 
 stele_status stele_connect(stele_db *db, stele_conn **conn) {
     *conn = NULL;
     Err e = {0};
-    stele_conn *c = calloc(1, sizeof *c);
+    stele_conn *c = mem_calloc(NULL, (int64_t)sizeof *c, &e);
     if (!c) return STELE_ERROR;
     if (session_new(db->db, &c->s, &e) != ST_OK) {
-        free(c);
+        mem_free(NULL, c, (int64_t)sizeof *c);
         return STELE_ERROR;
     }
     if (db->temp_dir) snprintf(c->s->settings.temp_directory, sizeof c->s->settings.temp_directory, "%s", db->temp_dir);
@@ -112,7 +122,7 @@ void stele_disconnect(stele_conn *c) {
     if (!c) return;
     session_free(c->s);
     atomic_fetch_sub(&c->owner->connections, 1);
-    free(c);
+    mem_free(NULL, c, (int64_t)sizeof *c);
 }
 
 void stele_error(stele_conn *c, stele_error_info *out) { fill_error(&c->s->err, out); }
@@ -163,10 +173,8 @@ static Value *param(Statement *st, int64_t i) {
         err_set(&st->session->err, ERR_UNDEFINED_PARAMETER, "there is no parameter $%lld", (long long)i);
         return NULL;
     }
-    Value *v = &st->params[i - 1];
-    if (v->type.id == T_UNKNOWN && !v->is_null) free((void *)(uintptr_t)v->u.str.ptr);
-    *v = (Value){.type = st->param_types[i - 1], .is_null = true};
-    return v;
+    statement_clear_param(st, (int32_t)i - 1);
+    return &st->params[i - 1];
 }
 stele_status stele_bind_null(stele_stmt *s, int64_t i) { return param(st_of(s), i) ? STELE_OK : STELE_ERROR; }
 stele_status stele_bind_bool(stele_stmt *s, int64_t i, bool value) {
@@ -197,13 +205,13 @@ stele_status stele_bind_text(stele_stmt *s, int64_t i, const char *value, int64_
         err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\" in parameter $%lld", (long long)i);
         return STELE_ERROR;
     }
-    char *copy = malloc((size_t)len + 1);
-    if (!copy || len > INT32_MAX) {
-        free(copy);
-        err_clear(e);
-        err_oom(e);
+    err_clear(e);
+    if (len > INT32_MAX) {
+        err_set(e, ERR_PROGRAM_LIMIT, "value of parameter $%lld is too long: %lld bytes", (long long)i, (long long)len);
         return STELE_ERROR;
     }
+    char *copy = mem_alloc(&st_of(s)->session->account, len + 1, e);
+    if (!copy) return STELE_ERROR;
     memcpy(copy, value, (size_t)len);
     copy[len] = 0;
     *v = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};

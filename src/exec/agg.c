@@ -104,7 +104,8 @@ struct AggTable {
     MemAccount *acct;
     Vfs *vfs;
     const char *temp_dir;
-    int64_t vector_size, reserve;
+    int64_t vector_size;
+    int64_t reserve, share; /* share: what one worker may hold, so that it cannot starve the others */
     Worker *w;
     /* finished */
     bool finished;
@@ -262,6 +263,7 @@ Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_
         if (agg_col_init(&t->cols[i], &spec->aggs[i], t->n_keys == 0, e) != ST_OK) goto fail_arena;
     int64_t room = mem_headroom(acct);
     t->reserve = room == INT64_MAX ? 0 : room / 8;
+    t->share = room == INT64_MAX ? INT64_MAX : room / 4 * 3 / t->workers;
     choose_form(t, room);
     if (plan_rows(t, e) != ST_OK) goto fail_arena;
     for (int i = 0; i < t->threads; i++) t->merge_heaps[i].acct = acct;
@@ -900,7 +902,10 @@ static Vec part_of(const Vec *v, int64_t first) {
 
 static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const Vec *in, const Vec *in2, Err *e) {
     int64_t room = mem_headroom(t->acct);
-    if (UNLIKELY(room != INT64_MAX) && w->h.n > 0 && t->vfs && room - t->reserve < growth(t, w, n, keys, in, in2)) TRY(spill_worker(t, w, e));
+    if (UNLIKELY(room != INT64_MAX) && w->h.n > 0 && t->vfs) {
+        int64_t need = growth(t, w, n, keys, in, in2), held = w->page_bytes + w->heap.total + w->h.n_slots * 8;
+        if (room - t->reserve < need || held + need > t->share) TRY(spill_worker(t, w, e));
+    }
     Err quiet;
     for (;;) {
         err_clear(&quiet);

@@ -81,7 +81,7 @@ struct Sorter {
     MemAccount *acct;
     Vfs *vfs;
     const char *temp_dir;
-    int64_t reserve;
+    int64_t reserve, share; /* share: what one worker may hold, so that it cannot starve the others */
     SortWorker *w;
     _Atomic uint64_t bound_hi; /* rows beyond cannot be among the first `top` */
 };
@@ -178,6 +178,7 @@ Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemA
     s->inner.width = (int32_t)align_up(s->inner.width, 16);
     int64_t room = mem_headroom(acct);
     s->reserve = room == INT64_MAX ? 0 : room / 8;
+    s->share = room == INT64_MAX ? INT64_MAX : room / 4 * 3 / s->workers;
     atomic_init(&s->bound_hi, UINT64_MAX);
     arena_set_err(a, NULL);
     *out = s;
@@ -613,7 +614,8 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
         /* Sorting takes as much again as the entries. */
         int64_t grown = w->n + m > w->cap ? MAX_OF(w->cap * 2, w->n + m) : 0;
         int64_t need = 2 * m * width + (int64_t)ROWS_PAGE_BYTES / 8 + 2 * str_bytes(&s->inner, w->vecs, n) + (grown + w->n + m) * (int64_t)sizeof(Entry);
-        if (room - s->reserve < need) TRY(spill_run(s, w, e));
+        int64_t held = (w->rows ? rows_bytes(w->rows) : 0) + (w->cap + w->n) * (int64_t)sizeof(Entry);
+        if (room - s->reserve < need || held + need > s->share) TRY(spill_run(s, w, e));
     }
     Err quiet;
     for (int tries = 0;; tries++) {

@@ -21,8 +21,8 @@ struct CatalogUndo {
 };
 
 static Status undo_push(Session *s, UndoKind kind, Table *t, View *v) {
-    CatalogUndo *u = calloc(1, sizeof *u);
-    if (!u) return err_oom(&s->err);
+    CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
+    if (!u) return ST_ERROR;
     *u = (CatalogUndo){s->catalog_undo, kind, t, v};
     s->catalog_undo = u;
     return ST_OK;
@@ -33,7 +33,7 @@ Status session_add_table(Session *s, Table *t) {
     if (catalog_add_table(&s->db->catalog, t, &s->err) != ST_OK) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
-        free(u);
+        mem_free(&s->account, u, (int64_t)sizeof *u);
         return ST_ERROR;
     }
     s->db->dirty = true;
@@ -50,7 +50,7 @@ Status session_add_view(Session *s, View *v) {
     if (catalog_add_view(&s->db->catalog, v, &s->err) != ST_OK) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
-        free(u);
+        mem_free(&s->account, u, (int64_t)sizeof *u);
         return ST_ERROR;
     }
     s->db->dirty = true;
@@ -81,7 +81,7 @@ void catalog_undo_all(Session *s) {
             break;
         case CU_DROPPED_VIEW: (void)catalog_add_view(c, u->view, &ignored); break;
         }
-        free(u);
+        mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
 void catalog_undo_forget(Session *s) {
@@ -90,7 +90,7 @@ void catalog_undo_forget(Session *s) {
         s->catalog_undo = u->next;
         if (u->kind == CU_DROPPED_TABLE) table_free(u->table);
         if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
-        free(u);
+        mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
 
@@ -162,13 +162,17 @@ Status session_end_statement(Session *s, Status outcome) {
     return outcome;
 }
 
+void session_transaction_options(Session *s, int64_t n, const AstOption *options) {
+    for (int64_t i = 0; i < n; i++)
+        if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
+}
+
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     switch (t->tx_kind) {
     case AST_TX_BEGIN:
-        if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "there is already a transaction in progress");
+        if (s->state == 'T') log_write(LOG_WARNING, "there is already a transaction in progress");
         s->state = 'T';
-        for (int64_t i = 0; i < t->n_options; i++)
-            if (strcmp(t->options[i].name, "transaction_read_only") == 0) s->read_only = t->options[i].value && strcmp(t->options[i].value, "on") == 0;
+        session_transaction_options(s, t->n_options, t->options);
         snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)t));
         return ST_OK;
     case AST_TX_COMMIT:
@@ -195,13 +199,13 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 Status session_new(Database *db, Session **out, Err *e) {
-    Session *s = calloc(1, sizeof *s);
-    if (!s) return err_oom(e);
+    Session *s = mem_calloc(&db->account, (int64_t)sizeof *s, e);
+    if (!s) return ST_ERROR;
     s->db = db;
     s->state = 'I';
     mem_account_init(&s->account, &db->account, "connection", 0, NULL);
     if (settings_init(&s->settings, db) != ST_OK) {
-        free(s);
+        mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
     }
     s->info.user = "stele";
@@ -218,7 +222,7 @@ void session_free(Session *s) {
     release_lock(s);
     s->state = 'I';
     session_free_prepared(s);
-    free(s);
+    mem_free(&s->db->account, s, (int64_t)sizeof *s);
 }
 
 /* ---- statements -------------------------------------------------------------------------------- */
@@ -237,19 +241,28 @@ static void drop_results(Statement *st) {
     st->run_arena = NULL;
     arena_free(st->cell_arena);
     st->cell_arena = NULL;
+    /* The last run's names and types were in run_arena. */
+    st->n_cols = st->prepared_shape.n_cols;
+    st->names = st->prepared_shape.names;
+    st->types = st->prepared_shape.types;
 }
 void statement_reset(Statement *st) { drop_results(st); }
+
+void statement_clear_param(Statement *st, int32_t i) {
+    Value *v = &st->params[i];
+    if (v->type.id == T_UNKNOWN && !v->is_null) mem_free(&st->session->account, (void *)(uintptr_t)v->u.str.ptr, (int64_t)v->u.str.len + 1);
+    *v = (Value){.type = st->param_types[i], .is_null = true};
+}
 
 void statement_free(Statement *st) {
     if (!st) return;
     drop_results(st);
     *st->link = st->next;
     if (st->next) st->next->link = st->link;
-    for (int32_t i = 0; i < st->n_params; i++)
-        if (st->params && st->params[i].type.id == T_UNKNOWN && !st->params[i].is_null) free((void *)(uintptr_t)st->params[i].u.str.ptr);
-    free(st->params);
+    if (st->params)
+        for (int32_t i = 0; i < st->n_params; i++) statement_clear_param(st, i);
     arena_free(st->arena);
-    free(st);
+    mem_free(&st->session->account, st, (int64_t)sizeof *st);
 }
 
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
@@ -294,11 +307,16 @@ static Status prepare_shape(Session *s, Statement *st) {
         r = sql_bind(&c, q, 0, NULL, &b);
     }
     if (r == ST_OK && !explain_inner) r = set_shape(st, st->arena, &c, b);
+    if (r == ST_OK && !explain_inner) {
+        st->prepared_shape.n_cols = st->n_cols;
+        st->prepared_shape.names = st->names;
+        st->prepared_shape.types = st->types;
+    }
     if (r == ST_OK) {
         st->n_params = b->n_params;
         st->param_types = arena_array(st->arena, Type, b->n_params + 1);
-        st->params = calloc((size_t)b->n_params + 1, sizeof(Value));
-        if (!st->param_types || !st->params) r = err_oom(&s->err);
+        st->params = arena_array(st->arena, Value, b->n_params + 1);
+        if (!st->param_types || !st->params) r = ST_ERROR;
         else
             for (int32_t i = 0; i < b->n_params; i++) {
                 st->param_types[i] = b->param_types[i];
@@ -312,27 +330,23 @@ static Status prepare_shape(Session *s, Statement *st) {
 
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
     *out = NULL;
-    *consumed = sql.len;
     err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
+    sql.len = *consumed = sql_statement_end(sql);
     Arena *a = arena_new(&s->account, &s->err);
-    if (!a) return err_oom(&s->err);
-    char *text = arena_strndup(a, sql.ptr, sql.len);
-    AstStmt **list;
+    char *text = a ? arena_strndup(a, sql.ptr, sql.len) : NULL;
+    AstStmt **list = NULL;
     int64_t n = 0;
-    if (!text || sql_parse(a, (Slice){text, sql.len}, &list, &n, &s->err) != ST_OK) {
-        arena_free(a);
-        return ST_ERROR;
-    }
-    if (n == 0) {
-        arena_free(a);
-        return ST_OK;
-    }
-    if (n > 1) *consumed = list[1]->source_offset;
-    Statement *st = calloc(1, sizeof *st);
+    Status r = text ? sql_parse(a, (Slice){text, sql.len}, &list, &n, &s->err) : ST_ERROR;
+    Statement *st = r == ST_OK && n > 0 ? mem_calloc(&s->account, (int64_t)sizeof *st, &s->err) : NULL;
     if (!st) {
         arena_free(a);
-        return err_oom(&s->err);
+        if (r == ST_OK && n == 0) return ST_OK;
+        return session_end_statement(s, ST_ERROR);
     }
+    arena_set_err(a, &s->err);
+    if (n > 1) *consumed = list[1]->source_offset; /* the lexer saw parentheses where the grammar saw none */
     st->session = s;
     st->arena = a;
     st->ast = list[0];
@@ -343,9 +357,8 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     s->statements = st;
     /* Several statements at once: later ones may depend on earlier ones, so each is bound when it is prepared itself. */
     if (prepare_shape(s, st) != ST_OK) {
-        if (s->state == 'T') (void)session_end_statement(s, ST_ERROR);
         statement_free(st);
-        return ST_ERROR;
+        return session_end_statement(s, ST_ERROR);
     }
     *out = st;
     return ST_OK;
@@ -361,6 +374,7 @@ Status statement_text_columns(Statement *st, int32_t n, const char *const *names
     if (!st->names || !st->types) return ST_ERROR;
     for (int32_t i = 0; i < n; i++) {
         st->names[i] = arena_strdup(a, names[i]);
+        if (!st->names[i]) return ST_ERROR;
         st->types[i] = type_make(T_TEXT);
     }
     return ST_OK;
@@ -375,7 +389,11 @@ Status statement_text_row(Statement *st, const char *const *cells) {
     }
     const char **row = arena_array(a, const char *, st->n_cols + 1);
     if (!row) return ST_ERROR;
-    for (int32_t i = 0; i < st->n_cols; i++) row[i] = cells[i] ? arena_strdup(a, cells[i]) : NULL;
+    for (int32_t i = 0; i < st->n_cols; i++) {
+        if (!cells[i]) continue;
+        row[i] = arena_strdup(a, cells[i]);
+        if (!row[i]) return ST_ERROR;
+    }
     st->text_rows[st->n_rows++] = row;
     return ST_OK;
 }

@@ -70,6 +70,11 @@ typedef struct Statement {
     int32_t n_cols;
     const char **names;
     Type *types;
+    struct {
+        int32_t n_cols;
+        const char **names;
+        Type *types;
+    } prepared_shape; /* in `arena`: what the shape falls back to when a run's results go */
     /* result of the last run */
     bool ran;
     Query *query;
@@ -89,6 +94,7 @@ void session_free(Session *s);
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
 void statement_free(Statement *st);
 void statement_reset(Statement *st);
+void statement_clear_param(Statement *st, int32_t i); /* frees a bound text; the parameter is NULL again */
 Status statement_run(Statement *st);
 
 /* ---- shared by session's files only ---- */
@@ -117,6 +123,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
 void session_free_prepared(Session *s);
+void session_transaction_options(Session *s, int64_t n, const AstOption *options);
 void catalog_undo_all(Session *s);
 void catalog_undo_forget(Session *s);
 /* Adds a text row to the statement's result. cells: n_cols strings (copied). */

@@ -207,10 +207,10 @@ static const char *default_of(const Def *d, Database *db, char *buf, size_t size
 }
 
 Status settings_init(Settings *st, Database *db) {
-    Session *fake = calloc(1, sizeof *fake);
+    Err e = {0};
+    Session *fake = mem_calloc(&db->account, (int64_t)sizeof *fake, &e);
     if (!fake) return ST_ERROR;
     fake->db = db;
-    Err e = {0};
     char buf[128];
     Status r = ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
@@ -220,7 +220,7 @@ Status settings_init(Settings *st, Database *db) {
             r = set_value(fake, &defs[i], v, &e);
         }
     *st = fake->settings;
-    free(fake);
+    mem_free(&db->account, fake, (int64_t)sizeof *fake);
     return r;
 }
 
@@ -253,7 +253,13 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     int64_t n;
     switch (d->kind) {
     case K_INT: memcpy(&n, base + d->offset, sizeof n); return arena_printf(a, "%lld", (long long)n);
-    case K_MS: memcpy(&n, base + d->offset, sizeof n); return n % 1000 == 0 && n ? arena_printf(a, "%llds", (long long)(n / 1000)) : arena_printf(a, n ? "%lldms" : "%lld", (long long)n);
+    case K_MS: {
+        memcpy(&n, base + d->offset, sizeof n);
+        static const struct { int64_t ms; const char *unit; } units[] = {{3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
+        for (int i = 0; n != 0 && i < 4; i++)
+            if (n % units[i].ms == 0) return arena_printf(a, "%lld%s", (long long)(n / units[i].ms), units[i].unit);
+        return "0";
+    }
     case K_BYTES: {
         memcpy(&n, base + d->offset, sizeof n);
         static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "session/txn.h"
 
 struct TxnLock {
@@ -16,11 +17,8 @@ struct TxnLock {
 };
 
 TxnLock *txn_lock_new(Err *e) {
-    TxnLock *l = calloc(1, sizeof *l);
-    if (!l) {
-        err_oom(e);
-        return NULL;
-    }
+    TxnLock *l = mem_calloc(NULL, (int64_t)sizeof *l, e);
+    if (!l) return NULL;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -34,7 +32,7 @@ void txn_lock_free(TxnLock *l) {
     if (!l) return;
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->mutex);
-    free(l);
+    mem_free(NULL, l, (int64_t)sizeof *l);
 }
 
 static int64_t now_ms(void) {

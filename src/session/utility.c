@@ -248,7 +248,12 @@ static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b)); /* names and types must be right now */
-    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "CREATE VIEW specifies more column names than columns");
+    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
+    for (int32_t i = 0; i < b->n_result; i++)
+        for (int32_t j = 0; j < i; j++) {
+            const char *n1 = i < x->n_columns ? x->columns[i] : b->names[i], *n2 = j < x->n_columns ? x->columns[j] : b->names[j];
+            if (strcmp(n1, n2) == 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", n1);
+        }
     char *sql = arena_strndup(a, x->query_source.ptr, x->query_source.len);
     if (!sql) return ST_ERROR;
     View *v = view_new(x->name.name, sql, (int)x->n_columns, (char *const *)(uintptr_t)x->columns, &s->err);
@@ -274,10 +279,14 @@ static bool mentions(const char *sql, const char *name) { /* whole-word search: 
     return false;
 }
 
-static Status drop_dependents(Session *s, const char *name, bool cascade, const char *kind) {
+/* `also` (may be NULL): the DROP whose other names may go with this one. */
+static Status drop_dependents(Session *s, const char *name, bool cascade, const char *kind, const AstDrop *also) {
     for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
         View *v = s->db->catalog.views[i];
         if (strcmp(v->name, name) == 0 || !mentions(v->sql, name)) continue;
+        bool named = false;
+        for (int64_t k = 0; also && k < also->n_names; k++) named |= strcmp(also->names[k].name, v->name) == 0;
+        if (named) continue;
         if (!cascade) {
             err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s %s because other objects depend on it", kind, name);
             err_detail(&s->err, "view %s depends on %s %s", v->name, kind, name);
@@ -285,7 +294,7 @@ static Status drop_dependents(Session *s, const char *name, bool cascade, const 
             return ST_ERROR;
         }
         const char *dep = v->name;
-        TRY(drop_dependents(s, dep, true, "view"));
+        TRY(drop_dependents(s, dep, true, "view", NULL));
         TRY(session_drop_view(s, v));
         i = -1;
     }
@@ -308,7 +317,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
             }
             if (!t && x->if_exists) continue;
             if (!t) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "table \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, n->name, x->cascade, "table"));
+            TRY(drop_dependents(s, n->name, x->cascade, "table", x));
             TRY(session_drop_table(s, t));
         } else if (x->object == AST_OBJ_VIEW) {
             if (t) {
@@ -318,7 +327,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
             }
             if (!v && x->if_exists) continue;
             if (!v) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "view \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, n->name, x->cascade, "view"));
+            TRY(drop_dependents(s, n->name, x->cascade, "view", x));
             v = catalog_view(&s->db->catalog, name);
             if (v) TRY(session_drop_view(s, v));
         } else {
@@ -549,7 +558,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(session_drop_view(s, v));
         return session_add_view(s, n);
     }
-    TRY(drop_dependents(s, x->name.name, false, "table"));
+    TRY(drop_dependents(s, x->name.name, false, "table", NULL));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     const char *name = t->name;
@@ -768,8 +777,7 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
         return ST_OK;
     case AST_SET_TRANSACTION:
     case AST_SET_SESSION_CHARACTERISTICS:
-        for (int64_t i = 0; i < x->n_options; i++)
-            if (strcmp(x->options[i].name, "transaction_read_only") == 0 && s->state == 'T') s->read_only = x->options[i].value && strcmp(x->options[i].value, "on") == 0;
+        if (s->state == 'T') session_transaction_options(s, x->n_options, x->options);
         return ST_OK;
     case AST_SET_VALUE: {
         const char *v = "";
@@ -812,9 +820,8 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
 /* ---- PREPARE ------------------------------------------------------------------------------------------------ */
 
 static void prepared_free(SqlPrepared *p) {
-    arena_free(p->arena);
-    free(p->name);
-    free(p);
+    Arena *a = p->arena; /* holds p itself */
+    arena_free(a);
 }
 void session_free_prepared(Session *s) {
     while (s->prepared) {
@@ -833,18 +840,19 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
     tag(st, "PREPARE");
     if (find_prepared(s, x->name)) return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
     TRY(session_lock(s, LOCK_SHARED));
-    SqlPrepared *p = calloc(1, sizeof *p);
-    if (!p) return err_oom(&s->err);
+    Arena *own = arena_new(&s->account, &s->err);
+    SqlPrepared *p = own ? arena_new_of(own, SqlPrepared) : NULL;
+    if (!p) {
+        arena_free(own);
+        return ST_ERROR;
+    }
+    p->arena = own;
     Status r = ST_ERROR;
     AstStmt **list;
     int64_t n = 0;
-    p->name = strdup(x->name);
-    p->arena = arena_new(&s->account, &s->err);
-    char *text = p->name && p->arena ? arena_strndup(p->arena, x->query_source.ptr, x->query_source.len) : NULL;
-    if (!text) {
-        err_oom(&s->err);
-        goto done;
-    }
+    p->name = arena_strdup(own, x->name);
+    char *text = p->name ? arena_strndup(own, x->query_source.ptr, x->query_source.len) : NULL;
+    if (!text) goto done;
     if (sql_parse(p->arena, slice_of(text), &list, &n, &s->err) != ST_OK) goto done;
     if (n != 1) {
         err_internal(&s->err, "PREPARE text has %lld statements", (long long)n);

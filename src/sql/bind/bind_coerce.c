@@ -110,7 +110,15 @@ Expr *bind_literal(Binder *b, const AstExpr *ast) {
         }
         break;
     case AST_NUMBER_LIT:
-        if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) return NULL;
+        if (natural_numeric(b, l->text, ast->location, &v) != ST_OK) {
+            /* Beyond 38 digits a literal is a double: PostgreSQL's numeric would hold it, ours does not. */
+            if (strcmp(b->err->sqlstate, ERR_NUMERIC_RANGE) != 0) return NULL;
+            err_clear(b->err);
+            if (value_from_text(type_make(T_FLOAT8), l->text, 0, b->c->arena, &v, b->err) != ST_OK) {
+                if (!b->err->position) b->err->position = bind_pos(b, ast->location);
+                return NULL;
+            }
+        }
         break;
     case AST_STRING_LIT: v.u.str = str_make(l->text.ptr, l->text.len); break;
     default: bind_unsupported(b, ast->location, "a bit string"); return NULL;

@@ -28,6 +28,10 @@ Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
  * parentheses, brackets, CASE and long runs of prefix operators outside strings, quoted names and comments. */
 Status sql_depth_check(Slice text, Err *e);
 
+/* Length of the first statement of `text` with its semicolon, and of whatever blanks, comments and lone semicolons stand
+ * before it. Lexical only: the whole length when no semicolon ends it. */
+int64_t sql_statement_end(Slice text);
+
 /* The tree as text (for tests, fuzzing, debugging); NULL when memory runs out. */
 char *ast_dump(Arena *a, const AstStmt *s);
 

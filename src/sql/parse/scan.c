@@ -192,6 +192,20 @@ Status sql_depth_check(Slice t, Err *e) {
     }
 }
 
+int64_t sql_statement_end(Slice t) {
+    int64_t depth = 0, at = 0;
+    bool any = false;
+    for (;;) {
+        Tok k = scan_next(t, &at);
+        if (k.kind == TOK_END) return t.len;
+        char c = k.kind == TOK_PUNCT ? t.ptr[k.start] : 0;
+        if (c == ';' && depth <= 0 && any) return k.end;
+        if (c == '(' || c == '[') depth++;
+        else if (c == ')' || c == ']') depth--;
+        if (c != ';') any = true;
+    }
+}
+
 /* ---- parts of statements ------------------------------------------------------- */
 
 static Slice slice_between(Slice t, int64_t start, int64_t end) {
