@@ -144,7 +144,7 @@ STELE_API bool stele_column_is_null(stele_stmt *stmt, int64_t column);
 STELE_API bool stele_column_bool(stele_stmt *stmt, int64_t column);
 STELE_API int64_t stele_column_int64(stele_stmt *stmt, int64_t column);
 STELE_API double stele_column_double(stele_stmt *stmt, int64_t column);
-/* Text form of any type, NUL-terminated, NULL for NULL; *len may be NULL. */
+/* Text form of any type, NUL-terminated, NULL for NULL (and, with stele_error set, when memory runs out); *len may be NULL. */
 STELE_API const char *stele_column_text(stele_stmt *stmt, int64_t column, int64_t *len);
 
 /* Runs all statements of `sql`; `row` (may be NULL) gets every row as text (NULL pointers for NULL) and stops the run by returning

@@ -324,6 +324,23 @@ const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
     return t;
 }
 
+/* Hands a finished statement's rows out as texts. A text that cannot be made is an error and never a NULL. */
+static stele_status exec_rows(stele_conn *c, stele_stmt *s, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx, bool *stop) {
+    Err *e = &c->s->err;
+    int64_t n = stele_column_count(s);
+    err_clear(e);
+    Arena *a = arena_new(&c->s->account, e);
+    const char **v = a ? arena_array(a, const char *, 2 * n + 1) : NULL;
+    for (int64_t i = 0; v && i < n; i++) v[n + i] = stele_column_name(s, i);
+    while (v && !*stop && stele_step(s) == STELE_ROW) {
+        for (int64_t i = 0; i < n; i++) v[i] = stele_column_text(s, i, NULL);
+        if (err_is_set(e)) break;
+        *stop = row(ctx, n, v, v + n);
+    }
+    arena_free(a);
+    return err_is_set(e) ? STELE_ERROR : STELE_DONE;
+}
+
 stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx) {
     const char *end = sql + strlen(sql), *whole = sql;
     while (sql < end) {
@@ -334,23 +351,14 @@ stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, i
             return STELE_ERROR;
         }
         if (!s) break;
-        stele_status r;
+        stele_status r = stele_run(s);
         bool stop = false;
-        Arena *a = row ? arena_new(NULL, NULL) : NULL;
-        while ((r = stele_step(s)) == STELE_ROW && row && !stop) {
-            int64_t n = stele_column_count(s);
-            const char **v = arena_array(a, const char *, 2 * n + 1);
-            if (!v) break;
-            for (int64_t i = 0; i < n; i++) {
-                v[i] = stele_column_text(s, i, NULL);
-                v[n + i] = stele_column_name(s, i);
-            }
-            stop = row(ctx, n, v, v + n);
-            arena_reset(a);
-        }
-        arena_free(a);
+        if (r == STELE_DONE && row) r = exec_rows(c, s, row, ctx, &stop);
         stele_finalize(s);
-        if (r == STELE_ERROR) return STELE_ERROR;
+        if (r == STELE_ERROR) {
+            if (c->s->err.position > 0) c->s->err.position += utf8_length(whole, sql - whole);
+            return STELE_ERROR;
+        }
         if (stop) break;
         sql = tail;
     }

@@ -259,7 +259,7 @@ void statement_free(Statement *st) {
     drop_results(st);
     *st->link = st->next;
     if (st->next) st->next->link = st->link;
-    if (st->params)
+    if (st->params && st->param_types)
         for (int32_t i = 0; i < st->n_params; i++) statement_clear_param(st, i);
     arena_free(st->arena);
     mem_free(&st->session->account, st, (int64_t)sizeof *st);

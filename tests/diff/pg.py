@@ -114,4 +114,6 @@ class Conn:
             lib.PQclear(r)
 
     def close(self):
-        self.lib.PQfinish(self.c)
+        if self.c:
+            self.lib.PQfinish(self.c)
+        self.c = None

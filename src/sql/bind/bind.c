@@ -108,7 +108,8 @@ Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     Query *q = arena_new_of(c->arena, Query);
     Expr *e = NULL;
     if (q) {
-        q->clause = "this expression";
+        q->clause = "DEFAULT expressions";
+        q->is_default = true;
         e = bind_expr(&b, q, ast);
     }
     if (e && type.id == T_UNKNOWN && e->type.id == T_UNKNOWN) type = type_make(T_TEXT);

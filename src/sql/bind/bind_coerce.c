@@ -83,6 +83,8 @@ static Status natural_numeric(Binder *b, Slice text, int64_t location, Value *v)
         return ST_ERROR;
     }
     int digits = i128_digits(n);
+    if (n == 0 && strpbrk(text.ptr, "eE") && text.len > 0 && scale >= NUMERIC_MAX_PRECISION) /* 1e-50: nothing of it fits */
+        return err_at(b->err, bind_pos(b, location), ERR_NUMERIC_RANGE, "value overflows numeric format");
     if (n == 0) digits = 1;
     int precision = MAX_OF(digits, scale);
     if (scale > NUMERIC_MAX_PRECISION || precision > NUMERIC_MAX_PRECISION)

@@ -41,6 +41,7 @@ static Expr *default_value(Binder *b, const Column *col) {
         Query *q = arena_new_of(b->a, Query);
         if (!q) return NULL;
         q->clause = "DEFAULT expressions";
+        q->is_default = true;
         e = bind_assign(b, bind_text_expr(b, q, col->default_sql), col, 0);
     }
     return e;
@@ -65,6 +66,7 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         Query *q = arena_new_of(b->a, Query);
         if (!q) return ST_ERROR;
         q->clause = "check constraints";
+        q->is_check = true;
         NsItem item = *row;
         item.name = t->name;
         TRY(bind_add_item(b, q, &item));

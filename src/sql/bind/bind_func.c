@@ -30,6 +30,12 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
                type_base_name((TypeId)args[1]->type.id));
         return NULL;
     }
+    static const char *const time_fields[] = {"hour", "minute", "second", "milliseconds", "microseconds", "timezone", "timezone_hour", "timezone_minute"};
+    for (int64_t i = 0; args[1]->type.id == T_DATE && i < ARRAY_LEN(time_fields); i++)
+        if (strcmp(lower, time_fields[i]) == 0) {
+            err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "unit \"%s\" not supported for type date", lower);
+            return NULL;
+        }
     return bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
 }
 

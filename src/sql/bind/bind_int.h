@@ -48,6 +48,8 @@ struct Query {
     Ns ns;
     const char *clause; /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
     bool no_columns;    /* LIMIT */
+    bool is_default;    /* neither columns nor subqueries */
+    bool is_check;      /* no subqueries */
     bool srf_ok;        /* directly in the select list */
     Plan *srf;          /* generate_series of the select list */
     VEC(AggCall) aggs;

@@ -175,6 +175,10 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE, "argument of %s must not contain variables", q->clause);
         return NULL;
     }
+    if (q->is_default) {
+        err_at(b->err, bind_pos(b, col->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression");
+        return NULL;
+    }
     if (!col->table) {
         for (Query *s = q; s; s = s->outer) {
             ColId id = bind_local_column(b, s, col->name, col->location);

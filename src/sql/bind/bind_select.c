@@ -154,6 +154,8 @@ static bool no_agg_col(void *ctx, Expr *e) {
     return !(o.agg && o.query == k[1]);
 }
 
+/* A key that repeats a target is the target's own tree, not a copy: regrouping replaces it there (also when it holds a
+ * subquery, which compares equal only to itself). */
 static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys) {
     Expr *e = NULL;
     if (ast->kind == AST_ROW) {
@@ -165,7 +167,7 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
         int64_t k = AST_AS_CONST(AstLiteral, ast)->i;
         if (k < 1 || k > targets->len)
             return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE, "GROUP BY position %lld is not in select list", (long long)k);
-        e = bind_copy(b, targets->items[k - 1].expr);
+        e = targets->items[k - 1].expr;
     } else if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT || ast->kind == AST_NULL_LIT) {
         return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in GROUP BY");
     } else if (ast->kind == AST_COLUMN && !AST_AS_CONST(AstColumn, ast)->table) {
@@ -173,15 +175,14 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
         const char *name = AST_AS_CONST(AstColumn, ast)->name;
         ColId id = bind_local_column(b, q, name, ast->location);
         if (id < 0) return ST_ERROR;
-        const Expr *same = NULL;
+        Expr *same = NULL;
         for (int64_t i = 0; !id && i < targets->len; i++) {
             if (strcmp(targets->items[i].name, name) != 0) continue;
             if (same && !expr_equal(same, targets->items[i].expr))
                 return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "GROUP BY \"%s\" is ambiguous", name);
             same = targets->items[i].expr;
         }
-        if (same) e = bind_copy(b, same);
-        else e = bind_expr(b, q, ast);
+        e = same ? same : bind_expr(b, q, ast);
     } else {
         e = bind_expr(b, q, ast);
     }
@@ -451,7 +452,12 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
             ColId id = plan_new_col(b->c, k->kind == EX_COL ? b->c->cols.items[k->u.col].name : "key", k->type, true);
             if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g.ids, id)) return ST_ERROR;
         }
-        for (int64_t i = 0; i < targets.len; i++) TRY(regroup(&g, &targets.items[i].expr));
+        for (int64_t i = 0; i < targets.len; i++) {
+            Expr *e = targets.items[i].expr; /* a constant target that is a key must not be in two places */
+            for (int64_t k = 0; k < g.keys.len; k++)
+                if (e == g.keys.items[k] && e->kind == EX_CONST && !(g.keys.items[k] = bind_copy(b, e))) return ST_ERROR;
+            TRY(regroup(&g, &targets.items[i].expr));
+        }
         if (having) TRY(regroup(&g, &having));
         for (int64_t i = 0; i < order.len; i++)
             if (order.items[i].expr) TRY(regroup(&g, &order.items[i].expr));

@@ -31,12 +31,48 @@ Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r
     return acc;
 }
 
+static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r, int32_t n_args, int64_t location) {
+    Expr *e = expr_new(b->c, EX_SUBQUERY, type, n_args);
+    if (!e) return NULL;
+    e->subquery = (uint8_t)kind;
+    e->location = location;
+    e->u.sub.plan = r->plan;
+    e->u.sub.cols = r->cols;
+    e->u.sub.n_cols = kind == SQ_EXISTS ? 0 : r->n;
+    return e;
+}
+
+/* (a, b) = (select x, y ...): the comparison becomes the subquery's one result column. */
+static Expr *row_with_subquery(Binder *b, Query *q, const char *op, const AstList *row, const AstSubLink *s, bool swapped, int64_t location) {
+    Expr **l = bind_list(b, q, row->items, row->n_items);
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
+    Rel r;
+    if (!l || bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (r.n != row->n_items) {
+        err_at(b->err, bind_pos(b, location), ERR_SYNTAX, r.n > row->n_items ? "subquery has too many columns" : "subquery has too few columns");
+        return NULL;
+    }
+    Expr **cols = arena_array(b->a, Expr *, r.n + 1);
+    if (!cols) return NULL;
+    for (int32_t i = 0; i < r.n; i++) {
+        if (!(cols[i] = expr_col(b->c, r.cols[i]))) return NULL;
+        cols[i]->location = location;
+    }
+    Expr *cmp = bind_compare_rows(b, op, r.n, swapped ? cols : l, swapped ? l : cols, location);
+    Proj proj = {0};
+    ColId id = bind_proj_add(b, &proj, NULL, cmp, "row comparison");
+    Rel one = {.n = 1, .cols = arena_array(b->a, ColId, 1)};
+    if (!id || !one.cols || !(one.plan = bind_proj_plan(b, &proj, r.plan))) return NULL;
+    one.cols[0] = id;
+    return subquery_expr(b, SQ_SCALAR, type_make(T_BOOL), &one, 0, location);
+}
+
 Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location) {
     if (l->kind != AST_ROW || r->kind != AST_ROW) {
-        /* (a, b) = (select x, y ...) */
-        const AstExpr *sub = l->kind == AST_ROW ? r : l;
-        bool plain = l->kind == AST_ROW && sub->kind == AST_SUBLINK && AST_AS_CONST(AstSubLink, sub)->sub_kind == AST_SUB_SCALAR;
-        bind_unsupported(b, location, plain ? "comparing a row with a subquery" : "comparing a row with a value");
+        const AstExpr *sub = l->kind == AST_ROW ? r : l, *row = l->kind == AST_ROW ? l : r;
+        if (sub->kind == AST_SUBLINK && AST_AS_CONST(AstSubLink, sub)->sub_kind == AST_SUB_SCALAR)
+            return row_with_subquery(b, q, op, AST_AS_CONST(AstList, row), AST_AS_CONST(AstSubLink, sub), row == r, location);
+        bind_unsupported(b, location, "comparing a row with a value");
         return NULL;
     }
     const AstList *x = AST_AS_CONST(AstList, l), *y = AST_AS_CONST(AstList, r);
@@ -207,17 +243,6 @@ Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
 
 /* ---- subqueries ----------------------------------------------------------------------------- */
 
-static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r, int32_t n_args, int64_t location) {
-    Expr *e = expr_new(b->c, EX_SUBQUERY, type, n_args);
-    if (!e) return NULL;
-    e->subquery = (uint8_t)kind;
-    e->location = location;
-    e->u.sub.plan = r->plan;
-    e->u.sub.cols = r->cols;
-    e->u.sub.n_cols = kind == SQ_EXISTS ? 0 : r->n;
-    return e;
-}
-
 static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
     Expr **l;
     int64_t n = 1;
@@ -276,6 +301,11 @@ Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
     if (q->no_columns) {
         /* a subquery in LIMIT is legal SQL but not a constant */
         bind_unsupported(b, s->location, "a subquery in LIMIT or OFFSET");
+        return NULL;
+    }
+    if (q->is_default || q->is_check) {
+        err_at(b->err, bind_pos(b, s->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use subquery in %s",
+               q->is_check ? "check constraint" : "DEFAULT expression");
         return NULL;
     }
     if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);

@@ -555,6 +555,7 @@ static AstExpr *conv_sql_value(Conv *c, SQLValueFunction *f) {
 }
 
 static bool is_const_bool(TypeCast *t) {
+    if (!t->typeName || strcmp(strVal(llast(t->typeName->names)), "bool") != 0) return false;
     return IsA(t->arg, A_Const) && !((A_Const *)t->arg)->isnull && nodeTag(&((A_Const *)t->arg)->val) == T_Boolean;
 }
 

@@ -1,0 +1,606 @@
+/* test_api.c - the public interface: every function of stele.h, used as an embedding program would, and misused. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stele/stele.h"
+#include "unit.h"
+
+static stele_db *db;
+static stele_conn *conn;
+
+static int set_up(void **state) {
+    (void)state;
+    stele_options o = {.threads = 2};
+    if (stele_open(":memory:", &o, &db, NULL) != STELE_OK) return -1;
+    return stele_connect(db, &conn) == STELE_OK ? 0 : -1;
+}
+static int tear_down(void **state) {
+    (void)state;
+    stele_disconnect(conn);
+    return stele_close(db, NULL) == STELE_OK ? 0 : -1;
+}
+
+static void run(stele_conn *c, const char *sql) {
+    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
+    stele_error_info e;
+    stele_error(c, &e);
+    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+}
+static void refused(stele_conn *c, const char *sql, const char *sqlstate, const char *words, int64_t position) {
+    stele_error_info e;
+    if (stele_exec(c, sql, NULL, NULL) != STELE_ERROR) fail_msg("no error: %s", sql);
+    stele_error(c, &e);
+    if (strcmp(e.sqlstate, sqlstate) != 0 || !strstr(e.message, words) || (position >= 0 && e.position != position))
+        fail_msg("%s: %s \"%s\" at %lld, not %s \"%s\" at %lld", sql, e.sqlstate, e.message, (long long)e.position, sqlstate, words,
+                 (long long)position);
+    assert_non_null(e.detail);
+    assert_non_null(e.hint);
+    assert_non_null(e.context);
+}
+/* The result as text: cells by '|', rows by '\n'. */
+typedef struct Text {
+    char s[4096];
+    size_t n;
+} Text;
+static bool add_row(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    Text *t = ctx;
+    for (int64_t i = 0; i < n; i++) {
+        assert_non_null(names[i]);
+        t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s%s", i ? "|" : t->n ? "\n" : "", v[i] ? v[i] : "NULL");
+    }
+    return false;
+}
+static void gives(stele_conn *c, const char *sql, const char *expected) {
+    Text t = {.n = 0};
+    if (stele_exec(c, sql, add_row, &t) != STELE_OK) {
+        stele_error_info e;
+        stele_error(c, &e);
+        fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+    }
+    assert_string_equal(t.s, expected);
+}
+
+/* ---- values and shapes ---- */
+static void all_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql, *type, *text;
+        int64_t i;
+        double d;
+        bool b, number;
+    } cases[] = {
+        {"true", "boolean", "t", 1, 1, true, false},
+        {"7::smallint", "smallint", "7", 7, 7, true, true},
+        {"-70000", "integer", "-70000", -70000, -70000, true, true},
+        {"9223372036854775807", "bigint", "9223372036854775807", INT64_MAX, 9223372036854775807.0, true, true},
+        {"1.25::numeric(15,2)", "numeric(15,2)", "1.25", 1, 1.25, true, true},
+        {"12345678901234567890.5::numeric(30,1)", "numeric(30,1)", "12345678901234567890.5", 0, 12345678901234567890.5, false, true},
+        {"1.5::real", "real", "1.5", 1, 1.5, true, true},
+        {"'-2.5'::double precision", "double precision", "-2.5", -2, -2.5, true, true},
+        {"'42 x'::text", "text", "42 x", 42, 42, true, false},
+        {"'ab'::varchar(5)", "character varying(5)", "ab", 0, 0, false, false},
+        {"'ab'::char(4)", "character(4)", "ab  ", 0, 0, false, false},
+        {"date '2024-02-29'", "date", "2024-02-29", 8825, 0, true, false},
+        {"timestamp '2000-01-01 00:00:01.5'", "timestamp without time zone", "2000-01-01 00:00:01.5", 1500000, 0, true, false},
+        {"interval '1 day 02:00'", "interval", "1 day 02:00:00", 0, 0, false, false},
+        {"0", "integer", "0", 0, 0, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[256];
+        snprintf(sql, sizeof sql, "select %s as v, null", cases[i].sql);
+        stele_stmt *s;
+        assert_int_equal(stele_prepare(conn, sql, -1, &s, NULL), STELE_OK);
+        assert_int_equal(stele_column_count(s), 2);
+        assert_string_equal(stele_column_name(s, 0), "v");
+        assert_string_equal(stele_column_type(s, 0), cases[i].type);
+        assert_int_equal(stele_column_is_number(s, 0), cases[i].number);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(stele_step(s), STELE_ROW);
+            int64_t len;
+            assert_string_equal(stele_column_text(s, 0, &len), cases[i].text);
+            assert_int_equal(len, strlen(cases[i].text));
+            if (cases[i].type[0] != 'd' || cases[i].type[1] != 'a') assert_true(stele_column_double(s, 0) == cases[i].d || cases[i].d == 0);
+            if (cases[i].i) assert_int_equal(stele_column_int64(s, 0), cases[i].i);
+            if (cases[i].i) assert_int_equal(stele_column_bool(s, 0), cases[i].b);
+            assert_false(stele_column_is_null(s, 0));
+            assert_true(stele_column_is_null(s, 1));
+            assert_null(stele_column_text(s, 1, &len));
+            assert_int_equal(stele_column_int64(s, 1), 0);
+            assert_true(stele_column_double(s, 1) == 0);
+            assert_int_equal(stele_step(s), STELE_DONE);
+            assert_string_equal(stele_command_tag(s), "SELECT 1");
+            assert_int_equal(stele_row_count(s), 1);
+            stele_reset(s);
+            /* The shape stays after the rows have gone. */
+            assert_int_equal(stele_column_count(s), 2);
+            assert_string_equal(stele_column_name(s, 0), "v");
+            assert_string_equal(stele_column_type(s, 0), cases[i].type);
+        }
+        stele_finalize(s);
+    }
+}
+
+static void parameters(void **state) {
+    (void)state;
+    run(conn, "create table p(i int, b bigint, d double precision, t text, n numeric(10,2), f boolean, dt date)");
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(conn, "insert into p values ($1, $2, $3, $4, $5, $6, $7)", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_param_count(s), 7);
+    for (int round = 0; round < 3; round++) {
+        char text[16];
+        snprintf(text, sizeof text, "row %d", round);
+        assert_int_equal(stele_bind_int64(s, 1, round), STELE_OK);
+        assert_int_equal(stele_bind_int64(s, 2, INT64_MIN), STELE_OK);
+        assert_int_equal(stele_bind_double(s, 3, 0.5), STELE_OK);
+        assert_int_equal(stele_bind_text(s, 4, text, -1), STELE_OK);
+        assert_int_equal(stele_bind_text(s, 5, "1.005tail", 5), STELE_OK);
+        assert_int_equal(stele_bind_bool(s, 6, round == 1), STELE_OK);
+        assert_int_equal(stele_bind_text(s, 7, "2024-01-01", -1), STELE_OK);
+        memset(text, 'x', sizeof text); /* values are copied */
+        if (round == 2) assert_int_equal(stele_bind_null(s, 4), STELE_OK);
+        assert_int_equal(stele_step(s), STELE_DONE);
+        assert_string_equal(stele_command_tag(s), "INSERT 0 1");
+        assert_int_equal(stele_row_count(s), 1);
+        stele_reset(s);
+    }
+    /* Wrong values: the statement fails, names the value, and can be used again. */
+    stele_error_info e;
+    assert_int_equal(stele_bind_int64(s, 1, INT64_C(1) << 40), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ERROR);
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "22003");
+    assert_int_equal(stele_bind_text(s, 1, "abc", -1), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ERROR);
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "22P02");
+    assert_non_null(strstr(e.message, "abc"));
+    assert_int_equal(stele_bind_text(s, 1, "9", -1), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_DONE);
+    /* Wrong indexes and wrong text. */
+    for (int i = 0; i < 3; i++) {
+        const int64_t index[] = {0, 8, -1};
+        assert_int_equal(stele_bind_int64(s, index[i], 1), STELE_ERROR);
+        stele_error(conn, &e);
+        assert_string_equal(e.sqlstate, "42P02");
+    }
+    assert_int_equal(stele_bind_text(s, 4, "\xff\xfe", 2), STELE_ERROR);
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "22021");
+    assert_int_equal(stele_bind_text(s, 4, "a\0b", 3), STELE_ERROR);
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "22021");
+    stele_finalize(s);
+    gives(conn, "select i, b, d, t, n, f, dt from p order by i",
+          "0|-9223372036854775808|0.5|row 0|1.01|f|2024-01-01\n1|-9223372036854775808|0.5|row 1|1.01|t|2024-01-01\n"
+          "2|-9223372036854775808|0.5|NULL|1.01|f|2024-01-01\n9|-9223372036854775808|0.5|NULL|1.01|f|2024-01-01");
+    assert_int_equal(stele_prepare(conn, "select $1::int + 1", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW); /* unbound: NULL */
+    assert_true(stele_column_is_null(s, 0));
+    stele_finalize(s);
+}
+
+static void misuse(void **state) {
+    (void)state;
+    stele_stmt *s;
+    const char *tail;
+    assert_int_equal(stele_prepare(conn, "  -- nothing\n ; ", -1, &s, &tail), STELE_OK);
+    assert_null(s);
+    assert_int_equal(*tail, 0);
+    assert_int_equal(stele_prepare(conn, "select 1 ; select 2", -1, &s, &tail), STELE_OK);
+    assert_string_equal(tail, " select 2");
+    /* Before the first row, outside the columns, after the last row: NULL and 0. */
+    assert_true(stele_column_is_null(s, 0));
+    assert_null(stele_column_text(s, 0, NULL));
+    assert_int_equal(stele_step(s), STELE_ROW);
+    assert_null(stele_column_text(s, 1, NULL));
+    assert_null(stele_column_text(s, -1, NULL));
+    assert_int_equal(stele_column_int64(s, INT64_MAX), 0);
+    assert_string_equal(stele_column_name(s, -1), "");
+    assert_string_equal(stele_column_type(s, 99), "");
+    assert_int_equal(stele_step(s), STELE_DONE);
+    assert_int_equal(stele_step(s), STELE_DONE);
+    /* A connection with statements left finalizes them; a database with connections does not close. */
+    stele_error_info e;
+    assert_int_equal(stele_close(db, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "55006");
+    stele_finalize(s);
+    stele_finalize(NULL);
+    stele_disconnect(NULL);
+    assert_int_equal(stele_close(NULL, NULL), STELE_OK);
+    stele_conn *c;
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_prepare(c, "select 1", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    stele_disconnect(c);
+    /* Opening what cannot be opened. */
+    stele_db *other;
+    assert_int_equal(stele_open("/nonexistent/dir/db", NULL, &other, &e), STELE_ERROR);
+    assert_null(other);
+    assert_true(strlen(e.sqlstate) == 5 && strcmp(e.sqlstate, "00000") != 0);
+    assert_non_null(strstr(e.message, "/nonexistent/dir"));
+    assert_int_equal(stele_open("/dev/null", NULL, &other, &e), STELE_ERROR);
+    assert_null(other);
+    assert_non_null(stele_version());
+}
+
+/* A stale shape: the table changes between prepare and step. */
+static void changed_table(void **state) {
+    (void)state;
+    run(conn, "create table ch(a int, b text); insert into ch values (1, 'x')");
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(conn, "select * from ch", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_column_count(s), 2);
+    run(conn, "drop table ch; create table ch(a int, b text, c date); insert into ch values (1, 'x', null)");
+    if (stele_step(s) == STELE_ROW) {
+        assert_int_equal(stele_column_count(s), 3);
+        assert_string_equal(stele_column_name(s, 2), "c");
+    }
+    stele_reset(s);
+    run(conn, "drop table ch");
+    assert_int_equal(stele_step(s), STELE_ERROR);
+    stele_error_info e;
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "42P01");
+    stele_finalize(s);
+}
+
+static void errors(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql, *sqlstate, *words;
+        int64_t position; /* -1: any */
+    } cases[] = {
+        {"selec 1", "42601", "\"selec\"", 1},
+        {"select 1 +", "42601", "end of input", 11},
+        {"select 'abc", "42601", "unterminated", 8},
+        {"select * from nowhere", "42P01", "\"nowhere\"", 15},
+        {"select nope from (values (1)) v(a)", "42703", "\"nope\"", 8},
+        {"select '\xc3\xa9\xc3\xa9' || nope", "42703", "\"nope\"", 16},
+        {"select 1; select 2; select nope", "42703", "\"nope\"", 28},
+        {"select nofunc(1)", "42883", "nofunc", 8},
+        {"select 1/0", "22012", "division by zero", -1},
+        {"select 1 % 0", "22012", "division by zero", -1},
+        {"select 1.0/0", "22012", "division by zero", -1},
+        {"select 2147483647 + 1", "22003", "integer out of range", -1},
+        {"select 9223372036854775807 + 1", "22003", "bigint out of range", -1},
+        {"select (-32768)::smallint * (-1)::smallint", "22003", "smallint", -1},
+        {"select -(-2147483648)", "22003", "integer", -1},
+        {"select (-2147483648) / (-1)", "22003", "integer", -1},
+        {"select (-9223372036854775807 - 1) / (-1)", "22003", "bigint", -1},
+        {"select abs((-9223372036854775807 - 1))", "22003", "bigint", -1},
+        {"select 'x'::int", "22P02", "\"x\"", -1},
+        {"select '99999999999'::int", "22003", "99999999999", -1},
+        {"select '1e400'::float8", "22003", "1e400", -1},
+        {"select 1e300::float8 * 1e300::float8", "22003", "overflow", -1},
+        {"select '2024-02-30'::date", "22008", "2024-02-30", -1},
+        {"select 'never'::date", "22007", "never", -1},
+        {"select date '5874897-12-31' + 1", "22008", "date out of range", -1},
+        {"select timestamp '294276-12-31 23:59:59' + interval '1 day'", "22008", "timestamp", -1},
+        {"select 12345.678::numeric(4,2)", "22003", "numeric field overflow", -1},
+        {"select 'abc'::varchar(0)", "22023", "varchar", -1},
+        {"select substring('abc' from 1 for -1)", "22011", "negative substring", -1},
+        {"select sqrt(-1)", "2201F", "square root", -1},
+        {"select ln(0)", "2201E", "logarithm", -1},
+        {"select 'a' ~ '('", "2201B", "regular expression", -1},
+        {"select (select 1 union all select 2)", "21000", "more than one row", -1},
+        {"select 1 limit -1", "2201W", "LIMIT", -1},
+        {"select 1 offset -1", "2201X", "OFFSET", -1},
+        {"select sum(a) from (values (1)) v(a) where sum(a) > 1", "42803", "aggregate", -1},
+        {"select a, count(*) from (values (1, 2)) v(a, b) group by b", "42803", "\"v.a\"", 8},
+        {"select 1 union select 1, 2", "42601", "same number of columns", -1},
+        {"select 1 union select date '2024-01-01'", "42804", "UNION", -1},
+        {"set nosuch = 1", "42704", "\"nosuch\"", -1},
+        {"set threads = 0", "22023", "\"threads\"", -1},
+        {"set memory_limit = 'much'", "22023", "\"memory_limit\"", -1},
+        {"set timezone = 'Mars/Base'", "22023", "Mars", -1},
+        {"execute nothing", "26000", "\"nothing\"", -1},
+        {"create table e1(a int, a int)", "42701", "\"a\"", -1},
+        {"create table e1(a nosuchtype)", "42704", "nosuchtype", -1},
+        {"copy (select 1) to '/nonexistent/x.csv'", "58P01", "/nonexistent/x.csv", -1},
+        {"copy (select 1) to stdout", "0A000", "", -1},
+        {"drop table nowhere", "42P01", "\"nowhere\"", -1},
+        {"select \xff", "22021", "0xff", 8},
+        {"select repeat('x', 2000000000)", "54000", "", -1},
+        {"select generate_series(1, 2, 0)", "22023", "", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) refused(conn, cases[i].sql, cases[i].sqlstate, cases[i].words, cases[i].position);
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(conn, "select 1\0, 2", 12, &s, NULL), STELE_ERROR);
+    stele_error_info e;
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "22021");
+    assert_null(s);
+    gives(conn, "select 1", "1");
+}
+
+/* ---- cancelling ---- */
+static atomic_bool done;
+static void *interrupter(void *arg) {
+    while (!atomic_load(&done)) {
+        usleep(20000);
+        stele_interrupt(arg);
+    }
+    return NULL;
+}
+static const char *const endless = "select count(*) from generate_series(1, 300000) a(x), generate_series(1, 300000) b(y) where (x * 7 + y) % 11 = 3";
+static void interrupted(void **state) {
+    (void)state;
+    pthread_t t;
+    atomic_store(&done, false);
+    pthread_create(&t, NULL, interrupter, conn);
+    refused(conn, endless, "57014", "cancel", -1);
+    atomic_store(&done, true);
+    pthread_join(t, NULL);
+    stele_interrupt(conn); /* idle: no effect */
+    gives(conn, "select 2", "2");
+    run(conn, "set statement_timeout = '50ms'");
+    refused(conn, endless, "57014", "", -1);
+    run(conn, "reset statement_timeout");
+}
+static int64_t calls;
+static bool on_progress(void *ctx, double fraction) {
+    (void)ctx;
+    assert_true(fraction >= 0 && fraction <= 1);
+    return ++calls >= 3;
+}
+static void progress(void **state) {
+    (void)state;
+    calls = 0;
+    stele_set_progress(conn, on_progress, NULL);
+    refused(conn, endless, "57014", "", -1);
+    assert_true(calls >= 3);
+    stele_set_progress(conn, NULL, NULL);
+    gives(conn, "select count(*) from generate_series(1, 100000)", "100000");
+}
+
+/* ---- transactions and several connections ---- */
+static void transactions(void **state) {
+    (void)state;
+    stele_conn *b;
+    assert_int_equal(stele_connect(db, &b), STELE_OK);
+    run(b, "set lock_timeout = '50ms'");
+    run(conn, "set lock_timeout = '50ms'; create table tx(a int primary key); insert into tx values (1)");
+    assert_int_equal(stele_transaction_state(conn), 'I');
+    run(conn, "begin; insert into tx values (2)");
+    assert_int_equal(stele_transaction_state(conn), 'T');
+    refused(b, "select * from tx", "55P03", "lock timeout", -1);
+    refused(b, "insert into tx values (3)", "55P03", "lock timeout", -1);
+    gives(conn, "select count(*) from tx", "2");
+    run(conn, "rollback");
+    assert_int_equal(stele_transaction_state(conn), 'I');
+    gives(b, "select count(*) from tx", "1");
+    /* Two readers that both want to write: the second one gives way. */
+    run(conn, "begin; select * from tx");
+    run(b, "begin; select * from tx");
+    refused(conn, "insert into tx values (4)", "55P03", "", -1);
+    assert_int_equal(stele_transaction_state(conn), 'E');
+    refused(conn, "select 1", "25P02", "aborted", -1);
+    gives(b, "select count(*) from tx", "1");
+    run(b, "insert into tx values (5); commit");
+    run(conn, "commit"); /* of a failed transaction: rolls back */
+    gives(conn, "select count(*) from tx", "2");
+    /* Any error fails the transaction, one of syntax too. */
+    static const char *const bad[] = {"selec", "select nope", "select 1/0", "insert into tx values (1)", "create table tx(a int)"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        run(conn, "begin; insert into tx values (6)");
+        assert_int_equal(stele_exec(conn, bad[i], NULL, NULL), STELE_ERROR);
+        assert_int_equal(stele_transaction_state(conn), 'E');
+        run(conn, "rollback");
+        gives(conn, "select count(*) from tx", "2");
+    }
+    /* Statements are atomic; definitions roll back. */
+    refused(conn, "insert into tx values (7), (8), (1)", "23505", "tx_pkey", -1);
+    gives(conn, "select count(*) from tx", "2");
+    run(conn, "begin; create table tx2(a int); drop table tx; rollback");
+    gives(conn, "select count(*) from tx", "2");
+    refused(conn, "select * from tx2", "42P01", "tx2", -1);
+    run(conn, "begin read only");
+    refused(conn, "insert into tx values (9)", "25006", "read-only", -1);
+    run(conn, "rollback");
+    /* Disconnecting rolls back. */
+    run(b, "begin; delete from tx");
+    stele_disconnect(b);
+    gives(conn, "select count(*) from tx", "2");
+    run(conn, "reset lock_timeout");
+}
+
+static atomic_int serialization_failures;
+static void *upgrade(void *arg) {
+    stele_conn *c = arg;
+    for (int i = 0; i < 20; i++) {
+        if (stele_exec(c, "begin; select sum(n) from counter; update counter set n = n + 1; commit", NULL, NULL) == STELE_OK) continue;
+        stele_error_info e;
+        stele_error(c, &e);
+        if (strcmp(e.sqlstate, "40001") == 0) atomic_fetch_add(&serialization_failures, 1);
+        else if (strcmp(e.sqlstate, "55P03") != 0) return "unexpected error";
+        stele_exec(c, "rollback", NULL, NULL);
+        i--;
+    }
+    return NULL;
+}
+static void concurrent_updates(void **state) {
+    (void)state;
+    run(conn, "create table counter(n int); insert into counter values (0)");
+    pthread_t t[3];
+    stele_conn *c[3];
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(stele_connect(db, &c[i]), STELE_OK);
+        pthread_create(&t[i], NULL, upgrade, c[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        void *r;
+        pthread_join(t[i], &r);
+        assert_null(r);
+        stele_disconnect(c[i]);
+    }
+    gives(conn, "select n from counter", "60");
+}
+
+/* ---- EXECUTE, COPY streams, lists ---- */
+static void prepared_in_sql(void **state) {
+    (void)state;
+    run(conn, "prepare q(int, text) as select $1 + 1, $2 || '!'");
+    gives(conn, "execute q(41, 'hi')", "42|hi!");
+    refused(conn, "execute q(1)", "42601", "", -1);
+    refused(conn, "prepare q as select 1", "42P05", "\"q\"", -1);
+    run(conn, "deallocate q");
+    refused(conn, "execute q(1, '')", "26000", "\"q\"", -1);
+    refused(conn, "prepare q as select nope", "42703", "nope", -1);
+    refused(conn, "execute q", "26000", "\"q\"", -1);
+}
+
+typedef struct Stream {
+    const char *in;
+    char out[256];
+    size_t n;
+    bool broken;
+} Stream;
+static int64_t stream_read(void *ctx, char *buf, int64_t size) {
+    Stream *s = ctx;
+    if (s->broken) return -1;
+    size_t n = strlen(s->in);
+    if (n > 3) n = 3; /* small pieces */
+    if ((int64_t)n > size) n = (size_t)size;
+    memcpy(buf, s->in, n);
+    s->in += n;
+    return (int64_t)n;
+}
+static bool stream_write(void *ctx, const char *data, int64_t size) {
+    Stream *s = ctx;
+    if (s->broken || s->n + (size_t)size > sizeof s->out) return false;
+    memcpy(s->out + s->n, data, (size_t)size);
+    s->n += (size_t)size;
+    return true;
+}
+static void copy_streams(void **state) {
+    (void)state;
+    Stream s = {.in = "1,one\n2,\"two, three\"\n3,\n"};
+    run(conn, "create table cs(a int, b text)");
+    stele_set_copy_streams(conn, stream_read, stream_write, &s);
+    run(conn, "copy cs from stdin with (format csv)");
+    run(conn, "copy cs to stdout");
+    assert_int_equal(s.n, strlen("1\tone\n2\ttwo, three\n3\t\\N\n"));
+    assert_memory_equal(s.out, "1\tone\n2\ttwo, three\n3\t\\N\n", s.n);
+    s = (Stream){.in = "4,four\nx,five\n"};
+    refused(conn, "copy cs from stdin with (format csv)", "22P02", "\"x\"", -1);
+    s.broken = true;
+    assert_int_equal(stele_exec(conn, "copy cs from stdin", NULL, NULL), STELE_ERROR);
+    assert_int_equal(stele_exec(conn, "copy cs to stdout", NULL, NULL), STELE_ERROR);
+    gives(conn, "select count(*) from cs", "3");
+    stele_set_copy_streams(conn, NULL, NULL, NULL);
+}
+
+static bool on_table(void *ctx, const char *name, const char *kind, int64_t rows) {
+    Text *t = ctx;
+    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s %lld;", kind, name, (long long)rows);
+    return false;
+}
+static bool on_column(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key) {
+    Text *t = ctx;
+    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s%s [%s] {%s};", name, type, not_null ? " not null" : "", default_sql, key);
+    return false;
+}
+static bool on_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
+    assert_true(name && args && result && doc);
+    ++*(int *)ctx;
+    return false;
+}
+static void lists(void **state) {
+    (void)state;
+    run(conn, "create table l1(a int primary key, b text default 'x' unique, c numeric(5,1)); insert into l1(a, b) values (1, 'p'), (2, 'q');"
+              "create view l2 as select a + 1 as n, b from l1");
+    Text t = {.n = 0};
+    assert_int_equal(stele_list_tables(conn, on_table, &t), STELE_OK);
+    assert_non_null(strstr(t.s, "table l1 2;"));
+    assert_non_null(strstr(t.s, "view l2 "));
+    t.n = 0;
+    assert_int_equal(stele_list_columns(conn, "l1", on_column, &t), STELE_OK);
+    assert_string_equal(t.s, "a integer not null [] {primary key};b text ['x'] {unique};c numeric(5,1) [] {};");
+    t.n = 0;
+    assert_int_equal(stele_list_columns(conn, "l2", on_column, &t), STELE_OK);
+    assert_string_equal(t.s, "n integer [] {};b text [] {};");
+    assert_int_equal(stele_list_columns(conn, "l3", on_column, &t), STELE_ERROR);
+    stele_error_info e;
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "42P01");
+    int n = 0;
+    stele_list_functions(on_function, &n);
+    assert_true(n > 100);
+}
+static bool stop_at_two(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    (void)n, (void)v, (void)names;
+    return ++*(int *)ctx == 2;
+}
+static void stopping(void **state) {
+    (void)state;
+    int n = 0;
+    assert_int_equal(stele_exec(conn, "select * from generate_series(1, 10); select 1/0", stop_at_two, &n), STELE_OK);
+    assert_int_equal(n, 2);
+}
+
+/* ---- allocator and logger ---- */
+static atomic_llong live, blocks;
+static void *count_alloc(void *ctx, size_t n) {
+    (void)ctx;
+    void *p = malloc(n);
+    if (p) {
+        atomic_fetch_add(&live, (long long)n);
+        atomic_fetch_add(&blocks, 1);
+    }
+    return p;
+}
+static void count_free(void *ctx, void *p, size_t n) {
+    (void)ctx;
+    if (!p) return;
+    atomic_fetch_sub(&live, (long long)n);
+    atomic_fetch_sub(&blocks, 1);
+    free(p);
+}
+static void on_log(void *ctx, int level, const char *message) {
+    (void)ctx;
+    assert_true(level >= 0 && level <= 3);
+    assert_non_null(message);
+}
+static void allocator(void **state) {
+    (void)state;
+    stele_set_allocator(count_alloc, count_free, NULL);
+    stele_set_logger(on_log, NULL);
+    stele_options o = {.threads = 2, .memory_limit = INT64_C(1) << 30, .temp_directory = "/tmp"};
+    stele_db *d;
+    assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
+    stele_conn *c;
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    assert_true(atomic_load(&live) > 0);
+    run(c, "create table a(i int primary key, t text, n numeric(12,2)); insert into a select x, 'text ' || x % 100, x / 4.0 from generate_series(1, 50000) g(x);"
+           "create view v as select * from a; update a set n = n + 1 where i % 3 = 0; delete from a where i % 7 = 0;"
+           "select t, sum(n), count(distinct i) from a group by t order by 2 limit 3; select * from a join v on a.i = v.i + 1 where a.t like '%9%' order by a.n;"
+           "begin; drop table a cascade; rollback; begin; create table b as select * from a; rollback;"
+           "prepare q(int) as select * from a where i = $1; execute q(3); truncate a; drop view v; drop table a; create table z(a int)");
+    refused(c, "insert into z select 1/(x - 50) from generate_series(1, 100) g(x)", "22012", "", -1);
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(c, "select $1::text", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_bind_text(s, 1, "left behind", -1), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+    long long bytes = atomic_load(&live), n = atomic_load(&blocks);
+    stele_set_allocator(NULL, NULL, NULL);
+    stele_set_logger(NULL, NULL);
+    assert_int_equal(n, 0);
+    assert_int_equal(bytes, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
+        cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
+        cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
+        cmocka_unit_test(lists), cmocka_unit_test(stopping),
+    };
+    const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
+    int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("api_allocator", alone, NULL, NULL) + r;
+}
