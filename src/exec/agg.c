@@ -376,9 +376,14 @@ static Status make_slots(AggTable *t, Slots *h, int64_t n, Err *e) {
     return ST_OK;
 }
 
+/* Estimates of group counts are often far too high (filters further up are not in them), and fresh memory is dear: tables
+ * start small and grow fast. */
+enum { FIRST_SLOTS_MAX = 1 << 15, FAST_GROWTH_MAX = 1 << 20 };
+static int64_t next_slots(int64_t n) { return n < FAST_GROWTH_MAX ? n * 4 : n * 2; }
+
 static int64_t first_slots(const AggTable *t) {
     double want = t->spec.est_groups * 1.5;
-    int64_t n = MIN_SLOTS, top = 1 << 21, room = mem_headroom(t->acct);
+    int64_t n = MIN_SLOTS, top = FIRST_SLOTS_MAX, room = mem_headroom(t->acct);
     while ((double)n < want && n < top) n *= 2;
     while (room != INT64_MAX && n > MIN_SLOTS && n * 8 * t->workers > room / 16) n /= 2;
     return n;
@@ -602,7 +607,7 @@ static void slots_put(Slots *h, char *row, uint64_t hash) {
 
 static Status grow_slots(AggTable *t, Worker *w, Err *e) {
     Slots to = {0};
-    TRY(make_slots(t, &to, w->h.n_slots * 2, e));
+    TRY(make_slots(t, &to, next_slots(w->h.n_slots), e));
     to.n = w->h.n;
     for (int64_t p = 0; p < w->n_pages; p++) {
         Page *g = &w->pages[p];
@@ -879,7 +884,7 @@ static int64_t str_bytes(const Vec *v, int64_t n) {
 static int64_t growth(AggTable *t, Worker *w, int64_t n, const Vec *keys, const Vec *in, const Vec *in2) {
     int64_t need = n * t->width + PAGE_MIN;
     int64_t slots = w->h.n_slots;
-    while ((w->h.n + n) * 4 > slots * 3) slots *= 2;
+    while ((w->h.n + n) * 4 > slots * 3) slots = next_slots(slots);
     if (slots != w->h.n_slots) need += slots * 8;
     if (!t->has_bytes) return need;
     for (int32_t c = 0; c < t->n_keys; c++)

@@ -59,7 +59,7 @@ Status num_overflow(FuncCtx *ctx, int64_t i) {
     })                                                                                                             \
     K2F(mod_##sfx, T, T, T, 0, {                                                                                   \
         DIV_ZERO(y == 0, i);                                                                                       \
-        z = (T)(y == -1 ? 0 : x % y);                                                                             \
+        z = (T)(y == -1 ? 0 : x % y);                                                                              \
     })                                                                                                             \
     K1F(neg_##sfx, T, T, 0, { if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what); })                   \
     K1F(abs_##sfx, T, T, 0, {                                                                                      \

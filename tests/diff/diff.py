@@ -121,7 +121,7 @@ WORDS = ["", "a", "b", "ab", "abc", "Abc", "foo", "bar", "foobar", "x%y", "x_y",
 
 
 def family(t):
-    return FAMILY.get(t) or ("num" if t.startswith("numeric") else "txt")
+    return FAMILY.get(t) or ("num" if t.startswith("numeric") else "chr" if t.startswith("char(") else "txt")
 
 
 def quote(s):
@@ -176,7 +176,7 @@ class Gen:
             return sign + (f"{v // 10**s}.{v % 10**s:0{s}d}" if s else str(v))
         if f == "flt":
             return str(r.randint(-20, 20) * 0.25)
-        if f == "txt":
+        if f in ("txt", "chr"):
             ws = [w for w in WORDS if t != "char(6)" or len(w) <= 6]
             return quote(self.pick(ws))
         if f == "bool":
@@ -197,7 +197,7 @@ class Gen:
 
     def literal(self, f):
         t = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "time": "time",
-             "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "uuid": "uuid", "bytea": "bytea"}[f]
+             "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "uuid": "uuid", "bytea": "bytea", "chr": "char(6)"}[f]
         v = self.value(t)
         if f in ("int", "num", "bool"):
             return f"({v})" if v.startswith("-") else v
@@ -205,7 +205,7 @@ class Gen:
             return f"({v})::float8"
         if f == "txt":
             return v + "::text" if self.chance(0.3) else v
-        return f"{t} {v}"
+        return f"{t} {v}" if f != "chr" else f"{v}::char(6)"
 
     def schema(self):
         """[(name, cols, ddl)], and rows as lists of literals."""
@@ -298,7 +298,7 @@ class Gen:
                 lambda: f"({e('int')})::text", lambda: f"lpad({e(f)}, 4, '*')", lambda: f"rpad({e(f)}, 4, '*')", lambda: f"reverse({e(f)})", lambda: f"split_part({e(f)}, 'b', 1)",
                 lambda: f"({e('date')})::text", lambda: f"concat({e(f)}, {e('int')})", lambda: f"translate({e(f)}, 'abc', 'xy')", lambda: f"repeat({e(f)}, 2)",
                 lambda: f"substring({e(f)} from 2)", lambda: f"({e('bool')})::text", lambda: f"({e(f)})::varchar(3)", lambda: f"to_char({e('date')}, 'YYYY-MM')",
-                lambda: f"concat_ws('-', {e(f)}, {e(f)})", lambda: f"regexp_replace({e(f)}, 'o+', '0')", lambda: f"md5({e(f)})",
+                lambda: f"concat_ws('-', {e(f)}, {e(f)})", lambda: f"regexp_replace({e(f)}, 'o+', '0')", lambda: f"md5({e(f)})", lambda: f"({e('chr')})::text", lambda: f"({e('chr')} || {e(f)})",
             ])()
         if f == "bool":
             return "(" + self.cond(scopes, d) + ")"
@@ -505,7 +505,7 @@ class Gen:
             names = [f"x{i}" for i in range(len(s.families))]
             save = self.tables
             w = self.new_alias("w")
-            fam_type = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "ts": "timestamp", "tstz": "timestamptz", "ival": "interval"}
+            fam_type = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "ts": "timestamp", "tstz": "timestamptz", "ival": "interval", "chr": "char(6)"}
             head = f"with {w}({', '.join(names)}) as ({s.render()}) "
             self.tables = save + [(w, [(n, fam_type.get(f, f)) for n, f in zip(names, s.families)])] * 2
             body = self.select([])

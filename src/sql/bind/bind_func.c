@@ -212,6 +212,8 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s is not an aggregate function", name);
         return NULL;
     }
+    /* min(char(3)) is char(3): the length says how to pad */
+    if (n > 0 && ret.id == T_CHAR && args[0]->type.id == T_CHAR) ret = args[0]->type;
     for (int i = 0; i < n; i++) {
         if (type_eq(args[i]->type, coerced[i])) continue;
         if (args[i]->kind != EX_CONST && args[i]->type.id != T_UNKNOWN && cast_is_noop(args[i]->type, coerced[i])) continue;

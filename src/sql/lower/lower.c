@@ -545,6 +545,9 @@ static bool same_key_type(const Expr *a, const Expr *b) {
     return sa == sb;
 }
 
+/* Equal values of the type are the same value: not so 0 and -0, or 1 month and 30 days. */
+static bool equal_is_same(Type t) { return t.id != T_FLOAT4 && t.id != T_FLOAT8 && t.id != T_INTERVAL; }
+
 static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     bool bl = p->build_left && p->join != JN_MARK && p->join != JN_SINGLE;
     Plan *build = p->children[bl ? 0 : 1], *probe = p->children[bl ? 1 : 0];
@@ -567,7 +570,8 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     }
     bool track = unmatched || from_build;
 
-    /* 2. Conditions: hash keys and the rest. A mark join keeps three-valued logic: only its single condition can be a key. */
+    /* 2. Conditions: hash keys and the rest. A mark join keeps three-valued logic: only its
+     * single condition can be a key, unless all that matters is whether the mark is true. */
     KeyPlan k = {.pairs = arena_array(l->arena, KeyPair, p->n_conds + 1)};
     Expr **rest = arena_array(l->arena, Expr *, p->n_conds + 1);
     int32_t n_rest = 0;
@@ -575,7 +579,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *c = p->conds[i];
         bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
-        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) && (kind != PK_MARK || p->n_conds == 1) && !expr_is_volatile(c)) {
+        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) && (kind != PK_MARK || p->n_conds == 1 || p->mark_exists) && !expr_is_volatile(c)) {
             bool constant_side = c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST;
             if (!constant_side && covers(l, &build_out, c->args[0]) && covers(l, &probe_out, c->args[1])) {
                 k.pairs[k.n++] = (KeyPair){c->args[0], c->args[1], nd};
@@ -613,7 +617,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
         as_key[i] = -1;
         if (kind == PK_INNER && !track && !residual_block)
             for (int32_t j = 0; j < k.n; j++)
-                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] && type_eq(bk[j]->type, pk[j]->type)) as_key[i] = j;
+                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] && type_eq(bk[j]->type, pk[j]->type) && equal_is_same(bk[j]->type)) as_key[i] = j;
         if (as_key[i] >= 0) continue;
         Reg r = lower_col(l, bp, ids[i]);
         if (!r) return NULL;

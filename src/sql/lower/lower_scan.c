@@ -370,14 +370,18 @@ static Status emit_range(Lower *l, Pipe *p, int64_t column, int64_t lo, int64_t 
     return ST_OK;
 }
 
-static int64_t clamp64(int128_t v) { return v < INT64_MIN ? INT64_MIN : v > INT64_MAX ? INT64_MAX : (int64_t)v; }
+/* Bounds may lie outside what cells can hold (col > the greatest bigint): no value is between such. */
+static Status emit_wide_range(Lower *l, Pipe *p, int64_t column, int128_t lo, int128_t hi, bool negate) {
+    lo = MAX_OF(lo, (int128_t)INT64_MIN);
+    hi = MIN_OF(hi, (int128_t)INT64_MAX);
+    return lo > hi ? emit_range(l, p, column, 1, 0, negate) : emit_range(l, p, column, (int64_t)lo, (int64_t)hi, negate);
+}
 
 /* Bounds of several conjuncts on one column wait in p->pending and are emitted as one test. */
 Status lower_scan_ranges_flush(Lower *l, Pipe *p) {
     for (int64_t i = 0; i < p->pending.len; i++) {
         PendingRange *r = &p->pending.items[i];
-        if (r->lo > r->hi) TRY(emit_range(l, p, r->column, 1, 0, false));
-        else TRY(emit_range(l, p, r->column, clamp64(r->lo), clamp64(r->hi), false));
+        TRY(emit_wide_range(l, p, r->column, r->lo, r->hi, false));
     }
     p->pending.len = 0;
     return ST_OK;
@@ -392,10 +396,7 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
     if (lower_col_bounds(cond, &id, &lo, &hi, &negate) && has_int_storage(p, id)) {
         int64_t column = p->cols[id].imm;
         *done = true;
-        if (negate) {
-            if (lo > hi) return emit_range(l, p, column, 1, 0, true); /* <> something it can never be: not NULL */
-            return emit_range(l, p, column, clamp64(lo), clamp64(hi), true);
-        }
+        if (negate) return emit_wide_range(l, p, column, lo, hi, true); /* <> something it can never be: not NULL */
         for (int64_t i = 0; i < p->pending.len; i++) {
             PendingRange *r = &p->pending.items[i];
             if (r->column != column) continue;
