@@ -105,7 +105,7 @@ static MemHooks hooks;
 static _Atomic int64_t fail_countdown;
 
 void mem_set_hooks(const MemHooks *h) { hooks = h ? *h : (MemHooks){0}; }
-void mem_fail_at(int64_t n) { atomic_store(&fail_countdown, n); }
+int64_t mem_fail_at(int64_t n) { return atomic_exchange(&fail_countdown, n); }
 
 /* True when a test wants this allocation to fail. */
 static bool must_fail(void) {

@@ -54,8 +54,9 @@ typedef struct MemHooks {
     void *ctx;
 } MemHooks;
 void mem_set_hooks(const MemHooks *hooks); /* NULL = malloc; before first use */
-/* Tests: the n-th allocation from now fails (n >= 1); 0 switches off. */
-void mem_fail_at(int64_t n);
+/* Tests: the n-th allocation from now fails (n >= 1); 0 switches off. Returns what was left of the last countdown: > 0 when the
+ * failure has not happened yet. */
+int64_t mem_fail_at(int64_t n);
 
 typedef struct Arena Arena;
 /* `err` may be NULL when the caller checks for NULL itself; it must outlive the arena or be replaced. */

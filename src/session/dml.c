@@ -37,6 +37,17 @@ static void chunk_load(const RowLayout *l, const RowRun *run, int64_t first, int
     }
 }
 
+/* Texts of a spilled run go with it: they are copied to `a`. */
+static Status keep_strings(Session *s, Arena *a, Str *v, const uint8_t *valid, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (!valid[i]) continue;
+        char *copy = arena_strndup(a, v[i].ptr, v[i].len);
+        if (!copy) return err_oom(&s->err);
+        v[i] = str_make(copy, v[i].len);
+    }
+    return ST_OK;
+}
+
 static Status run_checks(Session *s, const BoundStmt *b, const Chunk *c, int32_t first, int64_t n) {
     for (int32_t k = 0; k < b->n_checks; k++) {
         const Vec *v = &c->cols[first + k];
@@ -54,8 +65,8 @@ static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
     memcpy(value_cell(out), (const char *)v->data + i * size, (size_t)size);
 }
 
-/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. */
-static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t n, int64_t *done) {
+/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. inserted: the numbers of the others (from `first`). */
+static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t n, int64_t first, int64_t *inserted, int64_t *done) {
     Table *t = b->table;
     Vec one[1600];
     if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
@@ -78,7 +89,7 @@ static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t 
             if (one[i].valid) one[i].valid += r;
         }
         TRY(table_append(t, 1, one, s->undo, NULL, &s->err));
-        ++*done;
+        inserted[(*done)++] = first + r;
     }
     return ST_OK;
 }
@@ -108,10 +119,11 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Status out = ST_OK;
     if (b->kind == STMT_INSERT && total >= BULK_ROWS && !b->on_conflict_nothing) out = bulk_begin(t, 1, &bulk, &s->err);
     /* UPDATE checks keys as if all rows changed at once, so its rows go down in one call. */
-    int64_t *rowids = b->kind == STMT_UPDATE ? arena_array(a, int64_t, total + 1) : NULL;
     Chunk all = {0};
-    if (b->kind == STMT_UPDATE && out == ST_OK) out = rowids ? chunk_init(s, a, l, MAX_OF(total, 1), &all) : ST_ERROR;
-    int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0;
+    int64_t *inserted = b->on_conflict_nothing ? arena_array(a, int64_t, total + 1) : NULL;
+    if (b->on_conflict_nothing && !inserted) out = ST_ERROR;
+    if (b->kind == STMT_UPDATE && out == ST_OK) out = chunk_init(s, a, l, MAX_OF(total, 1), &all);
+    int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0, seen = 0;
     for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
         RowRun run;
         out = rows_run_open(r.rows, i, &run, &s->err);
@@ -124,7 +136,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             int64_t d = 0;
             switch (b->kind) {
             case STMT_INSERT:
-                if (b->on_conflict_nothing) out = insert_skipping(s, b, &ch, k, &done);
+                if (b->on_conflict_nothing) out = insert_skipping(s, b, &ch, k, seen, inserted, &done);
                 else if (bulk) out = bulk_add(bulk, 0, chunk++, k, ch.cols, &s->err), done += k;
                 else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
                 break;
@@ -138,9 +150,11 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
                     memcpy((char *)all.data[j] + at * size, ch.cols[j].data, (size_t)(k * size));
                     if (ch.cols[j].valid) memcpy(all.valid[j] + at, ch.cols[j].valid, (size_t)k);
                     else memset(all.valid[j] + at, 1, (size_t)k);
+                    if (run.pin && l->cols[j].phys == PH_STR && out == ST_OK) out = keep_strings(s, a, (Str *)all.data[j] + at, all.valid[j] + at, k);
                 }
                 at += k;
             }
+            seen += k;
             if (atomic_load(&s->cancel)) out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         }
         rows_run_close(r.rows, &run);
@@ -165,7 +179,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     st->rows = r.rows;
     st->first_col = first_result;
     st->show_rows = b->n_result > 0;
-    st->n_rows = b->n_result > 0 ? total : 0;
+    st->n_rows = b->n_result == 0 ? 0 : inserted ? done : total;
+    st->row_map = inserted;
     st->affected = done;
     snprintf(st->tag, sizeof st->tag, b->kind == STMT_INSERT ? "INSERT 0 %lld" : b->kind == STMT_UPDATE ? "UPDATE %lld" : "DELETE %lld", (long long)done);
     return ST_OK;

@@ -231,6 +231,7 @@ static void drop_results(Statement *st) {
     query_free(st->query);
     st->query = NULL;
     st->rows = NULL;
+    st->row_map = NULL;
     st->text_rows = NULL;
     st->is_text = false;
     st->ran = false;

@@ -81,6 +81,7 @@ typedef struct Statement {
     RowStore *rows;
     int32_t first_col;
     int64_t n_rows, next_row;
+    const int64_t *row_map; /* result row -> row of the store, NULL when they are the same */
     const char ***text_rows; /* utility results: rows of text cells */
     bool is_text;
     int64_t affected;

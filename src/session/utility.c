@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "session/session.h"
 #include "sql/bind/bind.h"
 #include "sql/optimize/optimize.h"
@@ -43,6 +44,19 @@ static int draft_column(const TableDraft *d, const char *name) {
     return -1;
 }
 
+/* PostgreSQL's name for an unnamed UNIQUE: table_column_..._key and a number when that is taken. */
+static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, const int *cols) {
+    char *base = arena_strdup(a, table);
+    for (int i = 0; base && i < n; i++) base = arena_printf(a, "%s_%s", base, d->cols[cols[i]].name);
+    char *name = base ? arena_printf(a, "%s_key", base) : NULL;
+    for (int i = 0, again = 1; name && i < d->n_keys; i++)
+        if (strcmp(d->keys[i].name, name) == 0) {
+            name = arena_printf(a, "%s_key%d", base, again++);
+            i = -1;
+        }
+    return name;
+}
+
 static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
     switch (k->kind) {
     case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
@@ -78,7 +92,9 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
             for (int i = 0; i < d->n_keys; i++)
                 if (d->keys[i].primary) return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION, "multiple primary keys for table \"%s\" are not allowed", table);
         *q = (KeyDef){.primary = k->kind == AST_CON_PRIMARY_KEY, .n_cols = n, .cols = cols};
-        q->name = k->name ? k->name : q->primary ? arena_printf(a, "%s_pkey", table) : arena_printf(a, "%s_%s_key", table, d->cols[cols[0]].name);
+        q->name = k->name ? k->name : q->primary ? arena_printf(a, "%s_pkey", table) : key_name(a, d, table, n, cols);
+        for (int i = 0; i < d->n_keys && k->name; i++)
+            if (strcmp(d->keys[i].name, k->name) == 0) return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
         d->n_keys++;
         return q->name ? ST_OK : ST_ERROR;
     }
@@ -248,6 +264,7 @@ static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b)); /* names and types must be right now */
+    if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
     if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
     for (int32_t i = 0; i < b->n_result; i++)
         for (int32_t j = 0; j < i; j++) {
@@ -269,32 +286,43 @@ static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
     return ST_OK;
 }
 
-static bool mentions(const char *sql, const char *name) { /* whole-word search: views that use a relation */
-    size_t n = strlen(name);
-    for (const char *p = sql; (p = strstr(p, name)); p += n) {
-        bool left = p == sql || !((p[-1] >= 'a' && p[-1] <= 'z') || p[-1] == '_' || (p[-1] >= '0' && p[-1] <= '9'));
-        bool right = !((p[n] >= 'a' && p[n] <= 'z') || p[n] == '_' || (p[n] >= '0' && p[n] <= '9'));
-        if (left && right) return true;
-    }
+/* Binds a query for what can be learnt from it. Returns false, and leaves the session's error alone, when it does not bind. */
+static bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
+    Err e = {0};
+    AstStmt **list;
+    int64_t n;
+    plan_ctx_init(s, a, c);
+    c->err = &e;
+    bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 && sql_bind(c, list[0], 0, NULL, b) == ST_OK;
+    c->err = &s->err;
+    return ok;
+}
+
+static bool view_uses(Session *s, Arena *a, const View *v, const char *name) {
+    PlanCtx c;
+    BoundStmt *b;
+    if (!try_query(s, a, v->sql, &c, &b)) return false;
+    for (int64_t i = 0; i < c.relations.len; i++)
+        if (strcmp(c.relations.items[i], name) == 0) return true;
     return false;
 }
 
 /* `also` (may be NULL): the DROP whose other names may go with this one. */
-static Status drop_dependents(Session *s, const char *name, bool cascade, const char *kind, const AstDrop *also) {
+static Status drop_dependents(Session *s, Arena *a, const char *verb, const char *name, bool cascade, const char *kind, const AstDrop *also) {
     for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
         View *v = s->db->catalog.views[i];
-        if (strcmp(v->name, name) == 0 || !mentions(v->sql, name)) continue;
+        if (strcmp(v->name, name) == 0 || !view_uses(s, a, v, name)) continue;
         bool named = false;
         for (int64_t k = 0; also && k < also->n_names; k++) named |= strcmp(also->names[k].name, v->name) == 0;
         if (named) continue;
         if (!cascade) {
-            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s %s because other objects depend on it", kind, name);
+            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot %s %s %s because other objects depend on it", verb, kind, name);
             err_detail(&s->err, "view %s depends on %s %s", v->name, kind, name);
-            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
+            if (also) err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
             return ST_ERROR;
         }
         const char *dep = v->name;
-        TRY(drop_dependents(s, dep, true, "view", NULL));
+        TRY(drop_dependents(s, a, verb, dep, true, "view", NULL));
         TRY(session_drop_view(s, v));
         i = -1;
     }
@@ -317,7 +345,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
             }
             if (!t && x->if_exists) continue;
             if (!t) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "table \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, n->name, x->cascade, "table", x));
+            TRY(drop_dependents(s, st->run_arena, "drop", n->name, x->cascade, "table", x));
             TRY(session_drop_table(s, t));
         } else if (x->object == AST_OBJ_VIEW) {
             if (t) {
@@ -327,7 +355,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
             }
             if (!v && x->if_exists) continue;
             if (!v) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "view \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, n->name, x->cascade, "view", x));
+            TRY(drop_dependents(s, st->run_arena, "drop", n->name, x->cascade, "view", x));
             v = catalog_view(&s->db->catalog, name);
             if (v) TRY(session_drop_view(s, v));
         } else {
@@ -338,8 +366,38 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     return ST_OK;
 }
 
-/* Rebuilds a table under a new definition by an INSERT ... SELECT of `select_sql` into it, then swaps it in. */
-static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql) {
+/* Casts result column `col` as an assignment does. */
+static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+    ColId from = b->result[col];
+    Type old = c->cols.items[from].type;
+    if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
+        char tn[64];
+        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s", def->name, type_name(def->type, tn, sizeof tn));
+    }
+    Plan *p = plan_new(c, LP_PROJECT, 1);
+    Expr *e = expr_new(c, EX_CAST, def->type, 1);
+    ColId to = plan_new_col(c, def->name, def->type, true);
+    if (!p || !e || !to || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
+    e->cast_ctx = CAST_ASSIGNMENT;
+    p->children[0] = b->plan;
+    p->n_out = p->n_exprs = b->n_result;
+    p->out_cols = arena_array(c->arena, ColId, b->n_result);
+    p->exprs = arena_array(c->arena, Expr *, b->n_result);
+    ColId *result = arena_array(c->arena, ColId, b->n_result);
+    if (!p->out_cols || !p->exprs || !result) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        p->out_cols[i] = result[i] = i == col ? to : b->result[i];
+        p->exprs[i] = i == col ? e : expr_col(c, b->result[i]);
+        if (!p->exprs[i]) return ST_ERROR;
+    }
+    b->plan = p;
+    b->result = result;
+    return ST_OK;
+}
+
+/* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
+ * is still of its old type. */
+static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql, int cast_col) {
     Arena *a = st->run_arena;
     Table *t;
     PlanCtx c;
@@ -349,6 +407,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     BoundStmt *b;
     TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    if (cast_col >= 0) TRY(assign_result(s, &c, b, cast_col, &d->cols[cast_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t, &s->err) != ST_OK) {
@@ -407,10 +466,82 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
     return sql ? arena_printf(a, "%s from %s", sql, quoted(a, t->name)) : NULL;
 }
 
+/* Whether a CHECK names the column: it does not bind without it. */
+static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, int column) {
+    PlanCtx c;
+    BoundStmt *b;
+    char *rest = select_columns(a, t, column, NULL);
+    return !rest || !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quoted(a, t->name), check), &c, &b);
+}
+
+/* Existing rows must pass a new CHECK. */
+static Status check_rows(Session *s, Statement *st, const char *table, const CheckDef *check) {
+    Arena *a = st->run_arena;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    RunOutput r;
+    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quoted(a, table), check->sql);
+    if (!q) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t bad = rows_count(r.rows);
+    query_free(r.query);
+    return bad ? err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", check->name, table) : ST_OK;
+}
+
+/* Views over a table before a column of it changes, and what they must still be afterwards. */
+typedef struct Dependents {
+    View **views;
+    int32_t *n_result;
+    int64_t n;
+} Dependents;
+
+static Status dependents_of(Session *s, Arena *a, const char *table, Dependents *d) {
+    const Catalog *k = &s->db->catalog;
+    *d = (Dependents){arena_array(a, View *, k->n_views + 1), arena_array(a, int32_t, k->n_views + 1), 0};
+    if (!d->views || !d->n_result) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        if (!try_query(s, a, k->views[i]->sql, &c, &b)) continue;
+        bool uses = false;
+        for (int64_t r = 0; r < c.relations.len; r++) uses |= strcmp(c.relations.items[r], table) == 0;
+        if (!uses) continue;
+        d->n_result[d->n] = b->n_result;
+        d->views[d->n++] = k->views[i];
+    }
+    return ST_OK;
+}
+
+/* After a column is gone: views that needed it go too (CASCADE) or keep it. */
+static Status check_dependents(Session *s, Arena *a, const char *table, const char *column, bool cascade, const Dependents *d) {
+    for (int64_t i = 0; i < d->n; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        View *v = d->views[i];
+        if (catalog_view(&s->db->catalog, slice_of(v->name)) != v) continue;
+        if (try_query(s, a, v->sql, &c, &b) && b->n_result == d->n_result[i]) continue;
+        if (!cascade) {
+            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop column %s of table %s because other objects depend on it", column, table);
+            err_detail(&s->err, "view %s depends on column %s of table %s", v->name, column, table);
+            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
+            return ST_ERROR;
+        }
+        TRY(session_drop_view(s, v));
+    }
+    return ST_OK;
+}
+
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
     Arena *a = st->run_arena;
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
+    Dependents deps = {0};
+    int cast_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
     bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
@@ -439,6 +570,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         break;
     }
     case AST_ALTER_DROP_COLUMN:
+        TRY(dependents_of(s, a, t->name, &deps));
         for (int i = 0; i < d.n_keys; i++)
             for (int j = 0; j < d.keys[i].n_cols; j++)
                 if (d.keys[i].cols[j] == col) { /* the key goes with its column, as in PostgreSQL */
@@ -454,7 +586,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
             d.keys[i].cols = c;
         }
         for (int i = 0; i < d.n_checks; i++)
-            if (mentions(d.checks[i].sql, k->name)) {
+            if (check_uses(s, a, t, d.checks[i].sql, col)) {
                 memmove(&d.checks[i], &d.checks[i + 1], sizeof(CheckDef) * (size_t)(d.n_checks - i - 1));
                 d.n_checks--;
                 i--;
@@ -474,22 +606,6 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
     case AST_ALTER_ADD_CONSTRAINT:
         TRY(add_constraint(s, a, &d, t->name, k->constraint, -1));
-        if (k->constraint->kind == AST_CON_CHECK) { /* existing rows must pass */
-            PlanCtx c;
-            plan_ctx_init(s, a, &c);
-            AstStmt **list;
-            int64_t n;
-            BoundStmt *b;
-            RunOutput r;
-            char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quoted(a, t->name), d.checks[d.n_checks - 1].sql);
-            if (!q) return ST_ERROR;
-            TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
-            TRY(sql_bind(&c, list[0], 0, NULL, &b));
-            TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-            int64_t bad = rows_count(r.rows);
-            query_free(r.query);
-            if (bad) return err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", d.checks[d.n_checks - 1].name, t->name);
-        }
         break;
     case AST_ALTER_DROP_CONSTRAINT: {
         bool found = false;
@@ -507,18 +623,9 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         break;
     }
     case AST_ALTER_SET_TYPE: {
-        Type ty;
-        char tn[64];
-        TRY(sql_bind_type(k->column->type, &ty, &s->err));
         if (k->expr) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER COLUMN TYPE ... USING is not supported");
-        d.cols[col].type = ty;
-        sql = arena_strdup(a, "select ");
-        for (int i = 0; sql && i < t->n_cols; i++) {
-            const char *q = quoted(a, t->cols[i].name);
-            if (i == col) q = arena_printf(a, "%s::%s", q, type_name(ty, tn, sizeof tn));
-            sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", q);
-        }
-        sql = sql ? arena_printf(a, "%s from %s", sql, quoted(a, t->name)) : NULL;
+        TRY(sql_bind_type(k->column->type, &d.cols[col].type, &s->err));
+        cast_col = col;
         break;
     }
     case AST_ALTER_SET_OPTIONS: return ST_OK;
@@ -526,7 +633,10 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     }
     if (!sql) sql = select_columns(a, t, -1, NULL);
     if (!sql) return err_oom(&s->err);
-    return rebuild(s, st, t, &d, t->name, sql);
+    TRY(rebuild(s, st, t, &d, t->name, sql, cast_col));
+    if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_ADD_CONSTRAINT)
+        for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
+    return check_dependents(s, a, t->name, k->name, k->cascade, &deps);
 }
 
 static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
@@ -553,12 +663,14 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
     if (v) {
         if (!is_relation) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "view columns cannot be renamed; use CREATE OR REPLACE VIEW");
+        TRY(drop_dependents(s, a, "rename", v->name, false, "view", NULL));
         View *n = view_new(x->new_name, v->sql, v->n_cols, v->cols, &s->err);
         if (!n) return ST_ERROR;
-        TRY(session_drop_view(s, v));
-        return session_add_view(s, n);
+        if (session_drop_view(s, v) == ST_OK && session_add_view(s, n) == ST_OK) return ST_OK;
+        view_free(n);
+        return ST_ERROR;
     }
-    TRY(drop_dependents(s, x->name.name, false, "table", NULL));
+    TRY(drop_dependents(s, a, "rename", t->name, false, "table", NULL));
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     const char *name = t->name;
@@ -567,7 +679,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (c < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->old_name);
         if (draft_column(&d, x->new_name) >= 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", x->new_name, t->name);
         for (int i = 0; i < d.n_checks; i++)
-            if (mentions(d.checks[i].sql, x->old_name)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
+            if (check_uses(s, a, t, d.checks[i].sql, c)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
         d.cols[c].name = x->new_name;
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
@@ -580,7 +692,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         name = x->new_name;
     }
     char *sql = select_columns(a, t, -1, NULL);
-    return sql ? rebuild(s, st, t, &d, name, sql) : err_oom(&s->err);
+    return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);
 }
 
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
@@ -615,10 +727,43 @@ static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     return alter_one(s, st, t, &cmd);
 }
 
+/* The value of an expression without columns (a DEFAULT, an argument of EXECUTE), in the statement's arena. */
+static Status run_scalar(Session *s, Statement *st, PlanCtx *c, Expr *e, Type type, Value *out) {
+    if (e->kind == EX_CONST) {
+        *out = e->u.value;
+        return ST_OK;
+    }
+    Arena *a = st->run_arena;
+    BoundStmt *b = arena_new_of(a, BoundStmt);
+    Plan *one = plan_new(c, LP_VALUES, 0);
+    ColId id = plan_new_col(c, "value", type, true);
+    if (!b || !one || !id) return ST_ERROR;
+    one->n_rows = one->n_out = 1;
+    one->out_cols = arena_array(a, ColId, 1);
+    one->rows = arena_array(a, Expr **, 1);
+    Expr **row = arena_array(a, Expr *, 1);
+    if (!one->out_cols || !one->rows || !row) return ST_ERROR;
+    one->out_cols[0] = id;
+    one->rows[0] = row;
+    row[0] = e;
+    *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
+    RunOutput r;
+    TRY(session_run_plan(s, c, b, 1, one->out_cols, &st->account, &r));
+    const void *cell;
+    bool is_null;
+    Status status = rows_cell(r.rows, 0, 0, &cell, &is_null, &s->err);
+    Value v = {.type = type, .is_null = is_null};
+    if (status == ST_OK && !is_null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(type)));
+    if (status == ST_OK) status = value_copy(a, &v, out);
+    query_free(r.query);
+    return status;
+}
+
 /* ---- COPY -------------------------------------------------------------------------------------------- */
 
 static void copy_progress(void *ctx, double f) {
     Session *s = ctx;
+    if (s->deadline_ns && clock_ns() > s->deadline_ns) atomic_store(&s->cancel, true);
     if (s->progress && s->progress(s->progress_ctx, f)) atomic_store(&s->cancel, true);
 }
 
@@ -653,31 +798,9 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             Expr *e;
             TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &ast, &s->err));
             TRY(sql_bind_scalar(&c, ast, t->cols[i].type, &e));
-            BoundStmt *b = arena_new_of(a, BoundStmt);
-            Plan *one = plan_new(&c, LP_VALUES, 0);
-            ColId id = plan_new_col(&c, t->cols[i].name, t->cols[i].type, true);
-            if (!b || !one || !id) return ST_ERROR;
-            one->n_rows = 1;
-            one->n_out = 1;
-            one->out_cols = arena_array(a, ColId, 1);
-            one->rows = arena_array(a, Expr **, 1);
-            one->rows[0] = arena_array(a, Expr *, 1);
-            one->out_cols[0] = id;
-            one->rows[0][0] = e;
-            *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
-            RunOutput r;
-            TRY(session_run_plan(s, &c, b, 1, one->out_cols, &st->account, &r));
-            const void *cell;
-            bool is_null;
-            Status rs = rows_cell(r.rows, 0, 0, &cell, &is_null, &s->err);
-            if (rs == ST_OK && !is_null) {
-                Value v = {.type = t->cols[i].type};
-                memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
-                rs = value_copy(a, &v, &defaults[i]);
-            }
-            query_free(r.query);
-            TRY(rs);
+            TRY(run_scalar(s, st, &c, e, t->cols[i].type, &defaults[i]));
         }
+        if (!x->path && !s->copy_read) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
         if (t->n_checks > 0) { /* through INSERT, which knows how to check: load into a scratch table first */
             TableDraft d = {0};
             TRY(draft_of(s, a, t, &d));
@@ -707,7 +830,6 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             return ST_OK;
         }
         TRY(copy_options(x, n, names, a, &o, &s->err));
-        if (!x->path && !s->copy_read) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
         CopyTarget g = {t, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
         int64_t rows = 0;
         TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, NULL, NULL, s->undo, &rows, &s->err));
@@ -894,31 +1016,7 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
         plan_ctx_init(s, st->run_arena, &c);
         Expr *e;
         TRY(sql_bind_scalar(&c, x->args[i], p->types[i], &e));
-        if (e->kind != EX_CONST) { /* an expression: run it */
-            BoundStmt *b = arena_new_of(st->run_arena, BoundStmt);
-            Plan *one = plan_new(&c, LP_VALUES, 0);
-            ColId id = plan_new_col(&c, "arg", p->types[i], true);
-            if (!b || !one || !id) return ST_ERROR;
-            one->n_rows = one->n_out = 1;
-            one->out_cols = arena_array(st->run_arena, ColId, 1);
-            one->rows = arena_array(st->run_arena, Expr **, 1);
-            one->rows[0] = arena_array(st->run_arena, Expr *, 1);
-            one->out_cols[0] = id;
-            one->rows[0][0] = e;
-            *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
-            RunOutput r;
-            TRY(session_run_plan(s, &c, b, 1, one->out_cols, &st->account, &r));
-            const void *cell;
-            bool is_null;
-            Status rs = rows_cell(r.rows, 0, 0, &cell, &is_null, &s->err);
-            Value t = {.type = p->types[i], .is_null = is_null};
-            if (rs == ST_OK && !is_null) memcpy(value_cell(&t), cell, (size_t)phys_size(type_phys(t.type)));
-            if (rs == ST_OK) rs = value_copy(st->run_arena, &t, &v[i]);
-            query_free(r.query);
-            TRY(rs);
-        } else {
-            v[i] = e->u.value;
-        }
+        TRY(run_scalar(s, st, &c, e, p->types[i], &v[i]));
     }
     return session_execute(s, st, p->ast, p->n_params, p->types, v);
 }

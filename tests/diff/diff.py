@@ -227,7 +227,7 @@ class Gen:
                 defs.append(d)
             if key and defs[0].endswith("primary key"):
                 cons.append("k")
-            size = self.pick([0, 1, 3, 10, 10, 30, 30, 60, 150, 600]) if self.chance(0.95) else 3000
+            size = self.pick([0, 1, 3, 10, 10, 30, 30, 60, 150, 600]) if self.chance(0.97) else 2000
             if i == 0 and size == 0:
                 size = 20
             rows = []
@@ -664,9 +664,9 @@ class Pair:
             theirs, perr = self.p.exec(sql), None
         except pg.Error as e:
             theirs, perr = None, e
-        kind, mine = self.s.exec(sql)
         if perr is not None and perr.state == "57014":
             return "skip", ""
+        kind, mine = self.s.exec(sql)
         if kind == "error":
             if mine[0] == "0A000":
                 return "skip", mine[1]

@@ -61,6 +61,7 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
     *t = NULL;
     *v = NULL;
     if (!name->schema || strcmp(name->schema, "public") == 0) {
+        if (!vec_push(b->a, &b->c->relations, name->name)) return ST_ERROR;
         if ((*t = catalog_table(b->c->catalog, slice_of(name->name)))) return ST_OK;
         if ((*v = catalog_view(b->c->catalog, slice_of(name->name)))) return ST_OK;
     }
@@ -122,7 +123,7 @@ static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location
 static Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
     for (const ViewGuard *g = b->views; g; g = g->up)
         if (g->view == v) {
-            err_at(b->err, bind_pos(b, location), ERR_INVALID_RECURSION, "infinite recursion detected in view \"%s\"", v->name);
+            err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION, "infinite recursion detected in view \"%s\"", v->name);
             return NULL;
         }
     bool fixed = b->fixed_pos, params = b->params_ok;

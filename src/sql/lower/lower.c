@@ -973,6 +973,7 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
         if (canonical && regs[i]) regs[i] = lower_canonical(l, cp, regs[i], col_type(l, ids[i]));
         if (!regs[i]) return -1;
         spec.cols[i] = cell_spec(cp, regs[i]);
+        if (canonical) spec.cols[i].stable_str = false; /* the result outlives the statement's lock on the tables */
         if (entries) entries[i] = source_entry(i, &spec.cols[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
     }
     int32_t sort = (int32_t)l->sorts.len;
@@ -1142,6 +1143,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
             regs[i] = lower_canonical(l, p, lower_col(l, p, result[i]), c->cols.items[result[i]].type);
             if (!regs[i]) return NULL;
             cells[i] = cell_spec(p, regs[i]);
+            cells[i].stable_str = false; /* the result outlives the statement's lock on the tables */
         }
         store = rows_spec_new(l, n_result, cells, -1, 0, true, -1);
         if (store < 0 || sink_rows(l, p, store, n_result, regs, -1) != ST_OK) return NULL;

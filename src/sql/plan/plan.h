@@ -38,6 +38,7 @@ typedef struct PlanCtx {
     const SessionInfo *session;
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
     int64_t n_ctes;
+    VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
 } PlanCtx;
 ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0 on OOM */
 
