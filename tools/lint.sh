@@ -1,5 +1,5 @@
 #!/bin/sh
-# Style checks: headers compile alone, forbidden functions, includes point downwards, file sizes.
+# Style checks: headers compile alone, forbidden functions, includes point downwards, error codes, generated documentation.
 set -u
 cd "$(dirname "$0")/.."
 bad=0
@@ -24,4 +24,9 @@ for f in $(git ls-files 'src/*.c' 'src/*.h'); do
         [ "$top" -gt "$own" ] && { echo "$f includes $inc, which is above it"; bad=1; }
     done
 done
+# Every SQLSTATE of the table is raised somewhere.
+for code in $(grep -oE '^#define ERR_[A-Z_]+' src/base/errcodes.h | cut -d' ' -f2); do
+    git grep -qw "$code" -- 'src/*.c' 'src/*.h' 'src/*.inc' ':!src/base/errcodes.h' || { echo "$code is never raised"; bad=1; }
+done
+python3 tools/gen-opcodes.py --check || bad=1
 exit $bad

@@ -15,15 +15,15 @@
     X(SUBSTRING, "22011", "substring_error")                        \
     X(DIVISION_BY_ZERO, "22012", "division_by_zero")                \
     X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")        \
-    X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire") \
+    X(INVALID_REGEX, "2201B", "invalid_regular_expression")         \
+    X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm") \
+    X(INVALID_POWER, "2201F", "invalid_argument_for_power_function")\
+    X(WIDTH_BUCKET, "2201G", "invalid_argument_for_width_bucket_function")\
+    X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")  \
+    X(INVALID_OFFSET, "2201X", "invalid_row_count_in_result_offset_clause")\
+    X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire")\
     X(INVALID_PARAMETER, "22023", "invalid_parameter_value")        \
     X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")           \
-    X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm") \
-    X(INVALID_POWER, "2201F", "invalid_argument_for_power_function") \
-    X(WIDTH_BUCKET, "2201G", "invalid_argument_for_width_bucket_function") \
-    X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")  \
-    X(INVALID_OFFSET, "2201X", "invalid_row_count_in_result_offset_clause") \
-    X(INVALID_REGEX, "2201B", "invalid_regular_expression")         \
     X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")            \
     X(INVALID_TEXT, "22P02", "invalid_text_representation")         \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                    \
@@ -32,14 +32,12 @@
     X(CHECK_VIOLATION, "23514", "check_violation")                  \
     X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")        \
     X(READ_ONLY, "25006", "read_only_sql_transaction")              \
-    X(NO_TRANSACTION, "25P01", "no_active_sql_transaction")         \
     X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")     \
     X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")    \
     X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")  \
-    X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")              \
+    X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")             \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")      \
     X(SYNTAX, "42601", "syntax_error")                              \
-    X(NAME_TOO_LONG, "42622", "name_too_long")                      \
     X(DUPLICATE_COLUMN, "42701", "duplicate_column")                \
     X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                \
     X(UNDEFINED_COLUMN, "42703", "undefined_column")                \
@@ -52,17 +50,15 @@
     X(WRONG_OBJECT_TYPE, "42809", "wrong_object_type")              \
     X(CANNOT_COERCE, "42846", "cannot_coerce")                      \
     X(UNDEFINED_FUNCTION, "42883", "undefined_function")            \
-    X(RESERVED_NAME, "42939", "reserved_name")                      \
     X(UNDEFINED_TABLE, "42P01", "undefined_table")                  \
     X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")          \
     X(DUPLICATE_PREPARED, "42P05", "duplicate_prepared_statement")  \
     X(DUPLICATE_TABLE, "42P07", "duplicate_table")                  \
     X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")          \
-    X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference") \
-    X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition") \
+    X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference")\
+    X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")\
+    X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")\
     X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")    \
-    X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition") \
-    X(INVALID_RECURSION, "42P19", "invalid_recursion")              \
     X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")    \
     X(DISK_FULL, "53100", "disk_full")                              \
     X(OUT_OF_MEMORY, "53200", "out_of_memory")                      \
@@ -92,15 +88,15 @@
 #define ERR_SUBSTRING "22011"
 #define ERR_DIVISION_BY_ZERO "22012"
 #define ERR_INTERVAL_OVERFLOW "22015"
-#define ERR_CHAR_NOT_IN_REPERTOIRE "22021"
-#define ERR_INVALID_PARAMETER "22023"
-#define ERR_INVALID_ESCAPE "22025"
+#define ERR_INVALID_REGEX "2201B"
 #define ERR_INVALID_LOGARITHM "2201E"
 #define ERR_INVALID_POWER "2201F"
 #define ERR_WIDTH_BUCKET "2201G"
 #define ERR_INVALID_LIMIT "2201W"
 #define ERR_INVALID_OFFSET "2201X"
-#define ERR_INVALID_REGEX "2201B"
+#define ERR_CHAR_NOT_IN_REPERTOIRE "22021"
+#define ERR_INVALID_PARAMETER "22023"
+#define ERR_INVALID_ESCAPE "22025"
 #define ERR_ARRAY_SUBSCRIPT "2202E"
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
@@ -109,14 +105,12 @@
 #define ERR_CHECK_VIOLATION "23514"
 #define ERR_ACTIVE_TRANSACTION "25001"
 #define ERR_READ_ONLY "25006"
-#define ERR_NO_TRANSACTION "25P01"
 #define ERR_FAILED_TRANSACTION "25P02"
 #define ERR_BAD_STATEMENT_NAME "26000"
 #define ERR_DEPENDENT_OBJECTS "2BP01"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_SYNTAX "42601"
-#define ERR_NAME_TOO_LONG "42622"
 #define ERR_DUPLICATE_COLUMN "42701"
 #define ERR_AMBIGUOUS_COLUMN "42702"
 #define ERR_UNDEFINED_COLUMN "42703"
@@ -129,7 +123,6 @@
 #define ERR_WRONG_OBJECT_TYPE "42809"
 #define ERR_CANNOT_COERCE "42846"
 #define ERR_UNDEFINED_FUNCTION "42883"
-#define ERR_RESERVED_NAME "42939"
 #define ERR_UNDEFINED_TABLE "42P01"
 #define ERR_UNDEFINED_PARAMETER "42P02"
 #define ERR_DUPLICATE_PREPARED "42P05"
@@ -137,9 +130,8 @@
 #define ERR_AMBIGUOUS_PARAMETER "42P08"
 #define ERR_INVALID_COLUMN_REFERENCE "42P10"
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
-#define ERR_INDETERMINATE_DATATYPE "42P18"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"
-#define ERR_INVALID_RECURSION "42P19"
+#define ERR_INDETERMINATE_DATATYPE "42P18"
 #define ERR_INSUFFICIENT_RESOURCES "53000"
 #define ERR_DISK_FULL "53100"
 #define ERR_OUT_OF_MEMORY "53200"

@@ -289,7 +289,7 @@ static Status read_header(TableReader *r, int64_t id) {
     if (size < (int64_t)sizeof r->h) return corrupt(r->e, r->path, size, "file is too short");
     TRY(read_exact(r, &r->h, (int64_t)sizeof r->h, 0));
     if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0) return corrupt(r->e, r->path, 0, "not a table file");
-    if (r->h.checksum != checksum64(&r->h, offsetof(TableFileHeader, checksum))) return corrupt(r->e, r->path, 0, "header checksum does not match");
+    if (!checksum_matches(&r->h, offsetof(TableFileHeader, checksum), r->h.checksum)) return corrupt(r->e, r->path, 0, "header checksum does not match");
     if (r->h.format != FILE_FORMAT) return corrupt(r->e, r->path, 8, "unknown format");
     if (r->h.table_id != (uint64_t)id) return corrupt(r->e, r->path, 16, "file belongs to another table");
     int64_t dir = (int64_t)r->h.n_sections * (int64_t)sizeof(Section), at = (int64_t)r->h.directory_offset;
@@ -298,7 +298,7 @@ static Status read_header(TableReader *r, int64_t id) {
     r->dir = arena_alloc(r->arena, dir > 0 ? dir : 1);
     if (!r->dir) return ST_ERROR;
     TRY(read_exact(r, r->dir, dir, at));
-    if (r->h.directory_checksum != checksum64(r->dir, dir)) return corrupt(r->e, r->path, at, "directory checksum does not match");
+    if (!checksum_matches(r->dir, dir, r->h.directory_checksum)) return corrupt(r->e, r->path, at, "directory checksum does not match");
     uint64_t next = sizeof r->h;
     for (uint32_t i = 0; i < r->h.n_sections; i++) {
         const Section *s = &r->dir[i];
@@ -313,7 +313,7 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
     void *p = mem_alloc(a, (int64_t)s->bytes, r->e);
     if (!p) return ST_ERROR;
     Status st = read_exact(r, p, (int64_t)s->bytes, (int64_t)s->offset);
-    if (st == ST_OK && check && checksum64(p, (int64_t)s->bytes) != s->checksum) st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
+    if (st == ST_OK && check && !checksum_matches(p, (int64_t)s->bytes, s->checksum)) st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
     if (st != ST_OK) {
         mem_free(a, p, (int64_t)s->bytes);
         return st;
@@ -665,7 +665,7 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     if (memcmp(p, CATALOG_MAGIC, 8) != 0) return corrupt(e, path, 0, "not a catalog");
     uint64_t sum;
     memcpy(&sum, p + len - 8, 8);
-    if (sum != checksum64(p, len - 8)) return corrupt(e, path, 0, "checksum does not match");
+    if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
     In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     if (get_i64(&in) != FILE_FORMAT) return corrupt(e, path, 8, "unknown format");
     int64_t next_id = get_i64(&in), n = get_count(&in, len);

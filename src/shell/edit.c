@@ -69,19 +69,23 @@ static char *next_word(const char *text, int state) {
     return NULL;
 }
 
+static sigjmp_buf at_prompt;
+static volatile sig_atomic_t prompting; /* a jump to at_prompt is safe */
+
 static char **complete(const char *text, int start, int end) {
     (void)start, (void)end;
     rl_attempted_completion_over = 1;
-    return rl_completion_matches(text, next_word);
+    prompting = 0; /* no jump out of the library */
+    char **r = rl_completion_matches(text, next_word);
+    prompting = 1;
+    return r;
 }
-
-static sigjmp_buf at_prompt;
-static volatile sig_atomic_t prompting;
 
 static void on_interrupt(int sig) {
     (void)sig;
     if (shell_running) stele_interrupt(completing->conn);
     else if (prompting) siglongjmp(at_prompt, 1);
+    else shell_stop = 1;
 }
 
 void interactive_loop(Shell *sh) {

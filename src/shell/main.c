@@ -29,10 +29,6 @@ static void on_interrupt(int sig) {
     else _exit(130);
 }
 
-static int64_t read_stdin(void *ctx, char *buf, int64_t size) {
-    (void)ctx;
-    return (int64_t)fread(buf, 1, (size_t)size, stdin);
-}
 static bool write_out(void *ctx, const char *data, int64_t size) {
     Shell *sh = ctx;
     return fwrite(data, 1, (size_t)size, sh->out) == (size_t)size;
@@ -87,7 +83,7 @@ int main(int argc, char **argv) {
         free(jobs);
         return 1;
     }
-    stele_set_copy_streams(sh.conn, read_stdin, write_out, &sh);
+    stele_set_copy_streams(sh.conn, read_copy, write_out, &sh);
     sh.interactive = n_jobs == 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (sh.interactive) {
         interactive_loop(&sh);
@@ -116,6 +112,7 @@ int main(int argc, char **argv) {
     }
     free(sh.buffer);
     free(sh.last);
+    free(sh.copy_line);
     free(jobs);
     return rc;
 }

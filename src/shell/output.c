@@ -102,7 +102,7 @@ static void print_stream(Shell *sh, stele_stmt *s, int64_t *rows) {
         for (int64_t i = 0; i < n; i++) fputs(stele_column_is_number(s, i) ? "| ---: " : "| --- ", f);
         fputs("|\n", f);
     }
-    while (stele_step(s) == STELE_ROW) {
+    while (!shell_stop && stele_step(s) == STELE_ROW) {
         if (sh->format == FMT_JSON) fputs(*rows ? ",\n {" : "\n {", f);
         for (int64_t i = 0; i < n; i++) {
             const char *v = stele_column_text(s, i, NULL);
@@ -140,7 +140,7 @@ static void print_expanded(Shell *sh, stele_stmt *s, int64_t *rows) {
         int k = text_width(stele_column_name(s, i), strlen(stele_column_name(s, i)));
         if (k > w) w = k;
     }
-    while (stele_step(s) == STELE_ROW) {
+    while (!shell_stop && stele_step(s) == STELE_ROW) {
         fprintf(sh->out, "-[ RECORD %lld ]\n", (long long)++*rows);
         for (int64_t i = 0; i < n; i++) {
             const char *v = stele_column_text(s, i, NULL);
@@ -148,6 +148,7 @@ static void print_expanded(Shell *sh, stele_stmt *s, int64_t *rows) {
             fprintf(sh->out, " | %s\n", v ? v : sh->null_text);
         }
     }
+    if (*rows == 0) fputs("(0 rows)\n", sh->out);
 }
 
 enum { WIDTH_SAMPLE = 10000, MIN_COLUMN = 8 };
@@ -213,7 +214,7 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
         fputc('\n', f);
         ++*rows;
     }
-    while (more && stele_step(s) == STELE_ROW) {
+    while (more && !shell_stop && stele_step(s) == STELE_ROW) {
         for (int64_t i = 0; i < n; i++) {
             const char *v = stele_column_text(s, i, NULL);
             fputs(i ? " | " : " ", f);

@@ -7,7 +7,7 @@
 
 #include "shell/shell.h"
 
-volatile sig_atomic_t shell_running;
+volatile sig_atomic_t shell_running, shell_stop;
 
 static double now_ms(void) {
     struct timespec t;
@@ -117,6 +117,40 @@ static bool show_progress(void *ctx, double fraction) {
     return false;
 }
 
+/* The next line of COPY's data into copy_line; false at the end: a line `\.`, the end of the file, Ctrl-C. */
+static bool next_copy_line(Shell *sh) {
+    FILE *f = sh->in ? sh->in : stdin;
+    ssize_t n = getline(&sh->copy_line, &sh->copy_cap, f);
+    if (n < 0) clearerr(f); /* Ctrl-D ends the data, not the session */
+    const char *l = sh->copy_line;
+    sh->copy_at = 0;
+    sh->copy_len = n < 0 ? 0 : (size_t)n;
+    sh->copy_ended = n < 0 || (n >= 2 && l[0] == '\\' && l[1] == '.' && (n == 2 || l[2] == '\n' || (n == 4 && l[2] == '\r')));
+    return !sh->copy_ended;
+}
+
+int64_t read_copy(void *ctx, char *buf, int64_t size) {
+    Shell *sh = ctx;
+    int64_t got = 0;
+    sh->copying = true;
+    while (got < size && !sh->copy_ended) {
+        if (sh->copy_at == sh->copy_len && !next_copy_line(sh)) break;
+        size_t n = sh->copy_len - sh->copy_at;
+        if (n > (size_t)(size - got)) n = (size_t)(size - got);
+        memcpy(buf + got, sh->copy_line + sh->copy_at, n);
+        sh->copy_at += n;
+        got += (int64_t)n;
+    }
+    return got;
+}
+
+/* After a COPY: what it did not read of its data is no SQL. */
+static void end_copy(Shell *sh) {
+    while (sh->copying && !sh->copy_ended) (void)next_copy_line(sh);
+    sh->copying = sh->copy_ended = false;
+    sh->copy_at = sh->copy_len = 0;
+}
+
 bool run_sql(Shell *sh, const char *sql, size_t len) {
     const char *p = sql, *end = sql + len;
     while (p < end && !sh->quit) {
@@ -133,6 +167,8 @@ bool run_sql(Shell *sh, const char *sql, size_t len) {
         if (r == STELE_OK) r = stele_run(s);
         double ms = now_ms() - pr.start;
         shell_running = 0;
+        end_copy(sh);
+        shell_stop = 0;
         stele_set_progress(sh->conn, NULL, NULL);
         if (pr.visible) fprintf(stderr, "\r%60s\r", "");
         if (r == STELE_ERROR) {
@@ -158,8 +194,23 @@ static void remember(Shell *sh, const char *sql, size_t n) {
     sh->last = strndup(sql, n);
 }
 
+/* True when the statement being collected is outside of quotes and comments: a semicolon would end it. */
+static bool between_tokens(const Shell *sh) {
+    char *s = malloc(sh->len + 1);
+    if (!s) return false;
+    memcpy(s, sh->buffer, sh->len);
+    s[sh->len] = ';';
+    bool r = statement_complete(s, sh->len + 1);
+    free(s);
+    return r;
+}
+
 void feed_line(Shell *sh, const char *line) {
     size_t n = strlen(line);
+    if (sh->len > 0 && sh->interactive && line[0] == '\\' && between_tokens(sh)) { /* \r, \p, \e on the statement being typed */
+        run_command(sh, line);
+        return;
+    }
     if (sh->len == 0) {
         const char *p = line;
         while (*p == ' ' || *p == '\t') p++;
@@ -218,6 +269,8 @@ bool run_file(Shell *sh, const char *path) {
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
+    FILE *outer = sh->in;
+    sh->in = f;
     sh->depth++;
     while (!sh->quit && (n = getline(&line, &cap, f)) >= 0) {
         while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
@@ -225,6 +278,7 @@ bool run_file(Shell *sh, const char *path) {
     }
     if (!sh->quit) flush_buffer(sh);
     sh->depth--;
+    sh->in = outer;
     free(line);
     if (f != stdin) fclose(f);
     return !sh->failed;

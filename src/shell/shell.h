@@ -28,9 +28,14 @@ typedef struct Shell {
     char *last;         /* last statement run, for \e */
     int depth;          /* of \i */
     const char *null_text;
+    FILE *in;           /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
+    bool copying, copy_ended; /* COPY FROM STDIN has begun, has seen its last line */
+    char *copy_line;    /* line being handed over */
+    size_t copy_cap, copy_len, copy_at;
 } Shell;
 
 extern volatile sig_atomic_t shell_running; /* a statement is being run */
+extern volatile sig_atomic_t shell_stop;    /* Ctrl-C: print no more rows */
 
 /* output.c */
 void print_result(Shell *sh, stele_stmt *s, int64_t *rows);
@@ -43,6 +48,7 @@ void feed_line(Shell *sh, const char *line);          /* collects until a statem
 void flush_buffer(Shell *sh);                         /* runs what is left at the end of a script */
 bool statement_complete(const char *sql, size_t len);
 bool run_file(Shell *sh, const char *path);
+int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams; ctx is the Shell */
 /* command.c */
 void run_command(Shell *sh, const char *line); /* a backslash command */
 /* edit.c */

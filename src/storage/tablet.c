@@ -414,7 +414,7 @@ Status tablet_check_block(const void *bytes, int64_t size, const char *what, int
         return corrupt(e, what, at, "not a tablet");
     if (h->format != TABLET_FORMAT) return corrupt(e, what, at + 8, "unknown tablet format");
     if (h->block_bytes != n) return corrupt(e, what, at + TABLET_CHECKSUM_FROM, "tablet has another size");
-    if (h->checksum != checksum64(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM))
+    if (!checksum_matches(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM, h->checksum))
         return corrupt(e, what, at, "tablet checksum does not match");
     uint64_t header = sizeof(TabletHeader) + sizeof(TabletColDesc) * (uint64_t)h->n_cols;
     if (h->rows > TABLET_ROWS || header > n || h->header_bytes != header || h->fixed_offset < header || h->fixed_offset > n ||

@@ -664,8 +664,8 @@ class Pair:
             theirs, perr = self.p.exec(sql), None
         except pg.Error as e:
             theirs, perr = None, e
-        if perr is not None and perr.state == "57014":
-            return "skip", ""
+        if (perr is not None and perr.state == "57014") or (theirs and len(theirs.rows) > 50000):
+            return "skip", ""  # too slow or too large to be worth it
         kind, mine = self.s.exec(sql)
         if kind == "error":
             if mine[0] == "0A000":

@@ -76,7 +76,7 @@ def split(text):
         else:
             lines.append(line)
             if line.rstrip().endswith(";"):
-                yield "\n".join(lines).rstrip().rstrip(";"), flags, notes
+                yield "\n".join(lines).rstrip().rstrip(";").rstrip(), flags, notes
                 flags, lines, notes = set(), [], []
     if lines:
         yield "\n".join(lines), flags, notes

@@ -875,6 +875,11 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
             if (range.known && range_max_abs(range) < INT64_MAX && (double)range_max_abs(range) * MAX_OF(bound, 1.0) < 9e18) {
                 cell->op = AO_SUM_I64;
                 cell->out_phys = PH_I64;
+                if (ri.phys == PH_I128) {
+                    r = lower_as(l, cp, r, PH_I64);
+                    if (!r) return NULL;
+                    cell->in_phys = PH_I64;
+                }
                 int128_t m = (int128_t)((double)range_max_abs(range) * MAX_OF(bound, 1.0)) + 1;
                 out_range = (Range){true, range.lo < 0 ? -m : 0, m};
             } else if (type_phys(t) == PH_I64) {

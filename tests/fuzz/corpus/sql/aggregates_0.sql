@@ -1,0 +1,10 @@
+create table s(g text, h int, v int, w numeric(10,2), d double precision, t text);
+insert into s values ('a', 1, 10, 1.10, 1.5, 'p'), ('a', 1, 20, 2.20, 2.5, 'q'), ('a', 2, null, 3.30, null, 'r'), ('b', 1, 10, null, -1, 'p'), ('b', null, 10, 0.00, 0, null), (null, 1, 5, 99999999.99, 1e300, 'z'), (null, null, null, null, null, null), ('c', 3, -7, -1.05, 0.1, 'p');
+create table z(a int, b numeric(5,2), c text);
+select count(*), count(v), sum(v), min(v), max(v), avg(v) from s;
+select count(*), count(a), sum(a), min(a), max(a), avg(a), sum(b), avg(b), max(c), bool_and(a = 1) from z;
+select count(*) from z group by a;
+select g, count(*) from s group by g;
+select g, h, count(*), sum(v) from s group by g, h;
+select g, sum(w), avg(w), min(w), max(w) from s group by g;
+select g, sum(d), avg(d), min(d), max(d) from s where d < 1e100 group by g;

@@ -1,0 +1,10 @@
+select sum(v) / count(v), sum(v) * 1.0 / count(v) from s;
+select max(v) - min(v), sum(v) + sum(h), sum(v + h) from s;
+select sum(v::bigint), sum(v::smallint), sum(v::numeric), sum(v::real), sum(v::float8) from s;
+select sum(2147483647::int) from generate_series(1, 10);
+select sum(x) from (values (9223372036854775807), (1)) t(x);
+select avg(x) from (values (9223372036854775807), (9223372036854775807)) t(x);
+select distinct g from s order by g;
+select distinct g, h from s;
+select distinct v > 9 from s;
+select distinct count(*) from s group by g;

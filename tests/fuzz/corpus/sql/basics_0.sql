@@ -1,0 +1,10 @@
+select 1;
+select 1, 2, 3;
+select 1 as a, 'x' as b, null as c;
+select 1 where false;
+select 1 where true;
+select 1 where null;
+values (1, 'a'), (2, 'b'), (3, null);
+select * from (values (1, 'a'), (2, 'b')) v;
+select column2, column1 from (values (1, 'a'), (2, 'b')) v;
+select x + y from (values (1, 2), (3, 4)) v(x, y) order by 1;

@@ -1,0 +1,10 @@
+select a from t1 where d > 0 order by a;
+select a from t1 where e >= 10.25 order by a;
+select a from t1 where e = 10.250 order by a;
+select a from t1 where g = '2020-01-01' order by a;
+select a from t1 where g < date '2020-01-01' order by a;
+select a from t1 where a in (1, 3, 5) order by a;
+select a from t1 where a not in (1, 3, 5) order by a;
+select a from t1 where b in (10, null) order by a;
+select a from t1 where b not in (10, null) order by a;
+select a from t1 where (a, b) = (1, 10);

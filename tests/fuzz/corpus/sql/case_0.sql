@@ -1,0 +1,10 @@
+create table k(a int, b text, c numeric(5,1));
+insert into k values (1, 'x', 1.5), (2, 'y', null), (null, 'z', 0), (0, null, -1);
+select case a when 1 then 'one' when 2 then 'two' else 'other' end from k;
+select case when a > 1 then b when a = 1 then 'uno' end from k;
+select case when a = 0 then 0 else 10 / a end from k;
+select case when a <> 0 and 10 / a > 5 then 'yes' else 'no' end from k;
+select case when a is null then c else a end from k;
+select case when a = 1 then 1 when a = 2 then 2.5 else 3::bigint end from k;
+select case when true then 1 else 1/0 end;
+select case when false then 1/0 end;

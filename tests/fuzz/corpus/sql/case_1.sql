@@ -1,0 +1,10 @@
+select case a when 0 then -1 else 10 / a end from k;
+select coalesce(a, 0), coalesce(b, 'none'), coalesce(c, a, 0) from k;
+select coalesce(a, 1/a) from k;
+select nullif(a, 1), nullif(b, 'x'), nullif(c, 0) from k;
+select nullif(a, 0), 10 / nullif(a, 0) from k;
+select case when b in ('x', 'y') then upper(b) else coalesce(b, '-') end from k;
+select case when a > 0 then case when a > 1 then 'big' else 'small' end else 'none' end from k;
+select sum(case when a > 0 then 1 else 0 end), count(case when a > 0 then 1 end) from k;
+select case when a > 0 then date '2020-01-01' else '2021-01-01' end from k;
+select greatest(a, c), least(a, c), greatest(a, 1, c), least(b, 'y') from k;

@@ -1,0 +1,10 @@
+create table p(id int primary key, a int unique, b text not null, c int check (c > 0), d int default 5, constraint cd check (c < d or d is null), unique (b, c));
+insert into p values (1, 1, 'x', 1);
+insert into p values (1, 2, 'y', 1);
+insert into p values (2, 1, 'y', 1);
+insert into p values (2, 2, null, 1);
+insert into p values (2, 2, 'y', 0);
+insert into p values (2, 2, 'y', 10, 10);
+insert into p values (2, 2, 'x', 1);
+insert into p values (null, 2, 'y', 1);
+insert into p values (2, null, 'x', null, null);

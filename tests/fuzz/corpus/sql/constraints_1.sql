@@ -1,0 +1,10 @@
+insert into kt values ('b', 2, 1.5, null, null);
+insert into kt values ('b', 2, 2, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', null);
+insert into kt values ('b', 2, 2, null, '2020-01-01 10:00:00');
+insert into kt values ('b', 2, 2, null, null), ('', 3, 3, null, null), ('a ', 4, '-0', null, null);
+insert into kt values ('c', 5, 0, null, null);
+insert into kt values ('c', 5, 'NaN', null, null);
+insert into kt values ('d', 6, 'NaN', null, null);
+select count(*) from kt;
+create table ch(k char(4) primary key);
+insert into ch values ('a'), ('b ');

@@ -1,0 +1,10 @@
+create table t(a int, b text);
+insert into t values (1, 'x'), (2, 'y'), (3, 'x'), (4, null);
+with s as (select * from t) select * from s;
+with s as (select a from t where a > 1), u as (select a from s where a < 4) select * from u;
+with s(k, v) as (select a, b from t) select v, sum(k) from s group by v;
+with s as (select b, count(*) n from t group by b) select x.b, y.n from s x join s y on x.n = y.n;
+with s as (select 1 as k union all select 2) select * from s, s as s2;
+with s as materialized (select a from t) select count(*) from s;
+with s as not materialized (select a from t) select count(*) from s where a = 1;
+with unused as (select 1/0) select 1;

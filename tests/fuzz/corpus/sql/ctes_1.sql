@@ -1,0 +1,10 @@
+with t as (select 99 as a) select * from t;
+with s as (with u as (select 5 as k) select * from u) select * from s;
+select * from (with s as (select a from t) select max(a) from s) x;
+select a from t where a in (with s as (select max(a) m from t) select m from s);
+select a, (with s as (select count(*) c from t t2 where t2.a < t.a) select c from s) from t;
+with s as (select a from t) select * from s where a = (select max(a) from s);
+with s as (select a from t), r as (select a from s union all select a from s) select a, count(*) from r group by a;
+with s as (select a, b from t order by a limit 2) select * from s order by a desc;
+with a1 as (select 1 as n), a2 as (select n + 1 as n from a1), a3 as (select n * 2 as n from a2) select a1.n, a2.n, a3.n from a1, a2, a3;
+insert into t with s as (select 10 as a) select a, 'cte' from s;

@@ -1,0 +1,10 @@
+create table d(i int, a date, b time, c timestamp, e timestamptz, f interval);
+insert into d values (1, '2020-02-29', '12:34:56', '2020-02-29 12:34:56', '2020-02-29 12:34:56+00', '1 day'), (2, '1999-12-31', '23:59:59.999999', '1999-12-31 23:59:59.999999', '1999-12-31 23:59:59.999999+02', '1 mon 2 days 03:04:05'), (3, '0001-01-01', '00:00', '0001-01-01', '0001-01-01 00:00+00', '-1 year'), (4, '9999-12-31', '24:00', '9999-12-31 23:59:59', '9999-12-31 23:59:59Z', '100 hours'), (5, null, null, null, null, null), (6, 'infinity', '01:02:03', 'infinity', '-infinity', '0');
+select * from d;
+select i from d order by a, i;
+select i from d order by e desc nulls last, i;
+select i, f from d order by f, i;
+select a::text, b::text, c::text, e::text, f::text from d;
+select date '2020-01-31' + 1, date '2020-01-31' - 31, date '2020-03-01' - date '2020-02-01', 1 + date '2020-01-01';
+select date '2020-01-31' + interval '1 month', date '2020-03-31' - interval '1 month', date '2020-02-29' + interval '1 year', date '2020-01-01' + interval '1 day 2 hours';
+select timestamp '2020-01-31 10:00' + interval '1 month', timestamp '2020-01-31 10:00' - interval '36 hours', timestamp '2020-03-01' - timestamp '2020-02-01', timestamp '2020-03-01 12:00' - timestamp '2020-02-28 13:30:15.5';

@@ -1,0 +1,10 @@
+select '2020-00-10'::date;
+select 'hello'::date;
+select ''::date;
+select '25:00'::time;
+select '10:60'::time;
+select '2020-01-01 25:00'::timestamp;
+select 'xyz'::interval;
+select '1 foo'::interval;
+select '300000-01-01'::timestamp;
+select date '5874897-12-31' + 1;

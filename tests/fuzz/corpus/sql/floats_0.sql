@@ -1,0 +1,10 @@
+create table f(r real, d double precision);
+insert into f values (1.5, 1.5), (-0.0, '-0'), (0, 0), ('NaN', 'NaN'), ('Infinity', 'inf'), ('-Infinity', '-inf'), (null, null), (1e-30, 1e-300), (3.4e38, 1.7e308), (0.1, 0.1);
+select r, d from f order by d, r::text;
+select d::text, r::text from f;
+select d from f where d = 'NaN';
+select d from f where d > 1e308;
+select d from f where d = 0;
+select d from f where d < 'NaN' order by d;
+select count(distinct d), count(distinct r) from f;
+select count(*) from f where d <> d;

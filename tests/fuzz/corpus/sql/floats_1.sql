@@ -1,0 +1,10 @@
+select ''::float8;
+select ' 1.5 '::float8, '.5'::float8, '5.'::float8, '1e5'::float8, '-1E-5'::float8, 'infinity'::float8, '-Inf'::float8, 'nan'::float8;
+select 0.1::float8 + 0.2::float8 = 0.3::float8, (0.1::float8 + 0.2::float8)::text;
+select 0.1::real = 0.1::float8, 0.5::real = 0.5::float8;
+select 1.0::float8::text, 100000000000000000000::float8::text, 1e15::float8::text, 1e16::float8::text, 0.0001::float8::text, 0.00001::float8::text, 123456789.123::float8::text;
+select 1.0::real::text, 16777216::real::text, 1e7::real::text, 0.1::real::text, 3.4028235e38::real::text;
+select (1.0::float8 / 3)::text, (2::float8 / 3)::real::text;
+select round(2.5::float8), round(3.5::float8), round(-2.5::float8), trunc(-2.7::float8), ceil(2.1::float8), floor(-2.1::float8), round(0.4::float8);
+select abs(-1.5::float8), sign(-1.5::float8), sqrt(2::float8), cbrt(27::float8), power(2::float8, 0.5), exp(1::float8), ln(10::float8), log(1000::float8);
+select sqrt(-1::float8);

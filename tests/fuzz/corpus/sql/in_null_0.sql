@@ -1,0 +1,10 @@
+create table n(a int, b int);
+create table m(x int, y int);
+insert into n values (1, 1), (1, null), (null, 1), (null, null), (2, 3);
+insert into m values (1, 1), (null, 2), (3, null);
+select a, b, a in (1, 2), a in (1, null), a not in (1, null), a not in (3, null) from n;
+select a, a in (select x from m), a not in (select x from m) from n;
+select a, a in (select x from m where x is not null), a not in (select x from m where x is not null) from n;
+select a, a in (select x from m where false), a not in (select x from m where false) from n;
+select a, b, (a, b) in (select x, y from m), (a, b) not in (select x, y from m) from n;
+select a, b from n where (a, b) in (select x, y from m);

@@ -1,0 +1,10 @@
+select a, b from n where a in (select x from m) or b = 3;
+select a, b from n where a in (select x from m) and b in (select y from m);
+select a, b from n where a not in (select x from m where x > 100);
+select count(*) from n where a in (select a from n);
+select count(*) from n where a not in (select a from n);
+select a, b, a = b, a <> b, a < b, a is distinct from b, a is not distinct from b from n;
+select p, q, p and q, p or q, not p from (values (true), (false), (null)) v(p), (values (true), (false), (null)) w(q);
+select p, p is true, p is false, p is null, p is not true, p is not false, p is unknown, p is not unknown from (values (true), (false), (null)) v(p);
+select p, q, p = q, p <> q, p < q from (values (true), (false), (null)) v(p), (values (true), (false), (null)) w(q);
+select a between null and 2, a between 1 and null, a not between null and 0 from (values (1), (3), (null)) v(a);

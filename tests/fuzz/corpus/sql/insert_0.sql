@@ -1,0 +1,10 @@
+create table t(a int, b text default 'dflt', c numeric(5,2) default 1.5, d int default 2 + 3);
+insert into t values (1, 'x', 2.25, 7);
+insert into t values (2);
+insert into t(a) values (3), (4), (5);
+insert into t(b, a) values ('rev', 6);
+insert into t(a, b) values (7, default), (8, null);
+insert into t default values;
+insert into t values (9, default, default, default);
+select * from t order by a;
+insert into t select a + 100, b from t where a < 3;

@@ -1,0 +1,10 @@
+insert into t(a, b) select 1, 2;
+select count(*) from t;
+create table u(a int, b int);
+insert into u select g, g * 2 from generate_series(1, 10) g;
+insert into u select b, a from u;
+insert into u (table u);
+select count(*), sum(a), sum(b) from u;
+insert into u values (1, 2), (3, 4) returning a + b;
+insert into u(a) values (1), (2), ((select max(a) from u)) returning a;
+create table w(a int not null, b smallint);

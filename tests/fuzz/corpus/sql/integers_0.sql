@@ -1,0 +1,10 @@
+create table i(s smallint, i integer, b bigint);
+insert into i values (32767, 2147483647, 9223372036854775807), (-32768, -2147483648, -9223372036854775808), (0, 0, 0), (null, null, null), (7, 100, 1000000000000);
+select * from i order by b;
+select s + 1, i + 1::bigint, b - 1 from i where s = 7;
+select s + s from i where s < 100 and s >= 0;
+select s + s from i;
+select i + 1 from i;
+select i - 1 from i;
+select b + 1 from i;
+select b - 1 from i;

@@ -1,0 +1,10 @@
+select ''::int;
+select 'abc'::int;
+select '1.5'::int;
+select '1 2'::int;
+select '1e3'::int;
+select 1.5::int, 2.5::int, -1.5::int, -2.5::int, 0.5::int, 1.49999::int;
+select 1.5::float8::int, 2.5::float8::int, -0.5::float8::int, 3.5::float8::bigint;
+select 1e10::float8::int;
+select 'NaN'::float8::int;
+select 1e10::numeric::int;

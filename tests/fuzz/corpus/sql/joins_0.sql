@@ -1,0 +1,10 @@
+create table a(id int, x int, n text);
+create table b(id int, y int, m text);
+create table c(id int, z int);
+create table e(id int, w int);
+insert into a values (1, 10, 'a1'), (2, 20, 'a2'), (3, 30, 'a3'), (3, 31, 'a3b'), (null, 40, 'an'), (5, null, 'a5');
+insert into b values (1, 100, 'b1'), (3, 300, 'b3'), (3, 301, 'b3b'), (4, 400, 'b4'), (null, 500, 'bn'), (5, 10, 'b5');
+insert into c values (1, 7), (2, 8), (3, 9), (4, 10), (null, 11);
+select * from a, b where a.id = b.id;
+select * from a join b on a.id = b.id;
+select * from a inner join b on a.id = b.id and a.x > 10;

@@ -1,0 +1,10 @@
+select * from a right join b on a.id = b.id and a.x < 31;
+select * from a right join b on a.id = b.id where a.id is null;
+select * from e right join b on e.id = b.id;
+select a.n, b.m, c.z from a right join b on a.id = b.id right join c on c.id = b.id;
+select * from a full join b on a.id = b.id;
+select * from a full outer join b on a.id = b.id where a.id is null or b.id is null;
+select * from a full join e on a.id = e.id;
+select * from e full join e e2 on e.id = e2.id;
+select * from a full join b on a.id = b.id and a.x > 25;
+select coalesce(a.id, b.id), a.n, b.m from a full join b on a.id = b.id;

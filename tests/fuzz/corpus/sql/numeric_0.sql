@@ -1,0 +1,10 @@
+create table n(a numeric(10,2), b numeric(5,0), c numeric(38,10), d numeric);
+insert into n values (1.10, 1, 1.1234567890, 1.5), (-99999999.99, 99999, 1234567890123456789012345678.0000000001, -0.001), (0, 0, 0, 0), (null, null, null, null), (0.005, 0.5, 0.00000000005, 100), (0.015, 1.5, -0.00000000005, 1e3);
+select a, b, c from n;
+select d from n;
+select a + b from n;
+select a - 1, a + 0.005, -a, abs(a) from n;
+select a * 2, a * 1.5, a * a from n where abs(a) < 1000;
+select a * b from n where b < 10;
+select a / 2, a / 3 from n where abs(a) < 1000;
+select round(a / 3, 6), round(a / 7, 10) from n;

@@ -1,0 +1,10 @@
+select sum(a), avg(a), min(a), max(a), count(a) from n;
+select sum(c) from n where c < 1000;
+select sum(a * b) from n where b < 100;
+select b, sum(a) from n group by b;
+select sum(a)::numeric(12,2), (avg(a))::numeric(12,4) from n where a > -1;
+select power(2.0, 3.0), power(2.0, 0.5), sqrt(2.0), sqrt(16.0), exp(1.0), ln(2.718281828459045), log(100.0), log(2.0, 64.0);
+select sqrt(-1.0);
+select ln(0.0);
+select ln(-1.0);
+select power(0.0, -1.0);

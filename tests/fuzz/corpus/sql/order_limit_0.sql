@@ -1,0 +1,10 @@
+create table o(id int, a int, b text, c numeric(6,2));
+insert into o values (1, 3, 'x', 1.5), (2, 1, 'y', null), (3, null, 'z', -2), (4, 2, null, 1.5), (5, 3, 'a', 0), (6, null, 'b', 10);
+select * from o order by id;
+select id, a from o order by a, id;
+select id, a from o order by a desc, id;
+select id, a from o order by a nulls first, id;
+select id, a from o order by a nulls last, id desc;
+select id, a from o order by a desc nulls last, id;
+select id, a from o order by a desc nulls first, id desc;
+select id, b from o order by b, id;

@@ -1,0 +1,10 @@
+select id from o order by id offset 100;
+select id from o order by id limit 1 + 1;
+select id from o order by id limit (select count(*) from o where a = 3);
+select id from o order by id fetch first 2 rows only;
+select id from o order by id offset 1 row fetch next 2 rows only;
+select id from o order by id fetch first row only;
+select id from o order by a fetch first 1 rows with ties;
+select * from (select id from o order by id desc limit 2) s order by id;
+select * from (select id, a from o order by a desc nulls last, id limit 3) s where a = 3 order by id;
+select (select id from o order by c desc nulls last limit 1);

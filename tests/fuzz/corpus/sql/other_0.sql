@@ -1,0 +1,10 @@
+select true, false, 't'::boolean, 'no'::boolean, 'ON'::boolean, '1'::boolean, 'of'::boolean, ' true '::boolean, 'y'::boolean;
+select 'maybe'::boolean;
+select ''::boolean;
+select true::text, false::text, true::int, 1::boolean, true and not false, true > false, true = 't';
+select 1.5::boolean;
+create table b(i int, x boolean);
+insert into b values (1, true), (2, false), (3, null), (4, 'yes'), (5, 'off');
+select i, x from b order by x, i;
+select x, count(*) from b group by x;
+select i from b where x order by i;

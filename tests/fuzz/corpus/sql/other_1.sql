@@ -1,0 +1,10 @@
+select gen_random_uuid() is not null, gen_random_uuid() <> gen_random_uuid();
+create table c(i int, v char(3), w char);
+insert into c values (1, 'a', 'x'), (2, 'ab', 'y'), (3, 'abc', null), (4, ' a', ' '), (5, '', '');
+select i, '<' || v || '>', length(v), '<' || rpad(v, 3) || '>', octet_length(v) from c order by i;
+select i, concat('<', v, '>') from c order by i;
+select i from c where v = 'a' order by i;
+select i from c where v = 'a ' order by i;
+select i from c where w = '' order by i;
+select v, count(*) from c group by v order by v;
+select i from c where v < 'ab' order by i;

@@ -1,0 +1,10 @@
+create table t(a int, b text);
+insert into t values (1, 'x'), (2, 'y'), (3, null);
+prepare p1 as select * from t where a = $1;
+execute p1(1);
+execute p1(2);
+execute p1(null);
+execute p1(99);
+prepare p2(int, text) as select a + $1, b || $2 from t order by a;
+execute p2(10, '!');
+execute p2('5', null);

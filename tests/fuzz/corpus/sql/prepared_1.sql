@@ -1,0 +1,10 @@
+execute p6('x', 2, 3);
+prepare p7 as select 1;
+execute p7;
+prepare p8(numeric, date) as select $1 * 2, $2 + 1;
+execute p8(1.5, '2020-01-01');
+prepare p9 as select a from t order by a limit $1 offset $2;
+execute p9(1, 1);
+execute p9(2, 0);
+prepare p1 as select 2;
+deallocate p1;

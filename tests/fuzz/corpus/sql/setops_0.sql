@@ -1,0 +1,10 @@
+create table l(a int, b text);
+create table r(a int, b text);
+insert into l values (1, 'x'), (1, 'x'), (2, 'y'), (null, 'n'), (null, 'n'), (3, null);
+insert into r values (1, 'x'), (2, 'z'), (null, 'n'), (3, null), (3, null), (4, 'w');
+select * from l union select * from r;
+select * from l union all select * from r;
+select * from l intersect select * from r;
+select * from l intersect all select * from r;
+select * from l except select * from r;
+select * from l except all select * from r;

@@ -1,0 +1,10 @@
+select a from l except select a from r union select 99;
+select a from l union select 99 except select a from r;
+select a from l union (select 99 except select a from r);
+select a from l union all select a from r intersect select 1;
+(select a from l order by a limit 1) union all (select a from r order by a desc nulls last limit 1);
+select count(*) from (select a from l union select a from r) s;
+select s.a, count(*) from (select a from l union all select a from r) s group by s.a;
+select * from (select a, b from l union select a, b from r) u where a = 1 or b is null;
+select a from l where a in (select a from r intersect select 1);
+select date '2020-01-01' union select '2021-01-01' order by 1;

@@ -1,0 +1,10 @@
+set application_name = 'abc';
+show application_name;
+set application_name to default;
+reset application_name;
+set nope_setting = 1;
+show nope_setting;
+set client_encoding = 'UTF8';
+show client_encoding;
+show standard_conforming_strings;
+set time zone 'UTC';

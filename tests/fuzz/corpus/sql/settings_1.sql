@@ -1,0 +1,10 @@
+show timezone;
+select current_setting('timezone');
+set statement_timeout = '1min';
+show statement_timeout;
+set statement_timeout = 0;
+set statement_timeout = 'x';
+set statement_timeout = -1;
+set datestyle = 'ISO, MDY';
+show intervalstyle;
+set search_path = public;

@@ -1,0 +1,10 @@
+create table dept(d int primary key, name text, budget numeric(12,2));
+create table emp(e int primary key, d int, salary int, boss int, name text);
+insert into dept values (1, 'dev', 1000.50), (2, 'ops', 500), (3, 'hr', null), (4, 'empty', 0);
+insert into emp values (1, 1, 100, null, 'ann'), (2, 1, 80, 1, 'bob'), (3, 1, 80, 1, 'cy'), (4, 2, 60, 1, 'dan'), (5, 2, null, 4, 'eve'), (6, null, 50, 4, 'fay'), (7, 3, 70, 1, null);
+create table nothing(a int, b int);
+select (select max(salary) from emp);
+select name, (select count(*) from emp where emp.d = dept.d) from dept;
+select name, (select sum(salary) from emp where emp.d = dept.d) from dept;
+select name, (select avg(salary) from emp where emp.d = dept.d) from dept;
+select name, (select max(name) from emp where emp.d = dept.d) from dept;

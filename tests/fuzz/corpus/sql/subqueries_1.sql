@@ -1,0 +1,10 @@
+select e.name from emp e where exists (select 1 from emp x where x.salary < e.salary limit 1);
+select e.name from emp e where exists (select 1 from emp x where x.e = e.e offset 1);
+select count(*) from dept where exists (select 1 from emp where emp.d = dept.d or emp.boss = dept.d);
+select name from dept where d in (select d from emp);
+select name from dept where d not in (select d from emp);
+select name from dept where d not in (select d from emp where d is not null);
+select name from emp where d in (select d from dept where name like '%e%');
+select name from emp where d not in (select d from dept where name like '%e%');
+select name from emp where d not in (select a from nothing);
+select name from emp where d in (select a from nothing);

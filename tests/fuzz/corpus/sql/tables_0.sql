@@ -1,0 +1,10 @@
+create table s(a int, b varchar(10), c numeric(6,2), d date);
+insert into s values (1, 'x', 1.25, '2020-01-01'), (2, null, null, null), (3, 'z', -5, '1999-01-01');
+create table c1 as select * from s;
+select * from c1;
+create table c2 as select a * 2 as k, b || '!' as t from s where a < 3;
+select * from c2;
+create table c3(x, y) as select a, c from s;
+select x, y from c3;
+create table c4 as select * from s with no data;
+select count(*) from c4;

@@ -1,0 +1,10 @@
+alter table al add column c int;
+select * from al;
+alter table al add d text default 'dd';
+select * from al;
+insert into al(a) values (3);
+select * from al;
+alter table al drop column b;
+select * from al;
+alter table al rename column d to e;
+select e from al;

@@ -1,0 +1,10 @@
+create table t(id int, c char(5), v varchar(5), x text);
+insert into t values (1, 'abc', 'abc', 'abc'), (2, 'ab   ', 'ab   ', 'ab   '), (3, '', '', ''), (4, null, null, null), (5, 'hello', 'hello', 'hello world'), (6, 'é', 'é', 'éàü'), (7, '日本', '日本', '日本語テキスト');
+select id, '[' || c || ']', '[' || v || ']', '[' || x || ']' from t;
+select id, length(c), length(v), length(x), octet_length(x), char_length(x) from t;
+select id from t where c = 'ab';
+select id from t where c = 'ab ';
+select id from t where v = 'ab';
+select id from t where v = 'ab   ';
+select id from t where c = 'abc  ' order by id;
+select id from t where x = c order by id;

@@ -1,0 +1,10 @@
+select overlay('abcdef' placing 'XX' from 2 for 3), overlay('abcdef' placing 'XX' from 2);
+select quote_literal('it''s'), quote_ident('a b'), quote_ident('ab'), quote_nullable(null);
+select encode('abc'::bytea, 'hex'), encode('abc'::bytea, 'base64'), decode('616263', 'hex')::text;
+select to_hex(10), 'abc' < 'abd', 'abc' < 'ABC', 'a' < 'aa', '' < 'a', 'Z' < 'a';
+select 'abc' like 'a%', 'abc' like '_b_', 'abc' like 'abc', 'abc' like 'ab', 'abc' like '%c', 'abc' like '%b%', '' like '%', '' like '_', null like 'a', 'a' like null;
+select 'a%c' like 'a\%c', 'abc' like 'a\%c', 'a_c' like 'a\_c', 'a\c' like 'a\\c', 'a%c' like 'a#%c' escape '#', 'axc' like 'a#%c' escape '#';
+select 'abc' not like 'a%', 'ABC' ilike 'a%', 'ABC' not ilike '%c', 'Éa' ilike 'éA', 'abc' ~~ 'a%', 'abc' !~~ 'a%', 'ABC' ~~* 'a%';
+select 'abcabc' like '%b%b%', 'aaab' like '%aab', 'mississippi' like '%iss%ip%', 'mississippi' like 'm%i%s%p_', 'abc' like '%%', 'abc' like '___', 'abc' like '____', '日本語' like '_本_', '日本語' like '__';
+select 'abc' like 'abc\';
+select 'abc' like 'a' escape 'xx';

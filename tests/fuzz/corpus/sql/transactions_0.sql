@@ -1,0 +1,10 @@
+create table t(a int primary key, b text);
+begin;
+insert into t values (1, 'x');
+select * from t;
+commit;
+select * from t;
+begin;
+insert into t values (2, 'y');
+update t set b = 'z' where a = 1;
+delete from t where a = 1;

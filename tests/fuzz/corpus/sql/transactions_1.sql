@@ -1,0 +1,10 @@
+begin;
+truncate t;
+select count(*) from t;
+rollback;
+select count(*) from t;
+begin;
+insert into t select g, 'g' from generate_series(100, 300) g;
+delete from t where a between 150 and 200;
+update t set b = 'h' where a > 250;
+select count(*), sum(a), count(*) filter (where b = 'h') from t;

@@ -1,0 +1,10 @@
+create table t(id int primary key, a int, b text, c numeric(8,2));
+insert into t select g, g % 5, 'n' || g, g * 1.25 from generate_series(1, 20) g;
+update t set a = 100 where id = 1;
+update t set a = a + 1, b = b || '!' where id in (2, 3);
+update t set a = null where id = 4;
+update t set (a, b) = (7, 'row') where id = 5;
+update t set (a, c) = (select max(a), sum(c) from t where id < 4) where id = 6;
+update t set a = (select count(*) from t x where x.id < t.id) where id > 18;
+update t set b = default where id = 7;
+update t set a = id, id = id + 1000 where id = 8;

@@ -1,0 +1,10 @@
+update s set a = a + (select max(a) from s);
+select * from s;
+delete from t where id = 5000 returning id, b;
+delete from t where a > 1000;
+delete from t where id in (select id from t where id between 10 and 12);
+delete from t using s where t.id = s.a;
+delete from t using (values (14), (15)) v(k) where t.id = v.k returning t.id, v.k;
+delete from t as z where z.id = 16 and exists (select 1 from s);
+select id from t order by id;
+delete from t where id = (select max(id) from t) returning *;

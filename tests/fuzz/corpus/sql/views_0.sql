@@ -1,0 +1,10 @@
+create table t(a int, b text, c numeric(6,2));
+insert into t values (1, 'x', 1.5), (2, 'y', 2.5), (3, 'x', null);
+create view v as select a, b from t where a > 1;
+select * from v;
+select v.a from v where b = 'x';
+create view w(k, n) as select b, count(*) from t group by b;
+select * from w;
+select k from w where n = 2;
+create view vv as select v.a, w.n from v join w on v.b = w.k;
+select * from vv;

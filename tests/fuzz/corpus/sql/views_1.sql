@@ -1,0 +1,10 @@
+create view uni as select a from t union select 100;
+select * from uni order by a;
+create view o as select a from t order by a desc limit 2;
+select * from o;
+select count(*) from v, w;
+select * from t where a in (select a from v);
+create view bad as select nope from t;
+create view bad as select * from nope;
+create view t as select 1;
+create view dup as select a, a from t;
