@@ -249,7 +249,7 @@ static const char *ref_arith(const Case *c, const Cell *a, const Cell *b, Cell *
         case OP_SUB: z = f32 ? (double)(fx - fy) : x - y; break;
         case OP_MUL: z = f32 ? (double)(fx * fy) : x * y; break;
         default:
-            if (y == 0) return "22012";
+            if (y == 0 && !isnan(x)) return "22012"; /* as PostgreSQL: NaN / 0 is NaN */
             z = f32 ? (double)(fx / fy) : x / y;
         }
         if (isinf(z) && isfinite(x) && isfinite(y)) return "22003";
