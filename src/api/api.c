@@ -1,4 +1,5 @@
 /* api.c - the public interface (include/stele/stele.h) over sessions. Contracts are there. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -270,9 +271,12 @@ bool stele_column_is_null(stele_stmt *s, int64_t i) {
     Value v;
     return !cell(st_of(s), i, &v);
 }
+/* Whether CAST goes from the type to a number. */
+static bool has_number(Type t) { return type_is_number(t) || type_is_text(t) || t.id == T_BOOL; }
+
 double stele_column_double(stele_stmt *s, int64_t i) {
     Value v;
-    if (!cell(st_of(s), i, &v)) return 0;
+    if (!cell(st_of(s), i, &v) || !has_number(v.type)) return 0;
     switch (type_phys(v.type)) {
     case PH_BOOL: return v.u.b;
     case PH_I16: return v.u.i16;
@@ -290,15 +294,15 @@ double stele_column_double(stele_stmt *s, int64_t i) {
 }
 int64_t stele_column_int64(stele_stmt *s, int64_t i) {
     Value v;
-    if (!cell(st_of(s), i, &v)) return 0;
+    if (!cell(st_of(s), i, &v) || !has_number(v.type)) return 0;
     int64_t x;
     if (v.type.id == T_NUMERIC) {
         int128_t w = type_phys(v.type) == PH_I64 ? v.u.i64 : v.u.i128, r;
         return numeric_rescale(w, v.type.scale, 0, &r) || r > INT64_MAX || r < INT64_MIN ? 0 : (int64_t)r;
     }
     if (cell_as_i64(type_phys(v.type), value_cell(&v), &x)) return x;
-    double d = stele_column_double(s, i);
-    return d > -9.2e18 && d < 9.2e18 ? (int64_t)d : 0;
+    double d = rint(stele_column_double(s, i));
+    return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : 0;
 }
 bool stele_column_bool(stele_stmt *s, int64_t i) {
     Value v;
@@ -354,7 +358,7 @@ stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, i
         if (!s) break;
         stele_status r = stele_run(s);
         bool stop = false;
-        if (r == STELE_DONE && row) r = exec_rows(c, s, row, ctx, &stop);
+        if (r == STELE_DONE && row && st_of(s)->show_rows) r = exec_rows(c, s, row, ctx, &stop);
         stele_finalize(s);
         if (r == STELE_ERROR) {
             if (c->s->err.position > 0) c->s->err.position += utf8_length(whole, sql - whole);

@@ -119,6 +119,7 @@ typedef struct QueryOptions {
     _Atomic bool *cancel;   /* polled per morsel and per spill page */
     void (*progress)(void *ctx, double fraction); /* from the calling thread's worker; may be NULL */
     void *progress_ctx;
+    int64_t deadline_ns;    /* on clock_ns(); 0 = none: 57014 when it has passed */
 } QueryOptions;
 
 typedef struct SegmentStats { int64_t wall_ns, rows_in, rows_out, tablets_skipped, spilled_bytes; int workers; const char *note; } SegmentStats;

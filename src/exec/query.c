@@ -253,6 +253,14 @@ static void fail_segment(SegmentRun *g, const Err *e) {
     atomic_store(&g->stop, true);
 }
 
+static void report_progress(SegmentRun *g, int64_t m) {
+    const Query *q = g->q;
+    double part = g->n_morsels > 0 ? (double)MIN_OF(m, g->n_morsels) / (double)g->n_morsels : 1;
+    q->opt.progress(q->opt.progress_ctx, ((double)g->index + part) / (double)q->plan->n_segments);
+}
+/* One morsel can take long: a join multiplies its rows. */
+static void tick(void *ctx) { report_progress(ctx, atomic_load(&((SegmentRun *)ctx)->next) - 1); }
+
 static void segment_worker(void *ctx, int worker) {
     SegmentRun *g = ctx;
     Query *q = g->q;
@@ -283,8 +291,7 @@ static void segment_worker(void *ctx, int worker) {
             if (!err_is_set(&f->err) && !frame_stopped(f)) err_internal(&f->err, "a worker failed without saying why");
             break;
         }
-        if (worker == 0 && q->opt.progress)
-            q->opt.progress(q->opt.progress_ctx, ((double)g->index + (double)m / (double)g->n_morsels) / (double)q->plan->n_segments);
+        if (worker == 0 && q->opt.progress) report_progress(g, m);
     }
     if (err_is_set(&f->err)) fail_segment(g, &f->err);
 }
@@ -506,6 +513,8 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
                  .workers = q->threads,
                  .cancel = q->opt.cancel,
                  .stop = &g.stop,
+                 .deadline_ns = q->opt.deadline_ns,
+                 .tick = q->opt.progress ? tick : NULL,
                  .sink = sink_vector,
                  .ctx = &g};
     int workers = q->threads;

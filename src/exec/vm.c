@@ -6,6 +6,8 @@
  */
 #include "exec/vm_int.h"
 
+#include "base/log.h"
+
 static const uint8_t null_cell[64]; /* data of NULL constants */
 static uint8_t null_flag[1];        /* their validity; never written */
 
@@ -62,6 +64,11 @@ bool frame_stopped(Frame *f) {
         if (!err_is_set(&f->err)) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         return true;
     }
+    if (env->deadline_ns && clock_ns() > env->deadline_ns) {
+        if (!err_is_set(&f->err)) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+        return true;
+    }
+    if (env->tick && f->worker == 0 && (++f->ticks & 63) == 0) env->tick(env->ctx);
     return false;
 }
 

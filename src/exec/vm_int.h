@@ -72,6 +72,8 @@ typedef struct VmEnv {
     int workers;
     _Atomic bool *cancel; /* may be NULL */
     _Atomic bool *stop;   /* may be NULL: the segment ends early */
+    int64_t deadline_ns;  /* 0 = none */
+    void (*tick)(void *ctx); /* called now and then on worker 0; may be NULL */
     Status (*sink)(Frame *f);
     /* Tests: takes the place of the source for LOAD. NULL = by the program's source. */
     Status (*load)(Frame *f, const Instr *in, Vec *out);
@@ -106,6 +108,7 @@ struct Frame {
     const Vm *vm;
     const VmKernels *k;
     int worker;
+    uint32_t ticks; /* calls of frame_stopped */
     int64_t n;     /* current rows */
     Vec *regs;
     void **home;

@@ -401,7 +401,6 @@ Status statement_text_row(Statement *st, const char *const *cells) {
 
 static void progress_hook(void *ctx, double fraction) {
     Session *s = ctx;
-    if (s->deadline_ns && clock_ns() > s->deadline_ns) atomic_store(&s->cancel, true);
     if (s->progress && s->progress(s->progress_ctx, fraction)) atomic_store(&s->cancel, true);
 }
 
@@ -414,7 +413,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     int64_t t1 = clock_ns();
     QueryOptions o = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
                       .account = acct, .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL, .vfs = s->db->vfs, .session = &s->info,
-                      .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s};
+                      .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s, .deadline_ns = s->deadline_ns};
     TRY(query_new(out->plan, &o, &out->query, &s->err));
     if (query_run(out->query, &s->err) != ST_OK) {
         query_free(out->query);
@@ -477,6 +476,10 @@ Status statement_run(Statement *st) {
         if (vals[i].is_null) vals[i].type = st->param_types[i];
     }
     if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals);
+    if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns && strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
+        err_clear(&s->err);
+        err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    }
     r = session_end_statement(s, r);
     if (r != ST_OK) {
         Err keep;

@@ -1,5 +1,6 @@
 /* edit.c - the interactive loop: line editing with history and completion (libedit), several lines per statement. */
 #include <ctype.h>
+#include <locale.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ void interactive_loop(Shell *sh) {
     struct sigaction sa = {.sa_handler = on_interrupt};
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, ""); /* libedit would drop what is not ASCII */
     rl_readline_name = "stele";
     rl_initialize();
     rl_attempted_completion_function = complete;

@@ -828,6 +828,7 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         Range range = lower_range(cp, r);
         spec.keys[i] = (KeySpec){.phys = ri->phys, .type = p->exprs[i]->type, .nullable = ri->nullable, .null_equal = true, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
         CellSpec c = cell_spec(cp, r);
+        c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
         np->cols[p->out_cols[i]] = source_entry(i, &c, p->exprs[i]->type, range);
     }
     bool any2 = false;
@@ -937,7 +938,7 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         if (r) {
             const RegInfo *fi = lower_info(cp, r);
             cell->in_nullable = fi->nullable;
-            cell->stable_str = fi->stable_str;
+            cell->stable_str = fi->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
         }
         if (nullable && p->n_keys > 0 && r && !lower_info(cp, r)->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP) nullable = false;
         regs[slot] = r;

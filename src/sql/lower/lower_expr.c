@@ -7,7 +7,8 @@
  * PostgreSQL evaluates CASE, COALESCE and (in practice) AND / OR lazily, which users rely on to guard
  * divisions. Both sides are computed for all rows when nothing in them can fail; otherwise
  * the guarded side goes into an IF body. Whether it can fail is seen from the instructions it made
- * (range proofs included): they are taken back and made again inside the body.
+ * (range proofs included): they are taken back and made again inside the body. While such a trial runs, nested ones are
+ * not made again, so that n nested conditions cost n^2 and not 2^n.
  */
 #include <stdlib.h>
 
@@ -512,10 +513,12 @@ typedef Reg (*Maker)(Lower *l, Pipe *p, void *arg);
 static Reg conditional(Lower *l, Pipe *p, Type t, Reg cond, Maker then_fn, void *then_arg, Maker else_fn, void *else_arg) {
     if (!cond) return 0;
     Mark m = mark_now(p);
+    l->trial++;
     Reg a = then_fn(l, p, then_arg);
     Reg b = a ? else_fn(l, p, else_arg) : 0;
+    l->trial--;
     if (!a || !b) return 0;
-    if (!can_fail_since(p, m)) return select_regs(l, p, t, cond, a, b);
+    if (l->trial || !can_fail_since(p, m)) return select_regs(l, p, t, cond, a, b);
     roll_back(p, m);
     /* The width must be the same on both sides before either is made: the type's own. */
     Phys w = type_phys(t);
@@ -583,9 +586,11 @@ static Reg lower_logic(Lower *l, Pipe *p, Expr *e) {
     for (int32_t i = 1; r && i < e->n_args; i++) {
         Mark m = mark_now(p);
         LogicTail t = {e, i, r};
+        l->trial++;
         Reg d = make_logic_rest(l, p, &t);
+        l->trial--;
         if (!d) return 0;
-        if (can_fail_since(p, m)) { /* evaluate the rest only where the left side does not decide */
+        if (!l->trial && can_fail_since(p, m)) { /* evaluate the rest only where the left side does not decide */
             roll_back(p, m);
             Reg decided = emit_bool(l, p, e->kind == EX_AND ? OP_IS_FALSE : OP_IS_TRUE, PH_BOOL, false, r, 0);
             if (!decided) return 0;
@@ -607,10 +612,12 @@ static Reg make_coalesce(Lower *l, Pipe *p, void *arg) {
     if (!a || t->i == t->e->n_args - 1 || !reg_nullable(p, a)) return a;
     CoalesceTail next = {t->e, t->i + 1};
     Mark m = mark_now(p);
+    l->trial++;
     Reg b = make_coalesce(l, p, &next);
+    l->trial--;
     if (!b) return 0;
     Type ty = t->e->type;
-    if (!can_fail_since(p, m)) {
+    if (l->trial || !can_fail_since(p, m)) {
         Phys w = unified_phys(p, ty, a, b);
         TRY_REG(unify(l, p, ty, w, &a));
         TRY_REG(unify(l, p, ty, w, &b));
