@@ -624,63 +624,10 @@ static void test_errors(void **state) {
     }
 }
 
-/* STELE_BENCH=1: ns per row. */
-static void test_speed(void **state) {
-    (void)state;
-    if (!getenv("STELE_BENCH")) skip();
-    for (int kind = 0; kind < 4; kind++) {
-        int64_t n = 6000000;
-        Case *c = new_case(n);
-        c->vector = 1024;
-        c->workers = 1;
-        const char *name = "Q1-like (2 keys, 5 sums, 3 counts)";
-        if (kind == 0) {
-            add_key(c, PH_I32, 3, 0, true);
-            add_key(c, PH_I32, 2, 0, true);
-            for (int i = 0; i < 5; i++) add_agg(c, i < 4 ? AO_SUM_I128 : AO_SUM_I64, PH_I64, i < 4 ? PH_I128 : PH_I64, 0, 10000000, 0);
-            for (int i = 0; i < 3; i++) add_agg(c, AO_COUNT_STAR, PH_I64, PH_I64, 0, 1, 0);
-        } else {
-            name = kind == 1 ? "1.5M groups clustered, 1 sum" : kind == 2 ? "1M random groups, 1 sum" : "single, 1 sum";
-            if (kind < 3) add_key(c, PH_I64, kind == 1 ? 6000000 : 1000000, 0, kind == 1);
-            else c->spec.one_group = true;
-            int64_t *k = (void *)c->key_cols[0].data;
-            if (kind == 1)
-                for (int64_t i = 0; i < n; i++) k[i] = i / 4 * 4 - 3000000;
-            add_agg(c, AO_SUM_I64, PH_I64, PH_I64, 0, 1000, 0);
-            c->spec.est_groups = kind == 1 ? 1.5e6 : 1e6;
-        }
-        Err e;
-        err_clear(&e);
-        c->spec.keys = c->keys;
-        c->spec.aggs = c->aggs;
-        int64_t best = INT64_MAX, add = 0;
-        for (int run = 0; run < 3; run++) {
-            int64_t t0 = clock_ns();
-            assert_int_equal(agg_new(&c->spec, 1, NULL, 1, 1024, NULL, vfs_posix(), NULL, &c->t, &e), ST_OK);
-            atomic_store(&c->next, 0);
-            work(c, 0);
-            add = clock_ns() - t0;
-            agg_finish(c->t, &e);
-            agg_free(c->t);
-            best = MIN_OF(best, add);
-        }
-        if (kind == 0 || kind == 3) { /* from the cache, as in a pipeline */
-            int64_t t0 = clock_ns();
-            assert_int_equal(agg_new(&c->spec, 1, NULL, 1, 1024, NULL, vfs_posix(), NULL, &c->t, &e), ST_OK);
-            for (int64_t i = 0; i < n; i += 1024) add_rows(c, 0, i % 8192, 1024, &e);
-            agg_finish(c->t, &e);
-            agg_free(c->t);
-            printf("in cache: %.2f ns/row; from memory ", (double)(clock_ns() - t0) / (double)n);
-        }
-        printf("%s: %.2f ns/row\n", name, (double)best / (double)n);
-        free_case(c);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants), cmocka_unit_test(test_errors), cmocka_unit_test(test_empty), cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_little_memory), cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

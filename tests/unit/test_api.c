@@ -78,7 +78,7 @@ static void all_types(void **state) {
         {"9223372036854775807", "bigint", "9223372036854775807", INT64_MAX, 9223372036854775807.0, true, true},
         {"1.25::numeric(15,2)", "numeric(15,2)", "1.25", 1, 1.25, true, true},
         {"12345678901234567890.5::numeric(30,1)", "numeric(30,1)", "12345678901234567890.5", 0, 12345678901234567890.5, false, true},
-        {"1.5::real", "real", "1.5", 1, 1.5, true, true},
+        {"1.5::real", "real", "1.5", 2, 1.5, true, true},
         {"'-2.5'::double precision", "double precision", "-2.5", -2, -2.5, true, true},
         {"'42 x'::text", "text", "42 x", 42, 42, true, false},
         {"'ab'::varchar(5)", "character varying(5)", "ab", 0, 0, false, false},

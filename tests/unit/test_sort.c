@@ -271,39 +271,7 @@ static void test_little_memory(void **state) {
     }
 }
 
-/* STELE_BENCH=1 */
-static void test_speed(void **state) {
-    (void)state;
-    if (!getenv("STELE_BENCH")) skip();
-    for (int kind = 0; kind < 4; kind++) {
-        Case *c = new_case(2000000);
-        c->vector = 1024;
-        if (kind == 0) add_key(c, PH_I32, 1000000, 0, true, true, false);
-        if (kind == 1) add_key(c, PH_STR, 3000, 0, false, false, false);
-        if (kind >= 2) add_key(c, PH_I64, 1 << 30, 0, false, true, false), add_key(c, PH_I32, 3000, 0, false, false, false);
-        c->spec.keys = (void *)c->keys;
-        c->spec.cols = c->cols;
-        c->spec.limit = kind == 3 ? 100 : -1;
-        Err e;
-        err_clear(&e);
-        int64_t t0 = clock_ns();
-        assert_int_equal(sort_new(&c->spec, 1, NULL, 1, NULL, vfs_posix(), NULL, &c->s, &e), ST_OK);
-        atomic_store(&c->next, 0);
-        work(c, 0);
-        int64_t t1 = clock_ns();
-        RowStore *r = NULL;
-        assert_int_equal(sort_finish(c->s, &r, &e), ST_OK);
-        int64_t t2 = clock_ns();
-        static const char *const names[] = {"int", "text", "bigint desc, int", "the same, limit 100"};
-        printf("%s: add %.1f, finish %.1f ns/row\n", names[kind], (double)(t1 - t0) / (double)c->n, (double)(t2 - t1) / (double)c->n);
-        sort_free(c->s);
-        rows_free(r);
-        free_case(c);
-    }
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_matrix), cmocka_unit_test(test_little_memory),
-                                       cmocka_unit_test(test_speed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_matrix), cmocka_unit_test(test_little_memory),};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
