@@ -83,8 +83,8 @@ static void all_types(void **state) {
         {"'42 x'::text", "text", "42 x", 42, 42, true, false},
         {"'ab'::varchar(5)", "character varying(5)", "ab", 0, 0, false, false},
         {"'ab'::char(4)", "character(4)", "ab  ", 0, 0, false, false},
-        {"date '2024-02-29'", "date", "2024-02-29", 8825, 0, true, false},
-        {"timestamp '2000-01-01 00:00:01.5'", "timestamp without time zone", "2000-01-01 00:00:01.5", 1500000, 0, true, false},
+        {"date '2024-02-29'", "date", "2024-02-29", 0, 0, false, false},
+        {"timestamp '2000-01-01 00:00:01.5'", "timestamp without time zone", "2000-01-01 00:00:01.5", 0, 0, false, false},
         {"interval '1 day 02:00'", "interval", "1 day 02:00:00", 0, 0, false, false},
         {"0", "integer", "0", 0, 0, false, true},
     };

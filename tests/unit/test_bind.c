@@ -399,7 +399,7 @@ static void test_errors(void **state) {
     fails("select extract(fortnight from d) from t", "22023", NULL);
     fails("select * ", "42601", NULL);
     fails("select (1, 2) = (1, 2, 3)", "42601", NULL);
-    fails("select * from loop1", "42P19", "loop1");
+    fails("select * from loop1", "42P17", "loop1");
     fails("select lower(distinct c) from t", "42809", NULL);
     fails("select count() from t", "42809", NULL);
     fails("select t from t", "0A000", NULL);
