@@ -95,6 +95,7 @@ def main():
         script("TPC-H answers, scale 0.01", [py, "tests/tpch/check.py", "--build", o.build], 600)
         script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "90"], 900)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
+        script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"], 900)
     print(f"{PASSED} passed, {FAILED} failed")
     return 1 if FAILED else 0

@@ -380,6 +380,7 @@ Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value
     if (strcmp(f->name, "round") != 0 && strcmp(f->name, "trunc") != 0) return ret;
     int whole = args[0].precision - args[0].scale + 1;
     int s = MAX_OF(consts[1]->u.i32, 0);
+    s = MIN_OF(s, NUMERIC_MAX_PRECISION + 1); /* no overflow below */
     if (whole + s > NUMERIC_MAX_PRECISION) s = MIN_OF(s, args[0].scale);
     return type_numeric(MIN_OF(whole + s, NUMERIC_MAX_PRECISION), s);
 }

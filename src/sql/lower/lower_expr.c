@@ -179,8 +179,11 @@ static bool can_fail_since(Pipe *p, Mark m) {
 
 /* ---- conversions ----------------------------------------------------------------------- */
 
+/* Looks at the newest values only, so that a condition of ten thousand parts costs ten thousand steps. */
 static Reg cached(Pipe *p, const Expr *e, Reg src, int phys) {
-    for (int64_t i = p->computed.len - 1; i >= 0; i--) {
+    enum { LOOK_BACK = 512 };
+    int64_t oldest = MAX_OF(p->computed.len - LOOK_BACK, INT64_C(0));
+    for (int64_t i = p->computed.len - 1; i >= oldest; i--) {
         const Computed *c = &p->computed.items[i];
         if (e ? (c->expr && expr_equal(c->expr, e)) : (!c->expr && c->src == src && c->phys == phys)) return c->reg;
     }
