@@ -73,6 +73,7 @@ static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t 
     for (int64_t r = 0; r < n; r++) {
         bool taken = false;
         for (int k = 0; k < t->n_keys && !taken; k++) {
+            if (b->conflict_key >= 0 && k != b->conflict_key) continue;
             Value key[32];
             bool null_key = false;
             for (int j = 0; j < t->keys[k].n_cols && j < 32; j++) {

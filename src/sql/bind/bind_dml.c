@@ -230,11 +230,13 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     return bind_proj_plan(b, &proj, r.plan);
 }
 
-static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t) {
+/* *key: the key constraint whose conflicts are skipped, -1 for any. */
+static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t, int *key) {
+    *key = -1;
     if (oc->do_update) return bind_unsupported(b, oc->location, "ON CONFLICT DO UPDATE");
     if (oc->constraint) {
         for (int k = 0; k < t->n_keys; k++)
-            if (strcmp(t->keys[k].name, oc->constraint) == 0) return ST_OK;
+            if (strcmp(t->keys[k].name, oc->constraint) == 0) return *key = k, ST_OK;
         return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
     }
     if (!oc->n_target) return ST_OK;
@@ -247,7 +249,7 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t)
             for (int j = 0; j < t->keys[k].n_cols; j++) found |= t->keys[k].cols[j] == c;
             all = found;
         }
-        if (all) return ST_OK;
+        if (all) return *key = k, ST_OK;
     }
     return err_at(b->err, bind_pos(b, oc->location), ERR_INVALID_COLUMN_REFERENCE,
                   "there is no unique or exclusion constraint matching the ON CONFLICT specification");
@@ -262,7 +264,7 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     TRY(insert_columns(b, s, t, &n_cols, &map));
     if (s->on_conflict) {
-        TRY(check_conflict(b, s->on_conflict, t));
+        TRY(check_conflict(b, s->on_conflict, t, &out->conflict_key));
         out->on_conflict_nothing = true;
     }
     ColId *ids = arena_array(b->a, ColId, t->n_cols + 1);

@@ -213,6 +213,7 @@ typedef struct BoundStmt {
     const char **check_names;
     /* RETURNING is result/n_result over plan outputs computed with the new values */
     bool on_conflict_nothing;
+    int conflict_key; /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
     int32_t n_params;
     Type *param_types;
 } BoundStmt;
