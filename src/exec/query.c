@@ -524,6 +524,8 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
     }
     if (vm_new(p, &env, &g.vm, e) != ST_OK || make_morsels(&g, stats, a, &workers) != ST_OK) goto done;
     if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
+    /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel. */
+    if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && p->source.kind == SRC_ROWS) workers = 1;
     stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
     if (g.vm->has_partitioned) reserve(&g);
     st = run_workers(&g, workers);
