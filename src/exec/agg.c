@@ -127,15 +127,6 @@ struct AggTable {
 
 /* ---- small things ---------------------------------------------------------------------- */
 
-static int64_t cell_size(uint8_t phys) {
-    switch (phys) {
-    case PH_BOOL: return 1;
-    case PH_I16: return 2;
-    case PH_I32: case PH_F32: return 4;
-    case PH_I64: case PH_F64: return 8;
-    default: return 16;
-    }
-}
 static uint64_t *header(char *row) { return (uint64_t *)(void *)row; }
 static uint64_t header_of(const char *row) { return *(const uint64_t *)(const void *)row; }
 static uint64_t packed_hash(uint64_t key) { return UNLIKELY(hash_constant) ? 0 : hash_u64(key); }
@@ -170,7 +161,7 @@ static Status plan_rows(AggTable *t, Err *e) {
     bool generic = t->form == FORM_GENERIC;
     for (int64_t size = 16; generic && size >= 1; size /= 2)
         for (int32_t i = 0; i < t->n_keys; i++)
-            if (cell_size(t->keys[i].phys) == size) {
+            if (phys_size((Phys)t->keys[i].phys) == size) {
                 t->keys[i].off = (int32_t)at;
                 at += size;
             }
@@ -542,7 +533,7 @@ static bool row_matches(const AggTable *t, const char *row, const Vec *keys, int
         int64_t j = v->is_const ? 0 : i;
         bool null = v->valid && !v->valid[j], row_null = k->valid >= 0 && !row[k->valid];
         if (null != row_null) return false;
-        if (!null && !same_cell(k->phys, row + k->off, (const char *)v->data + j * cell_size(k->phys))) return false;
+        if (!null && !same_cell(k->phys, row + k->off, (const char *)v->data + j * phys_size((Phys)k->phys))) return false;
     }
     return true;
 }
@@ -697,7 +688,7 @@ static char *find_generic(AggTable *t, Worker *w, uint64_t hash, const Vec *keys
             bytes += str.len;
             memcpy(row + k->off, &str, sizeof str);
         } else {
-            size_t size = (size_t)cell_size(k->phys);
+            size_t size = (size_t)phys_size((Phys)k->phys);
             memcpy(row + k->off, (const char *)v->data + (size_t)j * size, size);
         }
     }
@@ -795,7 +786,7 @@ static Status flatten(AggTable *t, Worker *w, int64_t n, const Vec *inputs, cons
         Vec *v = &w->in[i];
         if (!v->is_const || !v->data) continue;
         if (!w->flat[i] && !(w->flat[i] = mem_alloc(t->acct, w->cap * 17, e))) return ST_ERROR;
-        int64_t size = cell_size(v->phys);
+        int64_t size = phys_size((Phys)v->phys);
         char *d = w->flat[i];
         for (int64_t k = 0; k < n; k++) memcpy(d + k * size, v->data, (size_t)size);
         v->data = d;
@@ -900,7 +891,7 @@ static int64_t growth(AggTable *t, Worker *w, int64_t n, const Vec *keys, const 
 static Vec part_of(const Vec *v, int64_t first) {
     Vec p = *v;
     if (v->is_const || !v->data) return p;
-    p.data = (char *)v->data + first * cell_size(v->phys);
+    p.data = (char *)v->data + first * phys_size((Phys)v->phys);
     if (v->valid) p.valid = v->valid + first;
     return p;
 }
@@ -1614,7 +1605,7 @@ static void load_generic(const KeyCol *k, const char *const *rows, int64_t first
         for (int64_t i = 0; i < n; i++) all &= out->valid[i] = (uint8_t)ROW(i)[k->valid];
         if (all) out->valid = NULL;
     }
-    switch (cell_size(k->phys)) {
+    switch (phys_size((Phys)k->phys)) {
     case 1: LOAD_CELLS(uint8_t); break;
     case 2: LOAD_CELLS(uint16_t); break;
     case 4: LOAD_CELLS(uint32_t); break;

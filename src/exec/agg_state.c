@@ -199,21 +199,11 @@ static Status count_valid(const AggCol *c, AggHeap *h, int64_t n, char *const *r
     return ST_OK;
 }
 
-static int64_t cell_size(uint8_t phys) {
-    switch (phys) {
-    case PH_BOOL: return 1;
-    case PH_I16: return 2;
-    case PH_I32: case PH_F32: return 4;
-    case PH_I64: case PH_F64: return 8;
-    default: return 16;
-    }
-}
-
 /* ANY and SINGLE: the first one stays. */
 static Status first_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
     (void)in2;
     const char *x = in->data;
-    size_t size = (size_t)cell_size(c->in);
+    size_t size = (size_t)phys_size((Phys)c->in);
     bool single = c->op == AO_SINGLE;
     for (int64_t i = 0; i < n; i++) {
         char *seen = rows[i] + c->seen;
@@ -565,7 +555,7 @@ static Status merge_value(const AggCol *c, AggHeap *h, int64_t n, char *const *d
         uint8_t state = c->seen >= 0 ? (uint8_t)src[i][c->seen] : 1;
         if (!state) continue;
         alignas(16) char cell[16];
-        memcpy(cell, src[i] + c->off, (size_t)cell_size(c->in));
+        memcpy(cell, src[i] + c->off, (size_t)phys_size((Phys)c->in));
         uint8_t valid = state == 1;
         Vec v = {.data = cell, .valid = valid ? NULL : &valid, .phys = c->in};
         TRY(c->update(c, h, 1, &dst[i], &v, NULL, e));
@@ -711,13 +701,13 @@ int32_t agg_cell_bytes(const AggCol *c) {
     case AO_SUM_I128: return 16;
     case AO_VAR: return (int32_t)sizeof(VarCell);
     case AO_STRING_AGG: return (int32_t)sizeof(JoinCell);
-    default: return c->copy ? (int32_t)sizeof(StrCell) : (int32_t)cell_size(c->in);
+    default: return c->copy ? (int32_t)sizeof(StrCell) : (int32_t)phys_size((Phys)c->in);
     }
 }
 
 void agg_cell_template(const AggCol *c, char *row) {
     char *p = row + c->off;
-    if (c->op == AO_BIT_AND) memset(p, 0xff, (size_t)cell_size(c->in));
+    if (c->op == AO_BIT_AND) memset(p, 0xff, (size_t)phys_size((Phys)c->in));
     if (c->op == AO_BOOL_AND) *p = 1;
     if (c->op != AO_MIN && c->op != AO_MAX) return;
     bool min = c->op == AO_MIN;
@@ -817,7 +807,7 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     else if (c->op == AO_SUM_F64) phys = PH_F64;
     else phys = c->in;
     if (phys != c->out) return err_internal(e, "aggregate %d as %s", c->op, phys_name((Phys)c->out));
-    switch (cell_size(phys)) {
+    switch (phys_size((Phys)phys)) {
     case 1: COPY_CELLS(uint8_t); break;
     case 2: COPY_CELLS(uint16_t); break;
     case 4: COPY_CELLS(uint32_t); break;
@@ -825,7 +815,7 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     default: COPY_CELLS(Str); break;
     }
     if (valid) { /* NULL cells must be harmless */
-        size_t size = (size_t)cell_size(phys);
+        size_t size = (size_t)phys_size((Phys)phys);
         for (int64_t i = 0; i < n; i++)
             if (!valid[i]) memset((char *)out->data + (size_t)i * size, 0, size);
         if (phys == PH_STR)

@@ -225,7 +225,7 @@ ALWAYS_INLINE void note_range_body(JoinWorker *w, int64_t n, const Vec *v, uint8
         default: RANGE_LOOP(int64_t)
         }
     } else {
-        int64_t size = phys_bytes(phys);
+        int64_t size = phys_size((Phys)phys);
         for (int64_t i = 0; i < n; i++) {
             if (!v->valid[i]) continue;
             int64_t x = load_int((const char *)v->data + i * size, phys);
@@ -244,7 +244,7 @@ ALWAYS_INLINE bool set_bits(JoinTable *j, int64_t n, const Vec *v, uint8_t phys)
     uint64_t *words = j->map.words, min = j->map.min, dom = j->map.dom, cur = 0, acc = 0;
     bool shared = j->workers > 1, null_equal = j->spec->keys[0].null_equal, ok = true;
     const char *p = v->data;
-    int64_t size = phys_bytes(phys);
+    int64_t size = phys_size((Phys)phys);
     if (v->is_const && n > 1) n = 1;
     for (int64_t i = 0; i <= n; i++) {
         uint64_t at = UINT64_MAX;
@@ -669,7 +669,7 @@ static NOINLINE void load_some(char *dst, uint8_t *valid, const int64_t *rows, i
 void join_load(const JoinTable *j, int32_t imm, int64_t n, const int64_t *rows, Vec *out) {
     int32_t col = imm < j->spec->n_payload ? j->n_keys + imm : imm - j->spec->n_payload;
     int64_t offset = j->l.offset[col], vo = j->l.valid_offset[col];
-    int64_t size = phys_bytes(j->l.cols[col].phys), sign = 0;
+    int64_t size = phys_size((Phys)j->l.cols[col].phys), sign = 0;
     char *dst = out->data;
     out->is_const = false;
     for (int64_t i = 0; i < n; i++) sign |= rows[i];

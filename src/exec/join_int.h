@@ -116,17 +116,6 @@ ALWAYS_INLINE int64_t load_int(const void *p, uint8_t phys) {
     default: return *(const int64_t *)p;
     }
 }
-ALWAYS_INLINE int64_t phys_bytes(uint8_t phys) {
-    switch (phys) {
-    case PH_BOOL: return 1;
-    case PH_I16: return 2;
-    case PH_I32:
-    case PH_F32: return 4;
-    case PH_I64:
-    case PH_F64: return 8;
-    default: return 16;
-    }
-}
 static inline uint64_t join_hash_int(int64_t key) { return hash_constant ? 0 : hash_u64((uint64_t)key); }
 /* Bits apart from those that pick a bucket (top) or a tag (lowest four). */
 static inline int32_t join_part_of_hash(const JoinTable *j, uint64_t h) { return (int32_t)(h >> 8 & (uint64_t)(j->n_parts - 1)); }

@@ -75,7 +75,7 @@ ALWAYS_INLINE uint64_t cell_word(uint8_t phys, const char *p) {
 }
 
 ALWAYS_INLINE void hash_loop(uint8_t phys, int64_t from, int64_t n, const Vec *v, bool first, uint64_t *out) {
-    int64_t step = v->is_const ? 0 : phys_bytes(phys);
+    int64_t step = v->is_const ? 0 : phys_size((Phys)phys);
     const char *p = (const char *)v->data + from * step;
     if (!v->valid) {
         if (first) {
@@ -147,7 +147,7 @@ bool join_rows_equal(const JoinTable *j, const char *a, const char *b) {
                 return false;
             break;
         default:
-            if (memcmp(a + off, b + off, (size_t)phys_bytes(phys)) != 0) return false;
+            if (memcmp(a + off, b + off, (size_t)phys_size((Phys)phys)) != 0) return false;
         }
     }
     return true;

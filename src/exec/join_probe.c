@@ -36,7 +36,7 @@ Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct,
     *out = NULL;
     int64_t cap = MAX_OF(vector_size, 1), nk = j->n_keys;
     int64_t spread = 0;
-    for (int64_t k = 0; k < nk; k++) spread += align_up(cap * phys_bytes(j->l.cols[k].phys), 64) + align_up(cap, 64);
+    for (int64_t k = 0; k < nk; k++) spread += align_up(cap * phys_size((Phys)j->l.cols[k].phys), 64) + align_up(cap, 64);
     int64_t head = align_up((int64_t)sizeof(JoinProbe) + nk * (int64_t)(sizeof(Vec) + sizeof(char *)), 64);
     int64_t eight = align_up(cap * 8, 64), four = align_up(cap * 4, 64), one = align_up(cap, 64);
     int64_t bytes = head + 5 * eight + four + one + spread;
@@ -63,7 +63,7 @@ Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct,
     mem += one;
     for (int64_t k = 0; k < nk; k++) {
         p->spread[k] = mem;
-        mem += align_up(cap * phys_bytes(j->l.cols[k].phys), 64) + align_up(cap, 64);
+        mem += align_up(cap * phys_size((Phys)j->l.cols[k].phys), 64) + align_up(cap, 64);
     }
     *out = p;
     return ST_OK;
@@ -83,7 +83,7 @@ static void take_keys(JoinProbe *p, int64_t n, const Vec *keys) {
         p->keys[k] = keys[k];
         if (!keys[k].is_const) continue;
         char *to = p->spread[k];
-        int64_t size = phys_bytes(p->j->l.cols[k].phys);
+        int64_t size = phys_size((Phys)p->j->l.cols[k].phys);
         switch (size) {
         case 1: fill(to, keys[k].data, n, 1); break;
         case 2: fill(to, keys[k].data, n, 2); break;
@@ -108,7 +108,7 @@ ALWAYS_INLINE int64_t select_row(uint64_t hit, int64_t row) { return row | ((int
 ALWAYS_INLINE void first_bitmap(const JoinMap *m, int64_t n, const void *data, uint8_t phys, int64_t *match) {
     const uint64_t *words = m->words;
     uint64_t min = m->min, dom = m->dom;
-    int64_t size = phys_bytes(phys);
+    int64_t size = phys_size((Phys)phys);
     for (int64_t i = 0; i < n; i++) {
         uint64_t at = (uint64_t)load_int((const char *)data + i * size, phys) - min, in = at < dom;
         at = in ? at : 0;
@@ -118,7 +118,7 @@ ALWAYS_INLINE void first_bitmap(const JoinMap *m, int64_t n, const void *data, u
 
 ALWAYS_INLINE void first_full(const JoinMap *m, int64_t n, const void *data, uint8_t phys, int64_t *match) {
     uint64_t min = m->min, dom = m->dom;
-    int64_t size = phys_bytes(phys), width = m->width, base = (int64_t)(intptr_t)m->rows;
+    int64_t size = phys_size((Phys)phys), width = m->width, base = (int64_t)(intptr_t)m->rows;
     for (int64_t i = 0; i < n; i++) {
         uint64_t at = (uint64_t)load_int((const char *)data + i * size, phys) - min;
         match[i] = select_row(at < dom, base + (int64_t)at * width);
@@ -135,7 +135,7 @@ ALWAYS_INLINE uint64_t group_of(const uint64_t *words, uint64_t at, uint64_t *hi
 ALWAYS_INLINE void first_rank(const JoinMap *m, int64_t n, const void *data, uint8_t phys, int64_t *match) {
     const uint64_t *words = m->words;
     uint64_t min = m->min, dom = m->dom;
-    int64_t size = phys_bytes(phys), width = m->width, base = (int64_t)(intptr_t)m->rows;
+    int64_t size = phys_size((Phys)phys), width = m->width, base = (int64_t)(intptr_t)m->rows;
     for (int64_t i = 0; i < n; i++) {
         uint64_t at = (uint64_t)load_int((const char *)data + i * size, phys) - min, hit = at < dom;
         at = hit ? at : 0;
@@ -148,7 +148,7 @@ ALWAYS_INLINE void first_rank(const JoinMap *m, int64_t n, const void *data, uin
 ALWAYS_INLINE void groups_dense(const JoinMap *m, int64_t n, const void *data, uint8_t phys, int64_t *group) {
     const uint64_t *words = m->words;
     uint64_t min = m->min, dom = m->dom;
-    int64_t size = phys_bytes(phys);
+    int64_t size = phys_size((Phys)phys);
     bool full = m->form == JF_FULL_DUP;
     for (int64_t i = 0; i < n; i++) {
         uint64_t at = (uint64_t)load_int((const char *)data + i * size, phys) - min, hit = at < dom;
@@ -273,7 +273,7 @@ static void dense_first(const JoinProbe *p, int64_t n, int64_t *match) {
 
 ALWAYS_INLINE void hash_ints(const JoinProbe *p, int64_t n, uint8_t phys) {
     const char *data = p->keys[0].data;
-    int64_t size = phys_bytes(phys);
+    int64_t size = phys_size((Phys)phys);
     for (int64_t i = 0; i < n; i++) p->hash[i] = hash_u64((uint64_t)load_int(data + i * size, phys));
 }
 ALWAYS_INLINE void hash_ints_body(const JoinProbe *p, int64_t n) {
@@ -329,7 +329,7 @@ static void begin_hash(JoinProbe *p, int64_t n) {
 ALWAYS_INLINE void first_hash1(JoinProbe *p, int64_t *match, uint8_t phys) {
     const JoinMap *m = &p->j->map;
     const char *data = p->keys[0].data;
-    int64_t width = m->width, size = phys_bytes(phys), off = p->j->l.offset[0];
+    int64_t width = m->width, size = phys_size((Phys)phys), off = p->j->l.offset[0];
     for (int64_t a = 0; a < p->n_active; a++) {
         int32_t i = p->active[a];
         int64_t key = load_int(data + i * size, phys), found = -1;
@@ -347,7 +347,7 @@ ALWAYS_INLINE void first_hash1(JoinProbe *p, int64_t *match, uint8_t phys) {
 ALWAYS_INLINE int64_t next_hash1(JoinProbe *p, int64_t cap, int32_t *idx, int64_t *rows, uint8_t phys) {
     const JoinMap *m = &p->j->map;
     const char *data = p->keys[0].data;
-    int64_t width = m->width, size = phys_bytes(phys), off = p->j->l.offset[0], out = 0;
+    int64_t width = m->width, size = phys_size((Phys)phys), off = p->j->l.offset[0], out = 0;
     int64_t a = p->at;
     for (; a < p->n_active; a++) {
         int32_t i = p->active[a];
@@ -385,7 +385,7 @@ ALWAYS_INLINE bool cells_equal(uint8_t phys, const char *a, const char *b) {
 ALWAYS_INLINE void verify_loop(const JoinProbe *p, int32_t k, uint8_t phys, int64_t n, const int32_t *idx, const int64_t *rows) {
     const Vec *v = &p->keys[k];
     const char *data = v->data;
-    int64_t size = phys_bytes(phys), off = p->j->l.offset[k], vo = p->j->l.valid_offset[k];
+    int64_t size = phys_size((Phys)phys), off = p->j->l.offset[k], vo = p->j->l.valid_offset[k];
     uint8_t *ok = p->ok;
     if (!v->valid && vo < 0) {
         for (int64_t c = 0; c < n; c++) ok[c] &= cells_equal(phys, data + idx[c] * size, (const char *)(intptr_t)(rows[c] + off));

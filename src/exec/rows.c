@@ -64,17 +64,7 @@ struct RowStore {
 
 /* ---- layout ------------------------------------------------------------------ */
 
-static int32_t cell_size(uint8_t phys) {
-    switch (phys) {
-    case PH_BOOL: return 1;
-    case PH_I16: return 2;
-    case PH_I32:
-    case PH_F32: return 4;
-    case PH_I64:
-    case PH_F64: return 8;
-    default: return 16;
-    }
-}
+static int32_t cell_size(uint8_t phys) { return (int32_t)phys_size((Phys)phys); }
 static int32_t cell_align(uint8_t phys) { return phys == PH_I128 ? 16 : MIN_OF(cell_size(phys), 8); }
 
 Status row_layout_init(RowLayout *l, Arena *a, int32_t n_cols, const CellSpec *cols, int32_t header) {

@@ -42,9 +42,6 @@ struct Loader {
     const CopyTarget *t;
     const CopyOptions *o;
     BulkLoad *bulk;
-    Status (*check)(void *ctx, int64_t n, const Vec *cols, Err *e);
-    void *check_ctx;
-    pthread_mutex_t check_mu;
     CopyMonths months;
     Worker *workers;
     int n_workers;
@@ -281,13 +278,7 @@ static Status flush(Worker *w) {
         fail(w, w->order, &e, p->rows[bad], NULL, NULL);
         return ST_ERROR;
     }
-    Status st = ST_OK;
-    if (l->check) {
-        pthread_mutex_lock(&l->check_mu);
-        st = l->check(l->check_ctx, p->n, w->vecs, &e);
-        pthread_mutex_unlock(&l->check_mu);
-    }
-    if (st == ST_OK) st = bulk_add(l->bulk, w->number, w->order, p->n, w->vecs, &e);
+    Status st = bulk_add(l->bulk, w->number, w->order, p->n, w->vecs, &e);
     if (st != ST_OK) fail_plain(w, w->order, &e);
     return st;
 }
@@ -437,18 +428,17 @@ static Status open_input(Loader *l, const char *path, Err *e) {
 }
 
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
-                 Status (*check)(void *ctx, int64_t n, const Vec *cols, Err *e), void *check_ctx, UndoLog *undo, int64_t *rows, Err *e) {
+                 UndoLog *undo, int64_t *rows, Err *e) {
     *rows = 0;
     if (!path && !read) return err_internal(e, "COPY FROM without a source");
     Status st = ST_ERROR;
     Loader *l = mem_calloc(t->account, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
-    *l = (Loader){.t = t, .o = o, .check = check, .check_ctx = check_ctx, .vfs = vfs, .read = read, .read_ctx = ctx, .eof = false};
+    *l = (Loader){.t = t, .o = o, .vfs = vfs, .read = read, .read_ctx = ctx, .eof = false};
     atomic_store(&l->fail_order, INT64_MAX);
     l->eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
     pthread_mutex_init(&l->mu, NULL);
     pthread_mutex_init(&l->fail_mu, NULL);
-    pthread_mutex_init(&l->check_mu, NULL);
     copy_months_init(&l->months);
     if (path && open_input(l, path, e) != ST_OK) goto done;
     int threads = t->pool ? MIN_OF(t->threads, pool_threads(t->pool)) : 1;
@@ -488,7 +478,6 @@ done:
     if (l->file) l->vfs->close(l->file, NULL);
     pthread_mutex_destroy(&l->mu);
     pthread_mutex_destroy(&l->fail_mu);
-    pthread_mutex_destroy(&l->check_mu);
     mem_free(t->account, l, (int64_t)sizeof *l);
     return st;
 }

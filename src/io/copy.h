@@ -47,10 +47,10 @@ typedef struct CopyTarget {
     void (*progress)(void *ctx, double fraction);
     void *progress_ctx;
 } CopyTarget;
-/* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be rolled back. CHECK constraints: `check`
- * (may be NULL) is called with the columns of some rows in table order, by one worker at a time but in any order of rows, and must set Err when one fails. */
+/* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be rolled back. CHECK constraints are the
+ * caller's. */
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
-                 Status (*check)(void *ctx, int64_t n, const Vec *cols, Err *e), void *check_ctx, UndoLog *undo, int64_t *rows, Err *e);
+                 UndoLog *undo, int64_t *rows, Err *e);
 /* Writes all rows of a result (first_col .. first_col + n_cols). To a file: written beside it and renamed when complete. */
 Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names, const CopyOptions *o, Vfs *vfs,
                const char *path, CopyWrite write, void *ctx, int tz_offset, int64_t *n_rows, Err *e);

@@ -20,48 +20,32 @@ struct CatalogUndo {
     View *view;
 };
 
-static Status undo_push(Session *s, UndoKind kind, Table *t, View *v) {
+/* Changes the catalog and remembers how to take it back: both or neither. */
+static Status change(Session *s, UndoKind kind, Table *t, View *v) {
+    Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
     *u = (CatalogUndo){s->catalog_undo, kind, t, v};
+    Status r = ST_OK;
+    switch (kind) {
+    case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
+    case CU_DROPPED_TABLE: (void)catalog_remove_table(c, slice_of(t->name)); break;
+    case CU_ADDED_VIEW: r = catalog_add_view(c, v, &s->err); break;
+    case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
+    }
+    if (r != ST_OK) {
+        mem_free(&s->account, u, (int64_t)sizeof *u);
+        return r;
+    }
     s->catalog_undo = u;
+    s->db->dirty = true;
     return ST_OK;
 }
 
-Status session_add_table(Session *s, Table *t) {
-    TRY(undo_push(s, CU_ADDED_TABLE, t, NULL));
-    if (catalog_add_table(&s->db->catalog, t, &s->err) != ST_OK) {
-        CatalogUndo *u = s->catalog_undo;
-        s->catalog_undo = u->next;
-        mem_free(&s->account, u, (int64_t)sizeof *u);
-        return ST_ERROR;
-    }
-    s->db->dirty = true;
-    return ST_OK;
-}
-Status session_drop_table(Session *s, Table *t) {
-    TRY(undo_push(s, CU_DROPPED_TABLE, t, NULL));
-    (void)catalog_remove_table(&s->db->catalog, slice_of(t->name));
-    s->db->dirty = true;
-    return ST_OK;
-}
-Status session_add_view(Session *s, View *v) {
-    TRY(undo_push(s, CU_ADDED_VIEW, NULL, v));
-    if (catalog_add_view(&s->db->catalog, v, &s->err) != ST_OK) {
-        CatalogUndo *u = s->catalog_undo;
-        s->catalog_undo = u->next;
-        mem_free(&s->account, u, (int64_t)sizeof *u);
-        return ST_ERROR;
-    }
-    s->db->dirty = true;
-    return ST_OK;
-}
-Status session_drop_view(Session *s, View *v) {
-    TRY(undo_push(s, CU_DROPPED_VIEW, NULL, v));
-    (void)catalog_remove_view(&s->db->catalog, slice_of(v->name));
-    s->db->dirty = true;
-    return ST_OK;
-}
+Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL); }
+Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL); }
+Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v); }
+Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v); }
 
 void catalog_undo_all(Session *s) {
     Catalog *c = &s->db->catalog;

@@ -813,7 +813,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             CopyTarget g = {tmp, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
             int64_t rows = 0;
             TRY(copy_options(x, n, names, a, &o, &s->err));
-            TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, NULL, NULL, s->undo, &rows, &s->err));
+            TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
             char *sql = arena_printf(a, "insert into %s select * from %s", quoted(a, t->name), quoted(a, tmp->name));
             AstStmt **list;
             int64_t k;
@@ -832,7 +832,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         TRY(copy_options(x, n, names, a, &o, &s->err));
         CopyTarget g = {t, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
         int64_t rows = 0;
-        TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, NULL, NULL, s->undo, &rows, &s->err));
+        TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
         st->affected = rows;
         snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
         return ST_OK;

@@ -25,18 +25,12 @@ Phys type_phys(Type t) {
     return PH_STR;
 }
 
-static const struct {
-    const char *name;
-    int64_t size;
-} phys_info[PH_COUNT_] = {
-    [PH_BOOL] = {"bool", 1}, [PH_I16] = {"i16", 2}, [PH_I32] = {"i32", 4},
-    [PH_I64] = {"i64", 8},   [PH_I128] = {"i128", 16}, [PH_F32] = {"f32", 4},
-    [PH_F64] = {"f64", 8},   [PH_STR] = {"str", 16}, [PH_INTERVAL] = {"interval", 16},
-    [PH_UUID] = {"uuid", 16},
-};
-
-int64_t phys_size(Phys p) { return (unsigned)p < PH_COUNT_ ? phys_info[p].size : 0; }
-const char *phys_name(Phys p) { return (unsigned)p < PH_COUNT_ ? phys_info[p].name : "?"; }
+const char *phys_name(Phys p) {
+    static const char *const names[PH_COUNT_] = {
+        [PH_BOOL] = "bool", [PH_I16] = "i16", [PH_I32] = "i32", [PH_I64] = "i64",           [PH_I128] = "i128",
+        [PH_F32] = "f32",   [PH_F64] = "f64", [PH_STR] = "str", [PH_INTERVAL] = "interval", [PH_UUID] = "uuid"};
+    return (unsigned)p < PH_COUNT_ ? names[p] : "?";
+}
 
 static const char *const base_names[T_COUNT_] = {
     [T_UNKNOWN] = "unknown",

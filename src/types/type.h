@@ -153,7 +153,19 @@ typedef struct Value {
 } Value;
 
 Phys type_phys(Type t);
-int64_t phys_size(Phys p);
+/* Bytes of a cell; inline, since inner loops ask it. */
+static inline int64_t phys_size(Phys p) {
+    switch (p) {
+    case PH_BOOL: return 1;
+    case PH_I16: return 2;
+    case PH_I32:
+    case PH_F32: return 4;
+    case PH_I64:
+    case PH_F64: return 8;
+    case PH_COUNT_: return 0;
+    default: return 16;
+    }
+}
 const char *phys_name(Phys p);
 /* SQL spelling: "numeric(15,2)", "character varying(10)", "timestamp with time zone". buf >= 64 bytes; returns buf. */
 const char *type_name(Type t, char *buf, int64_t size);

@@ -101,7 +101,7 @@ static Status load_into(Table *t, const char *path, const char *text, int64_t le
     CopyTarget g = {.table = t, .n_cols = t->n_cols, .cols = cols, .session = &session, .pool = threads > 1 ? pool : NULL, .threads = threads, .account = &account};
     Input s = {text, len, step};
     int64_t rows = -1;
-    Status st = copy_from(&g, &o, vfs_posix(), path, path ? NULL : source_read, &s, NULL, NULL, NULL, &rows, e);
+    Status st = copy_from(&g, &o, vfs_posix(), path, path ? NULL : source_read, &s, NULL, &rows, e);
     if (st == ST_OK) assert_int_equal(rows, t->live_rows);
     else assert_int_equal(t->live_rows, 0);
     return st;
@@ -348,7 +348,7 @@ static void test_sources(void **state) {
     CopyTarget g = {.table = t, .n_cols = 1, .cols = cols, .account = &account, .cancel = &cancel};
     Input s = {"1\n", 2, 9};
     int64_t rows;
-    assert_int_equal(copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, NULL, NULL, &rows, &e), ST_ERROR);
+    assert_int_equal(copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, &rows, &e), ST_ERROR);
     assert_string_equal(e.sqlstate, "57014");
     table_free(t);
 }
@@ -365,7 +365,7 @@ static void test_columns_and_defaults(void **state) {
     CopyTarget g = {.table = t, .n_cols = 2, .cols = cols, .defaults = defaults, .session = &session, .account = &account, .threads = 1};
     Input s = {"1.5\t7\n\\N\t8\n", 11, 3};
     int64_t rows;
-    assert_int_equal(copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, NULL, NULL, &rows, &e), ST_OK);
+    assert_int_equal(copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, &rows, &e), ST_OK);
     assert_string_equal(dump(t), "7|dflt|1.50\n8|dflt|~\n");
     table_free(t);
 }
@@ -451,7 +451,7 @@ static void test_failing_memory(void **state) {
         CopyTarget g = {.table = t, .n_cols = 2, .cols = cols, .session = &session, .account = &account, .threads = 1};
         Input s = {"1\ta\\tb\n2\tb\n3\tcdefghijklmnopqrstuvwxyz\n4\td\n", 42, 7};
         int64_t rows;
-        Status st = copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, NULL, NULL, &rows, &e);
+        Status st = copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, &rows, &e);
         mem_fail_at(0);
         if (st == ST_OK) {
             assert_int_equal(t->live_rows, 4);

@@ -85,17 +85,17 @@ static Status spread(Opt *o, const ExprVec *eqs, const Expr *pred, ExprVec *out)
     ColId id = 0;
     if (!one_col(pred, &id) || !id || !join_movable(pred) || expr_can_fail(pred)) return ST_OK;
     ColSet seen = colset_new(o->c);
-    IdVec todo = {0};
+    IdVec reached = {0};
     colset_add(o->c, &seen, id);
-    if (!vec_push(o->a, &todo, id)) return ST_ERROR;
-    for (int64_t i = 0; i < todo.len; i++)
+    if (!vec_push(o->a, &reached, id)) return ST_ERROR;
+    for (int64_t i = 0; i < reached.len; i++)
         for (int64_t k = 0; k < eqs->len; k++) {
             ColId a, b;
             if (!col_eq(eqs->items[k], &a, &b)) continue;
-            ColId other = a == todo.items[i] ? b : b == todo.items[i] ? a : 0;
+            ColId other = a == reached.items[i] ? b : b == reached.items[i] ? a : 0;
             if (!other || colset_has(&seen, other)) continue;
             colset_add(o->c, &seen, other);
-            if (!vec_push(o->a, &todo, other)) return ST_ERROR;
+            if (!vec_push(o->a, &reached, other)) return ST_ERROR;
             Expr *c = expr_copy(o->c, pred);
             if (!c) return ST_ERROR;
             ColMap m = {id, other};
