@@ -1,0 +1,183 @@
+/* emit.h - from programs to kernel C: one fused kernel per segment, plus the kernels that finish its sink.
+ *
+ * Two steps. emit_plan() makes the decisions that concern several segments: the device form of every join, aggregation, sort
+ * and row store, and which segments cannot run on a device at all, with the reason. emit_segment() then writes a segment's
+ * source and a recipe for its parameters. The executor (exec/device) allocates what the plan says, fills parameters by the recipe, and
+ * launches. Nothing here touches a device.
+ *
+ * Everything that varies between runs of the same statement is a parameter: addresses, counts, constants, bounds, masks. The same text is the same
+ * kernel, so that a cache keyed by the text serves prepared statements and repeated queries.
+ *
+ * How a program becomes a kernel. Items of a group take the rows of a tile; a row lives in C variables. A filter is `continue`; a probe that can
+ * match several rows is a loop around the rest of the program; IF/ELSE/ENDIF are if/else; columns are loaded where the program loads them.
+ *
+ *   for (tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {      // a tile is tile_rows rows of one tablet (or of dense rows)
+ *       tablet, columns of the tablet: uniform for the group
+ *       for (row = first + LID; row < end; row += LSIZE) { ...program...; sink }
+ *   }
+ *
+ * Device memory, as the kernels and the executor agree on it:
+ *
+ *   Tables      DTablet[n_tablets] and, per column used, DColumn[n_tablets], both indexed by tablet number; a list of the
+ *               tablets to scan (u32 numbers). Tile t is rows [(t % per) * tile_rows, ..) of tablet list[t / per], per = TABLET_ROWS / tile_rows.
+ *               Widths and encodings that occur (DevColumnForms) are compiled in; where a column has several, the kernel switches on DColumn.form.
+ *   Rows        materialised rows are columns: cells side by side (DevCol), one byte per row for validity where nullable, and a u64
+ *               counter. Appending takes a slot from the counter; a slot >= capacity is not written, the counter goes on counting, so that the
+ *               executor learns the size needed and runs the segment again.
+ *   Strings     `str` cells {u64 address, i64 length} point into tablets, dictionaries or constants on the device. A STR register made by
+ *               DECODE is stored as its code (DevCol.dict) and decoded where somebody needs the bytes, at best on the host.
+ *   Joins       rows (payload columns, then keys) plus a map to row + 1 (u32):
+ *                 BITMAP  u32 words, bit key - min; no rows
+ *                 DIRECT  u32 head[dom + 1], index key - min (dom stands for NULL when null_equal); next[row]; filled by the sink itself
+ *                 HASH    u32 head[mask + 1] by hash of the keys; next[row]; filled by the kernel `build` after the rows are counted
+ *               flags: u32[4]: [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal). matched: u8 per row.
+ *               At most 2^32 - 2 build rows.
+ *   Aggregates  records of `stride` bytes: u32 live, u32 seen bits (several words when more than 32 aggregates), key cells and their validity bytes, state cells. All-zero is the neutral
+ *               state (MIN and MAX keep order-preserving encodings). Forms:
+ *                 ONE     one record, accumulated in variables, reduced per group
+ *                 LOCAL   few groups: a table of records in local memory per group of items, merged into the global one at the end
+ *                 DIRECT  record number computed from the keys
+ *                 HASH    u64 slots[mask + 1] = hash high half << 32 | record + 1; records appended, keys written before publishing; a record whose
+ *                         publishing lost a race has live = 0. Readers of records use volatile (L2) loads while the table is being built.
+ *   Sorts       rows (columns, then those keys that are no columns), {u64 key prefix, u64 row} pairs, merge sort by a generated comparison, gather.
+ *
+ * The error word P(0) -> u64[2]: [0] first error = (instruction + 1) << 8 | kind, 0 none; [1] stop flag.
+ */
+#ifndef STELE_CODEGEN_EMIT_H
+#define STELE_CODEGEN_EMIT_H
+
+#include "device/device.h"
+#include "exec/exec.h"
+
+/* ---- device structs: the same in kernel C (u64 for addresses) ---- */
+typedef struct DTablet { uint64_t deleted; /* bitmap or 0 */ int64_t rows, number, pad; } DTablet;
+typedef struct DColumn {
+    uint64_t data, validity; /* validity: bitmap or 0 */
+    uint64_t var;            /* strings: bytes; data = u32 offsets */
+    int64_t base;
+    uint32_t form, pad;      /* DevForm */
+} DColumn;
+/* Forms of a tablet's column: frame of reference by width, plain cells by phys, strings. */
+typedef enum DevForm { DF_FOR0, DF_FOR1, DF_FOR2, DF_FOR4, DF_FOR8, DF_FOR16, DF_FOR24, DF_FOR32, DF_FOR64, DF_PLAIN = 16 /* + Phys */, DF_STR = 32, DF_COUNT_ = 33 } DevForm;
+uint32_t dev_form(const TabletColumn *c); /* delta strings: DF_STR (they are packed when they go to a device) */
+
+/* ---- query-wide plan ---- */
+typedef struct DevCol {
+    uint8_t phys;     /* as stored; phys_size bytes (STR 16) */
+    bool nullable;
+    const Dict *dict; /* stored codes */
+    Type type;
+} DevCol;
+typedef enum DevJoinForm { DJ_BITMAP, DJ_DIRECT, DJ_HASH } DevJoinForm;
+typedef struct DevJoin {
+    DevJoinForm form;
+    int32_t n_cols;  /* n_payload + n_keys; keys of DIRECT are stored only when somebody loads them or track_matched: stored[] */
+    DevCol *cols;
+    bool *stored;
+    int64_t min, dom;
+    const char *reason; /* why no device, or NULL */
+} DevJoin;
+typedef enum DevAggForm { DA_ONE, DA_LOCAL, DA_DIRECT, DA_HASH } DevAggForm;
+typedef struct DevAgg {
+    DevAggForm form;
+    int64_t n_slots;      /* ONE 1; LOCAL, DIRECT: product of the keys' extents */
+    int32_t stride;
+    int32_t *key_off, *key_valid_off; /* -1 none */
+    int64_t *key_min, *key_extent;    /* LOCAL, DIRECT: extent counts the NULL slot, which is the last */
+    int32_t *cell_off;
+    int32_t n_seen_words;
+    const char *reason;
+} DevAgg;
+typedef struct DevRows {
+    int32_t n_cols;
+    DevCol *cols;
+    bool has_seq;    /* one more column: u64 sequence numbers by which the rows are to be sorted when complete */
+    const char *reason;
+} DevRows;
+typedef struct DevSort {
+    int32_t n_cols;  /* stored: the spec's columns, then keys that are not among them, then u64 seq (arrival order, for stability) */
+    DevCol *cols;
+    int32_t *key_col; /* column of each key */
+    int32_t seq_col;
+    const char *reason;
+} DevSort;
+
+typedef struct EmitTarget {
+    DeviceKind kind;
+    int32_t group_size;   /* 1 on host */
+    int32_t tile_rows;    /* power of two dividing TABLET_ROWS */
+    int64_t local_bytes;  /* what a LOCAL aggregation may use per group */
+    int32_t units;
+    int64_t direct_bytes; /* largest head array or DIRECT aggregation, device memory permitting */
+} EmitTarget;
+
+typedef struct EmitPlan {
+    const QueryPlan *plan;
+    EmitTarget target;
+    DevJoin *joins;
+    DevAgg *aggs;
+    DevRows *rows;
+    DevSort *sorts;
+    const char **reasons; /* per segment: why it cannot run on a device ("call upper(text)", "join #2: ..."), NULL = it can */
+} EmitPlan;
+/* Everything lives in the arena. Looks at the tables' present tablets and statistics: hold the tables' locks. */
+Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, EmitPlan **out, Err *e);
+
+/* ---- a segment's kernels ---- */
+typedef enum ParamKind {
+    KP_ERR,           /* address of the error word; always parameter 0 */
+    KP_SRC_FIRST, KP_SRC_ROWS, KP_SRC_TILES, /* values: first row and number of rows (dense sources), number of tiles (all sources) */
+    KP_TABLETS, KP_TABLET_LIST,              /* addresses: DTablet[], u32[] */
+    KP_COLUMN,        /* address of DColumn[]; col */
+    KP_SERIES_START, KP_SERIES_STEP,
+    KP_ROWS_DATA, KP_ROWS_VALID,             /* id = row store, col */
+    KP_JOIN_DATA, KP_JOIN_VALID,             /* id, col */
+    KP_JOIN_HEAD, KP_JOIN_NEXT, KP_JOIN_MASK, KP_JOIN_FLAGS, KP_JOIN_MATCHED, KP_JOIN_ROWS /* value */, KP_JOIN_MIN, KP_JOIN_DOM /* values */,
+    KP_AGG_RECORDS, KP_AGG_SLOTS, KP_AGG_MASK, KP_AGG_COUNT /* address of the u64 record counter */, KP_AGG_CAP /* value */,
+    KP_AGG_KEY_MIN,   /* value; id, col */
+    KP_OUT_COUNT, KP_OUT_CAP,                /* address of the sink's row counter; capacity */
+    KP_OUT_BASE,      /* value: rows already in an identity sink */
+    KP_SORT_DATA, KP_SORT_VALID,             /* id = sort, col: columns of the rows to be sorted */
+    KP_SORT_A, KP_SORT_B, KP_SORT_N, KP_SORT_WIDTH, KP_SORT_FIRST, KP_SORT_TAKE, /* pair arrays, rows, run length of a merge pass, slice that is gathered */
+    KP_SEQ_BASE,      /* value: segment number << 44 */
+    KP_CONST,         /* value: limb `col` (0 low, 1 high) of the cell of constant register `id`; STR: address, length of bytes on the device */
+    KP_LO, KP_HI,     /* values of instruction `id`'s RangeTest, cut to the compared type */
+    KP_MASK, KP_MAP_CELLS, KP_MAP_VALID,     /* addresses of instruction `id`'s CodeMask / CodeMap on the device */
+    KP_SET, KP_SET_N, /* address of instruction `id`'s InSet cells (STR: str cells), number */
+    KP_LIKE,          /* address of instruction `id`'s encoded pattern */
+    KP_DICT_OFFSETS, KP_DICT_BYTES           /* of EmitParam.dict: u64 offsets[n + 1], bytes */
+} ParamKind;
+typedef struct EmitParam {
+    uint16_t kind;
+    int32_t id, col;
+    const Dict *dict;
+} EmitParam;
+
+enum { /* kernels a segment's module has (names "main", "build", ...) */
+    EK_MAIN = 1,  /* over the source: groups as resident_groups says */
+    EK_BUILD = 2, /* HASH join: over KP_JOIN_ROWS rows, head filled with 0 */
+    EK_SORT = 4   /* sort_init, sort_tile, sort_merge, sort_gather */
+};
+enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
+
+typedef struct EmitSegment {
+    char *source;         /* with the #defines, the prelude and the kernels; arena */
+    int64_t source_bytes;
+    int32_t n_params;     /* shared by all kernels of the module */
+    EmitParam *params;
+    uint32_t kernels;     /* EK_* */
+    int64_t main_local_bytes; /* dynamic local memory of "main" */
+    bool identity_sink;   /* row i of the source becomes row KP_OUT_BASE + i: the executor sets the count */
+    int32_t n_tables_cols;
+    int32_t *table_cols;  /* columns of the source table that are read */
+    double bytes_per_row; /* estimate of source bytes read per row, for cost and EXPLAIN */
+} EmitSegment;
+/* `last`: no later segment feeds the same sink (finishing kernels are emitted for the last one only). */
+Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, EmitSegment *out, Err *e);
+
+/* The value of a parameter that depends on the plan alone (KP_CONST of non-strings, KP_LO, KP_HI, KP_SET_N, ...); false for others. */
+bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, uint64_t *out);
+/* The error behind an error word: SQLSTATE and text as the virtual machine's. */
+Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e);
+
+#endif
