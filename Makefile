@@ -25,6 +25,7 @@ demo: build venv
 	@$(PYTHON) bench/tpch/demo.py --stele $(BUILD)/stele --data $(BUILD)/tpch/sf1 --scale 1
 
 test: build venv
+	@tools/install-deps.sh test
 	@$(PYTHON) tests/run_all.py --build $(BUILD)
 
 bench-tpch: build venv

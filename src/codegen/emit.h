@@ -30,7 +30,7 @@
  *                 BITMAP  u32 words, bit key - min; no rows
  *                 DIRECT  u32 head[dom + 1], index key - min (dom stands for NULL when null_equal); next[row]; filled by the sink itself
  *                 HASH    u32 head[mask + 1] by hash of the keys; next[row]; filled by the kernel `build` after the rows are counted
- *               flags: u32[4]: [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal). matched: u8 per row.
+ *               flags: u32[4]: [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal), [2] a row was built. matched: u8 per row.
  *               At most 2^32 - 2 build rows.
  *   Aggregates  records of `stride` bytes: u32 live, u32 seen bits (several words when more than 32 aggregates), key cells and their validity bytes, state cells. All-zero is the neutral
  *               state (MIN and MAX keep order-preserving encodings). Forms:
@@ -40,6 +40,21 @@
  *                 HASH    u64 slots[mask + 1] = hash high half << 32 | record + 1; records appended, keys written before publishing; a record whose
  *                         publishing lost a race has live = 0. Readers of records use volatile (L2) loads while the table is being built.
  *   Sorts       rows (columns, then those keys that are no columns), {u64 key prefix, u64 row} pairs, merge sort by a generated comparison, gather.
+ *
+ * What the executor does with a recipe (exec/device), where it is not plain from the names:
+ *   - KP_ERR is a word of the segment's own. Record, row and pair counters are zeroed with everything else at the query's start.
+ *   - Dense sources: rows KP_SRC_FIRST .. KP_SRC_FIRST + KP_SRC_ROWS - 1, in KP_SRC_TILES tiles of tile_rows. SRC_AGG: records 0 .. KP_SRC_ROWS - 1
+ *     (HASH: those appended, dead ones included; other forms: n_slots). SRC_JOIN: build rows. A row store with LIMIT or OFFSET and no sort: the slice.
+ *   - A row store with has_seq is appended to as if it were a sort's input: main writes KP_SORT_DATA / KP_SORT_VALID with id = -1 - row store (its columns, then
+ *     the sequence numbers as column n_cols), KP_OUT_COUNT, KP_OUT_CAP; the kernels of EK_SORT then read those and gather into KP_ROWS_DATA / KP_ROWS_VALID of the row store.
+ *   - Sorts likewise: main writes KP_SORT_* with id = sort; sort_gather writes KP_ROWS_* of the row store. KP_SORT_N is the number of rows.
+ *   - sort_init fills pairs A[0..N). sort_tile sorts each run of SORT_TILE of A in place (16 * SORT_TILE bytes of local memory; sort kernels get no
+ *     other). sort_merge merges runs of KP_SORT_WIDTH pairs of A into runs of twice that in B; the executor swaps A and B. sort_gather reads pairs A
+ *     [FIRST, FIRST + TAKE) and writes rows 0 .. TAKE - 1. All of them work for any number of groups.
+ *   - When a sink overflows, all segments that feed it run again from the first with the sink's state zeroed.
+ *   - Columns that are nullable have both DATA and VALID addresses; VALID of others is 0. KP_JOIN_DATA of a column that is not stored is 0.
+ *   - KP_JOIN_MATCHED: zeroed bytes for capacity rows when track_matched, else 0.
+ *   - KP_MAP_VALID is 0 when the map has no NULLs. CodeMaps and sets of strings are str cells on the device.
  *
  * The error word P(0) -> u64[2]: [0] first error = (instruction + 1) << 8 | kind, 0 none; [1] stop flag.
  */
@@ -73,7 +88,7 @@ typedef struct DevJoin {
     DevJoinForm form;
     int32_t n_cols;  /* n_payload + n_keys; keys of DIRECT are stored only when somebody loads them or track_matched: stored[] */
     DevCol *cols;
-    bool *stored;
+    bool *stored;    /* per column: false where nobody loads or compares it; it needs no arrays then */
     int64_t min, dom;
     const char *reason; /* why no device, or NULL */
 } DevJoin;
@@ -86,6 +101,7 @@ typedef struct DevAgg {
     int64_t *key_min, *key_extent;    /* LOCAL, DIRECT: extent counts the NULL slot, which is the last */
     int32_t *cell_off;
     int32_t n_seen_words;
+    DevCol *cols;                     /* keys, then aggregates, as SRC_AGG delivers them (dict: codes) */
     const char *reason;
 } DevAgg;
 typedef struct DevRows {
@@ -99,6 +115,7 @@ typedef struct DevSort {
     DevCol *cols;
     int32_t *key_col; /* column of each key */
     int32_t seq_col;
+    bool *stored;     /* false: a key that is also a column; it needs no arrays */
     const char *reason;
 } DevSort;
 
@@ -118,6 +135,7 @@ typedef struct EmitPlan {
     DevAgg *aggs;
     DevRows *rows;
     DevSort *sorts;
+    const struct EmitForms *forms; /* the emitter's own */
     const char **reasons; /* per segment: why it cannot run on a device ("call upper(text)", "join #2: ..."), NULL = it can */
 } EmitPlan;
 /* Everything lives in the arena. Looks at the tables' present tablets and statistics: hold the tables' locks. */
@@ -144,8 +162,10 @@ typedef enum ParamKind {
     KP_LO, KP_HI,     /* values of instruction `id`'s RangeTest, cut to the compared type */
     KP_MASK, KP_MAP_CELLS, KP_MAP_VALID,     /* addresses of instruction `id`'s CodeMask / CodeMap on the device */
     KP_SET, KP_SET_N, /* address of instruction `id`'s InSet cells (STR: str cells), number */
-    KP_LIKE,          /* address of instruction `id`'s encoded pattern */
-    KP_DICT_OFFSETS, KP_DICT_BYTES           /* of EmitParam.dict: u64 offsets[n + 1], bytes */
+    KP_LIKE,          /* address of instruction `id`'s encoded pattern (like_code.h) */
+    KP_DICT_OFFSETS, KP_DICT_BYTES,          /* of EmitParam.dict: u64 offsets[n + 1], bytes */
+    KP_LIMIT,         /* value: rows after which a SINK_ROWS segment may stop */
+    KP_MASK_BITS      /* value: instruction `id`'s CodeMask of at most 64 codes as bits */
 } ParamKind;
 typedef struct EmitParam {
     uint16_t kind;
@@ -153,10 +173,11 @@ typedef struct EmitParam {
     const Dict *dict;
 } EmitParam;
 
-enum { /* kernels a segment's module has (names "main", "build", ...) */
-    EK_MAIN = 1,  /* over the source: groups as resident_groups says */
-    EK_BUILD = 2, /* HASH join: over KP_JOIN_ROWS rows, head filled with 0 */
-    EK_SORT = 4   /* sort_init, sort_tile, sort_merge, sort_gather */
+enum { /* kernels a segment's module has */
+    EK_MAIN = 1,  /* "seg_main", over the source: groups as resident_groups says */
+    EK_BUILD = 2, /* "join_build", HASH join with keys: over KP_JOIN_ROWS rows, head filled with 0. A join without keys needs no head and has no such kernel */
+    EK_SORT = 4   /* "sort_init" (pairs A from the rows), "sort_tile" (A in place: one group per SORT_TILE pairs, any number of groups), "sort_merge" (A to B, runs of
+                     KP_SORT_WIDTH pairs), "sort_gather" (pairs A) */
 };
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
 

@@ -48,7 +48,7 @@ typedef struct DeviceInfo {
     char compiler[128];   /* and by what: "nvrtc 13.0", "gcc 12.2.0", "PoCL 3.1"; part of the key */
     char driver[64];      /* driver version, for people */
     DeviceKind kind;
-    bool lost;
+    _Atomic bool lost;    /* set by the backend on any thread */
     bool shares_memory;   /* kernels may read any host address directly (host, PoCL): no copies needed */
     bool can_map;         /* map_host works */
     bool concurrent;      /* kernels of different queues run at the same time (channels need it) */
@@ -73,7 +73,7 @@ typedef struct DevCode { /* compiled kernels as bytes: shared object, cubin, Ope
     int64_t n;
     char *log; /* compiler's messages, may be NULL */
 } DevCode;     /* malloc'ed; dev_code_free */
-void dev_code_free(DevCode *c);
+void dev_code_free(DevCode *c); /* frees the parts and zeroes *c; NULL is fine */
 
 /* Called now and then (at least every 10 ms) while sync waits; `false` gives up waiting with ST_ERROR and no Err set (the queue is still busy). */
 typedef bool (*DevPoll)(void *ctx);
@@ -117,7 +117,8 @@ typedef struct DeviceOps {
     Status (*load)(Device *d, const void *code, int64_t n, DevModule **out, Err *e);
     void (*unload)(Device *d, DevModule *m);
     Status (*kernel)(DevModule *m, const char *name, DevKernel **out, Err *e); /* dies with the module */
-    /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for co-residency. */
+    /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for co-residency (not on host, where the
+     * pool may have fewer workers free: there a group may wait for lower ones only). */
     int64_t (*resident_groups)(DevKernel *k, int32_t group_size, int64_t local_bytes);
 } DeviceOps;
 
@@ -127,12 +128,19 @@ struct Device { /* first member of every backend's own struct */
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
 };
 
+/* ---- for backends (device_common.c) --------------------------------------------------------------- */
+/* 58000 "device ... was lost". */
+Status device_lost(const Device *d, Err *e);
+/* Charges d->memory. 53200 (bytes asked for, in use, limit, setting) when its own limit refuses; what mem_charge says when a parent's does. */
+Status device_charge(Device *d, int64_t bytes, Err *e);
+
 /* ---- the machine's devices (registry.c) -------------------------------------------------------- */
 /* One entry per device found, and one per backend that found none, with the reason. */
 typedef struct DeviceEntry {
     char id[32], name[128];
     char state[256]; /* "ready", or why it cannot be used: "libcuda.so.1: cannot open shared object file" */
     bool usable;
+    bool gpu; /* devices_auto may pick it */
     DeviceKind kind;
     int index;
     int64_t memory_bytes;
@@ -141,7 +149,8 @@ typedef struct DeviceEntry {
 
 typedef struct Devices Devices;
 /* Looks for devices of all backends; cheap probing only, nothing is opened for use. Backends whose libraries are missing are entries, not errors.
- * `pool` runs the host device's kernels. Environment: STELE_DEVICES=host,cuda,opencl limits the backends; */
+ * `pool` runs the host device's kernels and must outlive `Devices`. Environment: STELE_DEVICES=host,cuda,opencl,null limits the backends (unset or
+ * empty: all); the others become entries that say so. 22023 when it names an unknown one. */
 Status devices_open(Pool *pool, MemAccount *account, Devices **out, Err *e);
 void devices_close(Devices *ds); /* closes opened devices */
 int devices_count(const Devices *ds);

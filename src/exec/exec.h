@@ -107,6 +107,17 @@ typedef struct QueryPlan {
 } QueryPlan;
 
 /* ---- execution ---- */
+/* How a device gets at table columns (exec/device/dev.h). */
+typedef enum Residence { RES_AUTO, RES_CACHED, RES_SERIAL, RES_STREAMED, RES_MAPPED } Residence;
+typedef struct DeviceUse { /* segments run compiled on a device where they can */
+    struct DevRuntime *runtime; /* NULL: everything on the virtual machine */
+    Residence residence;
+    bool strict;          /* 0A000 instead of running anything on the virtual machine */
+    bool wait;            /* for compilation, instead of using the virtual machine this time */
+    bool timing;          /* measure kernels (EXPLAIN ANALYZE) */
+    int64_t initial_rows; /* 0 = by estimate; tests: first capacity of every sink, to force restarts */
+} DeviceUse;
+
 typedef struct QueryOptions {
     Pool *pool;
     int threads;            /* at most that many workers */
@@ -120,9 +131,20 @@ typedef struct QueryOptions {
     void (*progress)(void *ctx, double fraction); /* from the calling thread's worker; may be NULL */
     void *progress_ctx;
     int64_t deadline_ns;    /* on clock_ns(); 0 = none: 57014 when it has passed */
+    DeviceUse device;
 } QueryOptions;
 
-typedef struct SegmentStats { int64_t wall_ns, rows_in, rows_out, tablets_skipped, spilled_bytes; int workers; const char *note; } SegmentStats;
+typedef struct DeviceStats { /* of a segment; all zero when no device was asked for */
+    bool on_device;
+    const char *reason;    /* why not, in words */
+    int64_t kernel_ns;     /* 0: not measured */
+    int64_t bytes_in, bytes_out; /* moved to and from the device for this segment */
+    int64_t bytes_read;    /* of the source, by kernels (estimate) */
+    int64_t compile_ns, restarts, launches;
+    bool code_from_memory, code_from_disk;
+    const char *residence; /* "cached", ...; NULL: no table */
+} DeviceStats;
+typedef struct SegmentStats { int64_t wall_ns, rows_in, rows_out, tablets_skipped, spilled_bytes; int workers; const char *note; DeviceStats device; } SegmentStats;
 
 typedef struct Query Query;
 struct RowStore;

@@ -1,9 +1,10 @@
 /* dml.c - INSERT, UPDATE, DELETE: the plan's rows are materialised first, then applied.
  *
  * Materialising first keeps a statement from seeing its own changes. The store's columns are: [rowid] values checks
- * returning. Everything is undone by the statement's undo mark when a row fails.
+ * returning; dml_columns() says it exactly. Everything is undone by the statement's undo mark when a row fails.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "session/session.h"
 
@@ -65,49 +66,124 @@ static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
     memcpy(value_cell(out), (const char *)v->data + i * size, (size_t)size);
 }
 
-/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. inserted: the numbers of the others (from `first`). */
-static Status insert_skipping(Session *s, const BoundStmt *b, Chunk *c, int64_t n, int64_t first, int64_t *inserted, int64_t *done) {
-    Table *t = b->table;
+static bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
+
+/* The table's row that has row r's key, of the key whose conflicts count, or -1. vals: the table's columns. */
+static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
+    const Table *t = b->table;
+    for (int k = 0; k < t->n_keys; k++) {
+        if (b->conflict_key >= 0 && k != b->conflict_key) continue;
+        Value key[32];
+        bool null_key = false;
+        for (int j = 0; j < t->keys[k].n_cols && j < 32; j++) {
+            int col = t->keys[k].cols[j];
+            cell_value(&vals[col], r, t->cols[col].type, &key[j]);
+            null_key |= key[j].is_null;
+        }
+        int64_t row = null_key ? -1 : table_lookup(t, k, key);
+        if (row >= 0) return row;
+    }
+    return -1;
+}
+
+static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
     Vec one[1600];
     if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
+    for (int i = 0; i < t->n_cols; i++) {
+        one[i] = vals[i];
+        one[i].data = (char *)vals[i].data + r * phys_size((Phys)vals[i].phys);
+        if (one[i].valid) one[i].valid += r;
+    }
+    return table_append(t, 1, one, s->undo, NULL, &s->err);
+}
+
+/* A proposed row must be possible even when it conflicts. */
+static Status check_not_null(Session *s, const Table *t, const Vec *vals, int64_t r) {
+    for (int i = 0; i < t->n_cols; i++)
+        if (t->cols[i].not_null && cell_null(&vals[i], r))
+            return err_set(&s->err, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[i].name, t->name);
+    return ST_OK;
+}
+
+/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. inserted: the numbers of the others (from `first`). */
+static Status insert_skipping(Session *s, const BoundStmt *b, const Vec *vals, int64_t n, int64_t first, int64_t *inserted, int64_t *done) {
     for (int64_t r = 0; r < n; r++) {
-        bool taken = false;
-        for (int k = 0; k < t->n_keys && !taken; k++) {
-            if (b->conflict_key >= 0 && k != b->conflict_key) continue;
-            Value key[32];
-            bool null_key = false;
-            for (int j = 0; j < t->keys[k].n_cols && j < 32; j++) {
-                int col = t->keys[k].cols[j];
-                cell_value(&c->cols[col], r, t->cols[col].type, &key[j]);
-                null_key |= key[j].is_null;
-            }
-            taken = !null_key && table_lookup(t, k, key) >= 0;
-        }
-        if (taken) continue;
-        for (int i = 0; i < t->n_cols; i++) {
-            one[i] = c->cols[i];
-            one[i].data = (char *)c->cols[i].data + r * phys_size((Phys)c->cols[i].phys);
-            if (one[i].valid) one[i].valid += r;
-        }
-        TRY(table_append(t, 1, one, s->undo, NULL, &s->err));
+        TRY(check_not_null(s, b->table, vals, r));
+        if (conflicting_row(b, vals, r) >= 0) continue;
+        TRY(append_one(s, b->table, vals, r));
         inserted[(*done)++] = first + r;
     }
     return ST_OK;
 }
 
+static Status second_hit(Session *s) {
+    err_set(&s->err, ERR_CARDINALITY, "ON CONFLICT DO UPDATE command cannot affect row a second time");
+    err_hint(&s->err, "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.");
+    return ST_ERROR;
+}
+
+/* ON CONFLICT DO UPDATE: rows without a conflict are inserted at once, the others gathered in `all` (rowid, set values) from row *at on. */
+static Status insert_or_gather(Session *s, const BoundStmt *b, Arena *strings, const Chunk *c, int64_t n, int64_t first, Chunk *all, int64_t *at, int64_t *shown, int64_t *done) {
+    const Vec *vals = c->cols + 2 + b->n_set, *rowid = &c->cols[0], *hit = &c->cols[1];
+    for (int64_t r = 0; r < n; r++) {
+        TRY(check_not_null(s, b->table, vals, r));
+        if (cell_null(rowid, r)) {
+            if (conflicting_row(b, vals, r) >= 0) return second_hit(s); /* the plan saw none: it is this command's */
+            TRY(append_one(s, b->table, vals, r));
+        } else {
+            if (cell_null(hit, r) || !((const uint8_t *)hit->data)[r]) continue;
+            for (int32_t j = 0; j < b->n_set + 2; j++) {
+                int64_t size = phys_size((Phys)c->cols[j].phys);
+                memcpy((char *)all->data[j] + *at * size, (const char *)c->cols[j].data + r * size, (size_t)size);
+                all->valid[j][*at] = !cell_null(&c->cols[j], r);
+                if (strings && c->cols[j].phys == PH_STR) TRY(keep_strings(s, strings, (Str *)all->data[j] + *at, all->valid[j] + *at, 1));
+            }
+            ++*at;
+        }
+        shown[(*done)++] = first + r;
+    }
+    return ST_OK;
+}
+
+static int compare_rowids(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+static Status check_hit_once(Session *s, Arena *a, const int64_t *rowids, int64_t n) {
+    int64_t *sorted = arena_array(a, int64_t, n + 1);
+    if (!sorted) return ST_ERROR;
+    memcpy(sorted, rowids, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_rowids);
+    for (int64_t i = 1; i < n; i++)
+        if (sorted[i] == sorted[i - 1]) return second_hit(s);
+    return ST_OK;
+}
+
+ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
+    int32_t n_values = b->kind == STMT_INSERT ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0, n = 0;
+    ColId *ids = arena_array(a, ColId, 2 + b->n_set + n_values + b->n_checks + b->n_result + 1);
+    if (!ids) return NULL;
+    if (b->kind != STMT_INSERT || b->hit) ids[n++] = b->rowid;
+    if (b->hit) {
+        ids[n++] = b->hit;
+        for (int32_t i = 0; i < b->n_set; i++) ids[n++] = b->set_values[i];
+    }
+    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
+    for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
+    for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
+    *n_out = n;
+    return ids;
+}
+
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Arena *a = st->run_arena;
     Table *t = b->table;
-    int32_t n_values = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
-    int32_t has_rowid = b->kind != STMT_INSERT, n = 0;
-    ColId *ids = arena_array(a, ColId, 1 + n_values + b->n_checks + b->n_result + 1);
+    int32_t n;
+    ColId *ids = dml_columns(b, a, &n);
     if (!ids) return ST_ERROR;
-    if (has_rowid) ids[n++] = b->rowid;
-    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
-    int32_t first_check = n;
-    for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
-    int32_t first_result = n;
-    for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
+    int32_t first_result = n - b->n_result, first_check = first_result - b->n_checks;
+    int32_t first_set = b->hit ? 2 : 1, n_gather = b->kind == STMT_UPDATE || b->hit ? first_set + b->n_set : 0;
+    bool on_conflict = b->on_conflict_nothing || b->hit;
     RunOutput r;
     TRY(session_run_plan(s, c, b, n, ids, &st->account, &r));
     st->query = r.query;
@@ -118,12 +194,12 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     int64_t mark = undo_mark(s->undo);
     BulkLoad *bulk = NULL;
     Status out = ST_OK;
-    if (b->kind == STMT_INSERT && total >= BULK_ROWS && !b->on_conflict_nothing) out = bulk_begin(t, 1, &bulk, &s->err);
+    if (b->kind == STMT_INSERT && total >= BULK_ROWS && !on_conflict) out = bulk_begin(t, 1, &bulk, &s->err);
     /* UPDATE checks keys as if all rows changed at once, so its rows go down in one call. */
     Chunk all = {0};
-    int64_t *inserted = b->on_conflict_nothing ? arena_array(a, int64_t, total + 1) : NULL;
-    if (b->on_conflict_nothing && !inserted) out = ST_ERROR;
-    if (b->kind == STMT_UPDATE && out == ST_OK) out = chunk_init(s, a, l, MAX_OF(total, 1), &all);
+    int64_t *inserted = on_conflict ? arena_array(a, int64_t, total + 1) : NULL;
+    if (on_conflict && !inserted) out = ST_ERROR;
+    if (n_gather && out == ST_OK) out = chunk_init(s, a, l, MAX_OF(total, 1), &all);
     int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0, seen = 0;
     for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
         RowRun run;
@@ -137,7 +213,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             int64_t d = 0;
             switch (b->kind) {
             case STMT_INSERT:
-                if (b->on_conflict_nothing) out = insert_skipping(s, b, &ch, k, seen, inserted, &done);
+                if (b->hit) out = insert_or_gather(s, b, run.pin ? a : NULL, &ch, k, seen, &all, &at, inserted, &done);
+                else if (b->on_conflict_nothing) out = insert_skipping(s, b, ch.cols, k, seen, inserted, &done);
                 else if (bulk) out = bulk_add(bulk, 0, chunk++, k, ch.cols, &s->err), done += k;
                 else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
                 break;
@@ -146,7 +223,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
                 done += d;
                 break;
             default: /* UPDATE: gather */
-                for (int32_t j = 0; j <= n_values; j++) {
+                for (int32_t j = 0; j < n_gather; j++) {
                     int64_t size = phys_size((Phys)l->cols[j].phys);
                     memcpy((char *)all.data[j] + at * size, ch.cols[j].data, (size_t)(k * size));
                     if (ch.cols[j].valid) memcpy(all.valid[j] + at, ch.cols[j].valid, (size_t)k);
@@ -160,13 +237,16 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         }
         rows_run_close(r.rows, &run);
     }
-    if (out == ST_OK && b->kind == STMT_UPDATE && at > 0) {
-        Vec *vals = arena_array(a, Vec, n_values + 1);
+    if (out == ST_OK && b->hit) out = check_hit_once(s, a, all.data[0], at);
+    if (out == ST_OK && at > 0) {
+        Vec *vals = arena_array(a, Vec, b->n_set + 1);
         if (!vals) out = ST_ERROR;
-        for (int32_t j = 0; out == ST_OK && j < n_values; j++)
-            vals[j] = (Vec){.data = all.data[j + 1], .valid = all.valid[j + 1], .phys = l->cols[j + 1].phys, .type = l->cols[j + 1].type};
-        if (out == ST_OK) out = table_update(t, at, all.data[0], n_values, b->set_cols, vals, s->undo, &s->err);
-        done = at;
+        for (int32_t j = 0; out == ST_OK && j < b->n_set; j++) {
+            int32_t col = first_set + j;
+            vals[j] = (Vec){.data = all.data[col], .valid = all.valid[col], .phys = l->cols[col].phys, .type = l->cols[col].type};
+        }
+        if (out == ST_OK) out = table_update(t, at, all.data[0], b->n_set, b->set_cols, vals, s->undo, &s->err);
+        if (b->kind == STMT_UPDATE) done = at;
     }
     if (bulk) {
         int64_t rows = 0;

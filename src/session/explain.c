@@ -60,20 +60,17 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
     if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
-    int32_t n = 0;
-    int32_t n_values = b->kind == STMT_INSERT ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
-    ColId *ids = arena_array(a, ColId, 1 + n_values + b->n_checks + b->n_result + 1);
+    int32_t n = b->n_result;
+    ColId *ids = is_dml ? dml_columns(b, a, &n) : b->result;
     if (!ids) return ST_ERROR;
-    if (b->kind == STMT_UPDATE || b->kind == STMT_DELETE) ids[n++] = b->rowid;
-    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
-    for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
-    for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
     RunOutput r = {0};
     if (analyze) {
         TRY(session_run_plan(s, &c, b, n, ids, &st->account, &r));
         st->query = r.query;
     } else {
+        TRY(session_resolve_limits(s, &c, b->plan, &st->account));
         TRY(sql_optimize(&c, b));
+        TRY(sql_raise_constants(&c, b->plan));
         r.plan = sql_lower(&c, b->plan, n, ids);
         if (!r.plan) return ST_ERROR;
     }

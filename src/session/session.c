@@ -98,7 +98,12 @@ static void release_lock(Session *s) {
     txn_lock_release(s->db->txn_lock, s->lock);
     s->lock = LOCK_NONE;
 }
+static void start_transaction(Session *s) {
+    s->state = 'T';
+    s->settings_before = s->settings_keep = s->settings;
+}
 static void roll_back_all(Session *s) {
+    if (s->state == 'T') settings_restore(s, &s->settings_before);
     if (s->undo) {
         undo_rollback(s->undo, 0);
         undo_free(s->undo);
@@ -155,14 +160,17 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     switch (t->tx_kind) {
     case AST_TX_BEGIN:
         if (s->state == 'T') log_write(LOG_WARNING, "there is already a transaction in progress");
-        s->state = 'T';
+        if (s->state != 'T') start_transaction(s);
         session_transaction_options(s, t->n_options, t->options);
         snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)t));
         return ST_OK;
     case AST_TX_COMMIT:
         snprintf(st->tag, sizeof st->tag, s->state == 'E' ? "ROLLBACK" : "COMMIT");
         if (s->state == 'I') return ST_OK; /* PostgreSQL warns; there is nothing to end */
-        if (s->state == 'T') commit_all(s);
+        if (s->state == 'T') {
+            settings_restore(s, &s->settings_keep);
+            commit_all(s);
+        }
         break;
     case AST_TX_ROLLBACK:
         snprintf(st->tag, sizeof st->tag, "ROLLBACK");
@@ -175,12 +183,15 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     }
     }
     release_lock(s);
-    s->state = t->chain ? 'T' : 'I';
+    s->state = 'I';
     s->read_only = false;
+    if (t->chain) start_transaction(s);
     return ST_OK;
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
+
+static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) { return settings_show(ctx, a, name, e); }
 
 Status session_new(Database *db, Session **out, Err *e) {
     Session *s = mem_calloc(&db->account, (int64_t)sizeof *s, e);
@@ -192,6 +203,8 @@ Status session_new(Database *db, Session **out, Err *e) {
         mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
     }
+    s->info.setting = setting_text;
+    s->info.setting_ctx = s;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
@@ -391,6 +404,7 @@ static void progress_hook(void *ctx, double fraction) {
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
     int64_t t0 = clock_ns();
     memset(out, 0, sizeof *out);
+    TRY(session_resolve_limits(s, c, b->plan, acct));
     TRY(sql_optimize(c, b));
     out->plan = sql_lower(c, b->plan, n, ids);
     if (!out->plan) return ST_ERROR;

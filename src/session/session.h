@@ -39,6 +39,7 @@ typedef struct Session {
     MemAccount account;
     Err err;
     Settings settings;
+    Settings settings_before, settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
     SessionInfo info;
     char state; /* 'I', 'T', 'E' */
     bool read_only;
@@ -101,6 +102,7 @@ Status statement_run(Statement *st);
 /* ---- shared by session's files only ---- */
 Status settings_init(Settings *s, Database *db);
 Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
+void settings_restore(Session *s, const Settings *to);
 /* Text of a setting in the arena; NULL and 42704 when unknown. */
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
 int64_t settings_count(void);
@@ -114,8 +116,12 @@ typedef struct RunOutput {
     RowStore *rows;
     int64_t plan_ns, run_ns;
 } RunOutput;
+/* LIMIT and OFFSET with subqueries become constants: runs them (limit.c). session_run_plan does it itself. */
+Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
+/* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning. NULL: out of memory. */
+ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);
 /* INSERT, UPDATE, DELETE, bound and with parameters in place. Fills the statement's result for RETURNING. */
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
 Status session_utility(Session *s, Statement *st, const AstStmt *ast);

@@ -243,6 +243,15 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
     return ST_OK;
 }
 
+void settings_restore(Session *s, const Settings *to) {
+    Settings from = s->settings;
+    s->settings = *to;
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
+        const Def *d = &defs[i];
+        if (d->size && memcmp((const char *)&from + d->offset, (const char *)to + d->offset, d->size) != 0) apply(s, d);
+    }
+}
+
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     const Def *d = find(name);
     if (!d) {

@@ -517,6 +517,45 @@ static Status dependents_of(Session *s, Arena *a, const char *table, Dependents 
     return ST_OK;
 }
 
+typedef struct UsedCols {
+    PlanCtx *c;
+    ColSet set;
+} UsedCols;
+static void used_cols(UsedCols *u, Plan *p);
+static bool used_fn(void *ctx, Expr *e) {
+    UsedCols *u = ctx;
+    if (e->kind == EX_COL) colset_add(u->c, &u->set, e->u.col);
+    if (e->kind == EX_SUBQUERY) used_cols(u, e->u.sub.plan);
+    return true;
+}
+static Status used_slot(void *ctx, Expr **slot) {
+    (void)expr_walk(*slot, used_fn, ctx);
+    return ST_OK;
+}
+static void used_cols(UsedCols *u, Plan *p) {
+    (void)plan_each_expr(p, used_slot, u);
+    for (int32_t i = 0; i < p->n_children; i++) used_cols(u, p->children[i]);
+}
+/* A column that a view reads keeps its type. */
+static Status no_view_reads(Session *s, Arena *a, const Table *t, int col) {
+    for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
+        const View *v = s->db->catalog.views[i];
+        PlanCtx c;
+        BoundStmt *b;
+        if (!try_query(s, a, v->sql, &c, &b)) continue;
+        UsedCols used = {&c, colset_new(&c)};
+        used_cols(&used, b->plan);
+        for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
+        for (ColId id = 1; id < c.cols.len; id++) {
+            if (c.cols.items[id].table != t || c.cols.items[id].col != col || !colset_has(&used.set, id)) continue;
+            err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
+            err_detail(&s->err, "rule _RETURN on view %s depends on column \"%s\"", v->name, t->cols[col].name);
+            return ST_ERROR;
+        }
+    }
+    return ST_OK;
+}
+
 /* After a column is gone: views that needed it go too (CASCADE) or keep it. */
 static Status check_dependents(Session *s, Arena *a, const char *table, const char *column, bool cascade, const Dependents *d) {
     for (int64_t i = 0; i < d->n; i++) {
@@ -624,6 +663,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     }
     case AST_ALTER_SET_TYPE: {
         if (k->expr) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER COLUMN TYPE ... USING is not supported");
+        TRY(no_view_reads(s, a, t, col));
         TRY(sql_bind_type(k->column->type, &d.cols[col].type, &s->err));
         cast_col = col;
         break;
@@ -644,6 +684,11 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     tag(st, "ALTER TABLE");
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
+            err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
+            err_detail(&s->err, "This operation is not supported for views.");
+            return ST_ERROR;
+        }
         if (!t && x->if_exists) return ST_OK;
         if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
         TRY(alter_one(s, st, t, &x->cmds[i]));
@@ -700,6 +745,8 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     tag(st, "TRUNCATE TABLE");
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
+        if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
+            return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", x->tables[i].name);
         if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
         TRY(table_truncate(t, s->undo, &s->err));
     }
@@ -775,6 +822,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
         TRY(session_begin_write(s));
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", x->table.name);
         if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
         int n = x->n_columns > 0 ? (int)x->n_columns : t->n_cols;
         int *cols = arena_array(a, int, n + 1);
@@ -886,6 +934,23 @@ static const char *literal_text(Arena *a, const AstExpr *e) {
     }
 }
 
+/* In a transaction SET lasts when it commits, SET LOCAL until it ends; outside one SET LOCAL has no effect. */
+static Status change_setting(Session *s, const AstSet *x, const char *name, const char *value) {
+    Settings now = s->settings;
+    TRY(settings_set(s, name, value, &s->err));
+    if (s->state != 'T') {
+        if (x->is_local) settings_restore(s, &now);
+        return ST_OK;
+    }
+    if (x->is_local) return ST_OK;
+    now = s->settings;
+    s->settings = s->settings_keep;
+    Status st = settings_set(s, name, value, &s->err);
+    s->settings_keep = s->settings;
+    s->settings = now;
+    return st;
+}
+
 static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     Arena *a = st->run_arena;
     tag(st, x->is_reset ? "RESET" : "SET");
@@ -894,7 +959,7 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
         for (int64_t i = 0; i < settings_count(); i++) {
             const char *name, *doc;
             settings_at(i, &name, &doc);
-            TRY(settings_set(s, name, NULL, &s->err));
+            TRY(change_setting(s, x, name, NULL));
         }
         return ST_OK;
     case AST_SET_TRANSACTION:
@@ -909,9 +974,9 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
             v = i ? arena_printf(a, "%s, %s", v, t) : t;
             if (!v) return ST_ERROR;
         }
-        return settings_set(s, x->name, v, &s->err);
+        return change_setting(s, x, x->name, v);
     }
-    default: return settings_set(s, x->name, NULL, &s->err);
+    default: return change_setting(s, x, x->name, NULL);
     }
 }
 

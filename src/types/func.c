@@ -32,7 +32,7 @@ static int def_cmp(const void *a, const void *b) {
 
 static void func_build(void) {
     const FuncDefs *const tables[] = {&func_defs_numeric,  &func_defs_text,   &func_defs_regex,
-                                      &func_defs_datetime, &func_defs_format, &func_defs_misc};
+                                      &func_defs_datetime, &func_defs_format, &func_defs_misc, &func_defs_sorted};
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++)
         for (int64_t i = 0; i < tables[t]->count && func_count < FUNC_TABLE_MAX; i++)
             func_all[func_count++] = tables[t]->defs[i];

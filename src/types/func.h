@@ -34,6 +34,9 @@ typedef struct SessionInfo {
     const char *user;
     const char *database;
     uint64_t random_seed;
+    /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL: no settings. */
+    const char *(*setting)(void *ctx, Arena *a, const char *name, Err *e);
+    void *setting_ctx;
 } SessionInfo;
 
 typedef struct FuncCtx {

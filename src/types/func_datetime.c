@@ -625,6 +625,48 @@ K2F(zone_tz, Str, int64_t, int64_t, 0, { TRY(at_zone(ctx, i, x, y, 1, &z)); })
 K2F(zone_iv_ts, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, -1, &z)); })
 K2F(zone_iv_tz, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, 1, &z)); })
 
+/* (s1, e1) OVERLAPS (s2, e2) as PostgreSQL reads the standard: ends in any order, half-open, a period with one end is that instant. */
+KERNEL(overlaps_i64) {
+    KERNEL_UNUSED();
+    uint8_t *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t s[2];
+        int64_t e[2];
+        bool open[2]; /* the end is not known */
+        bool known = true;
+        for (int k = 0; k < 2; k++) {
+            bool no_start = arg_null(&args[2 * k], i);
+            open[k] = no_start || arg_null(&args[2 * k + 1], i);
+            known &= !no_start || !arg_null(&args[2 * k + 1], i);
+            s[k] = AT(int64_t, 2 * k + no_start, i);
+            e[k] = open[k] ? s[k] : AT(int64_t, 2 * k + 1, i);
+            if (s[k] > e[k]) {
+                int64_t t = s[k];
+                s[k] = e[k];
+                e[k] = t;
+            }
+        }
+        int later = s[0] > s[1] ? 0 : 1; /* which starts later; whether it starts before the other ends */
+        bool same = s[0] == s[1], before = known && s[later] < e[!later];
+        if (same) r[i] = 1, out->valid[i] = known && !open[0] && !open[1];
+        else if (open[!later]) r[i] = 0, out->valid[i] = 0;
+        else if (before) r[i] = 1, out->valid[i] = known;
+        else r[i] = 0, out->valid[i] = known && !open[later];
+    }
+    return ST_OK;
+}
+
+/* What sum(interval) and avg(interval) are made of. */
+K1(interval_months_k, Interval, int32_t, x.months)
+K1(interval_days_k, Interval, int32_t, x.days)
+K1(interval_micros_k, Interval, int64_t, x.micros)
+KNF(interval_from_sums, Interval, (Interval){0}, {
+    const int64_t months = AT(int64_t, 0, i), days = AT(int64_t, 1, i);
+    const int128_t micros = num_at(&args[2], i);
+    if (months != (int32_t)months || days != (int32_t)days || micros != (int64_t)micros) IV_RANGE(i);
+    z = (Interval){.micros = (int64_t)micros, .days = (int32_t)days, .months = (int32_t)months};
+})
+
 static Type tf_num20_6(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs, (void)a;
     return type_numeric(20, 6);
@@ -690,6 +732,13 @@ static const FuncDef defs[] = {
     DEF("justify_days", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_days_iv, NULL, "30 days as a month"),
     DEF("justify_hours", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_hours_iv, NULL, "24 hours as a day"),
     DEF("justify_interval", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_interval_iv, NULL, "both, with one sign"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIME, T_TIME, T_TIME, T_TIME), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
+    DEF("interval_months", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_months_k, NULL, "internal: field of an interval"),
+    DEF("interval_days", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_days_k, NULL, "internal: field of an interval"),
+    DEF("interval_micros", S_, T_INT8, 1, ARGS(T_INTERVAL), OP_NONE, interval_micros_k, NULL, "internal: field of an interval"),
+    DEF("interval_from_sums", SF, T_INTERVAL, 3, ARGS(T_INT8, T_INT8, T_NUMERIC), OP_NONE, interval_from_sums, NULL, "internal: interval of its fields' sums"),
     NOW_DEF("now", T_TIMESTAMPTZ, now_tz, "start of the transaction"),
     NOW_DEF("current_timestamp", T_TIMESTAMPTZ, now_tz, "start of the transaction"),
     NOW_DEF("transaction_timestamp", T_TIMESTAMPTZ, now_tz, "start of the transaction"),

@@ -200,6 +200,28 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
     AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),      \
     AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
 #define VAR(nm, kind, dc) AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+/* current_setting(name [, missing_ok]) */
+KERNEL(current_setting) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = &((Str *)out->data)[i], name = AT(Str, 0, i);
+        *z = STR0;
+        bool null = arg_null(&args[0], i) || (nargs > 1 && arg_null(&args[1], i));
+        out->valid[i] = !null;
+        if (null) continue;
+        bool missing_ok = nargs > 1 && AT(uint8_t, 1, i);
+        char *key = arena_strndup(ctx->arena, name.ptr, name.len);
+        if (!key) return FAILED(i);
+        for (char *p = key; *p; p++)
+            if (*p >= 'A' && *p <= 'Z') *p = (char)(*p + 32);
+        Err e = {0};
+        const char *v = ctx->session && ctx->session->setting ? ctx->session->setting(ctx->session->setting_ctx, ctx->arena, key, &e) : NULL;
+        out->valid[i] = v != NULL;
+        if (v) *z = str_make(v, (int64_t)strlen(v));
+        else FAIL_IF(!missing_ok, i, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", key);
+    }
+    return ST_OK;
+}
+
 #define SESSION(nm, fn, dc) DEF(nm, S_ | FN_STABLE, T_TEXT, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 
 static const FuncDef defs[] = {
@@ -223,6 +245,8 @@ static const FuncDef defs[] = {
     SESSION("current_database", database_text, "database name"),
     SESSION("current_catalog", database_text, "database name"),
     SESSION("current_schema", schema_text, "schema name"),
+    DEF("current_setting", FN_STABLE | FN_CAN_FAIL, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, current_setting, NULL, "text of a setting"),
+    DEF("current_setting", FN_STABLE | FN_CAN_FAIL, T_TEXT, 2, ARGS(T_TEXT, T_BOOL), OP_NONE, current_setting, NULL, "text of a setting, NULL when there is none of that name"),
     DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
     DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),
@@ -235,6 +259,8 @@ static const FuncDef defs[] = {
     AGG1("sum", AGG_SUM, T_NUMERIC, T_NUMERIC, tf_sum, "sum"),
     AGG1("sum", AGG_SUM, T_FLOAT4, T_FLOAT4, NULL, "sum"),
     AGG1("sum", AGG_SUM, T_FLOAT8, T_FLOAT8, NULL, "sum"),
+    AGG1("sum", AGG_SUM, T_INTERVAL, T_INTERVAL, NULL, "sum"),
+    AGG1("avg", AGG_AVG, T_INTERVAL, T_INTERVAL, NULL, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT2, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT4, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT8, tf_avg, "average"),

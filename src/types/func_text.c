@@ -380,6 +380,11 @@ static int32_t position(Str s, Str needle) {
     return p ? (int32_t)utf8_length(s.ptr, p - s.ptr) + 1 : 0;
 }
 K2(position_text, Str, Str, int32_t, position(x, y))
+static int32_t byte_position(Str s, Str sub) {
+    const char *p = sub.len ? memmem(s.ptr, s.len, sub.ptr, sub.len) : s.ptr;
+    return p ? (int32_t)(p - s.ptr) + 1 : 0;
+}
+K2(position_bytea, Str, Str, int32_t, byte_position(x, y))
 K2(starts_with_text, Str, Str, uint8_t, x.len >= y.len && (y.len == 0 || memcmp(x.ptr, y.ptr, y.len) == 0))
 
 TEXT_FN(replace_text, {
@@ -906,6 +911,7 @@ static const FuncDef defs[] = {
     DEF("substr", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL, "part of a byte string"),
     DEF("substring", FN_CAN_FAIL, T_TEXT, 2, TT, OP_NONE, func_substring_regex, NULL, "what matches a regular expression"),
     DEF("position", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),
+    DEF("position", S_, T_INT4, 2, ARGS(T_BYTEA, T_BYTEA), OP_NONE, position_bytea, NULL, "position of the second in the first, 0 if absent"),
     DEF("strpos", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),
     DEF("left", S_, T_TEXT, 2, TI, OP_NONE, left_text, NULL, "first n characters"),
     DEF("right", S_, T_TEXT, 2, TI, OP_NONE, right_text, NULL, "last n characters"),

@@ -12,6 +12,7 @@
  */
 #include <utf8proc.h>
 
+#include "types/like_parts.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
@@ -231,6 +232,14 @@ bool like_prefix(const LikePattern *p, Slice *out) {
     if (p->fold || p->open_start || !p->open_end || p->n_runs != 1 || p->runs[0].any || p->runs[0].len == 0) return false;
     *out = (Slice){p->runs[0].bytes, p->runs[0].len};
     return true;
+}
+
+LikeParts like_parts(const LikePattern *p) {
+    return (LikeParts){.fold = p->fold, .open_start = p->open_start, .open_end = p->open_end, .min_bytes = p->min_bytes, .n_runs = p->n_runs};
+}
+LikeRun like_run(const LikePattern *p, int64_t i) {
+    const Run *r = &p->runs[i];
+    return (LikeRun){.bytes = r->bytes, .any = r->any, .len = r->len, .chars = r->chars, .min_bytes = r->min_bytes};
 }
 
 /* ---- compilation --------------------------------------------------------------------- */

@@ -298,6 +298,7 @@ static void test_dml(void **state) {
     ok("insert into t (a, n, d) values (1, 1.257, '1999-01-01') returning *");
     ok("insert into w (id) values (1) on conflict (id) do nothing");
     ok("insert into w values (1, 2) on conflict do nothing");
+    ok("insert into w (id) values (1) on conflict (id) do update set qty = excluded.qty + w.qty where w.qty > 0 returning *");
     ok("update w set qty = qty + 1, note = default where id = 3 returning *");
     ok("update w set (qty, note) = (1, 'x')");
     ok("update w set (qty, note) = (select a, c from t where t.a = w.id)");
@@ -313,7 +314,8 @@ static void test_dml(void **state) {
     fails("insert into t (a) values ('x1')", "22P02", "'x1'");
     fails("insert into t (a) values (1, 2), (3)", "42601", NULL);
     fails("insert into w (id) values (1) on conflict (qty) do nothing", "42P10", NULL);
-    fails("insert into w (id) values (1) on conflict (id) do update set qty = 1", "0A000", NULL);
+    fails("insert into w (id) values (1) on conflict (id) do update set qty = qty", "42702", NULL);
+    fails("insert into w (id) values (1) on conflict do update set qty = 1", "42601", NULL);
     fails("insert into tv values (1, 2)", "55000", "tv");
     fails("update w set zz = 1", "42703", "zz");
     fails("update w set qty = 1, qty = 2", "42601", NULL);

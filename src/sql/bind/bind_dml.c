@@ -57,10 +57,13 @@ static Status row_item(Binder *b, const Table *t, const char *name, const ColId 
     return ST_OK;
 }
 
+/* Twice for ON CONFLICT DO UPDATE: for the proposed row and for what comes of it. */
 static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *proj, BoundStmt *out) {
     if (!t->n_checks) return ST_OK;
-    out->checks = arena_array(b->a, ColId, t->n_checks);
-    out->check_names = arena_array(b->a, const char *, t->n_checks);
+    if (!out->checks) {
+        out->checks = arena_array(b->a, ColId, 2 * t->n_checks);
+        out->check_names = arena_array(b->a, const char *, 2 * t->n_checks);
+    }
     if (!out->checks || !out->check_names) return ST_ERROR;
     for (int i = 0; i < t->n_checks; i++) {
         Query *q = arena_new_of(b->a, Query);
@@ -71,10 +74,9 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         item.name = t->name;
         TRY(bind_add_item(b, q, &item));
         Expr *e = bind_bool(b, bind_text_expr(b, q, t->checks[i].sql), "CHECK", 0);
-        if (!e || !(out->checks[i] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
-        out->check_names[i] = t->checks[i].name;
+        if (!e || !(out->checks[out->n_checks] = bind_proj_add(b, proj, NULL, e, t->checks[i].name))) return ST_ERROR;
+        out->check_names[out->n_checks++] = t->checks[i].name;
     }
-    out->n_checks = t->n_checks;
     return ST_OK;
 }
 
@@ -134,6 +136,66 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
     p->n_aggs = (int32_t)aggs.len;
     out->rowid = key;
     return p;
+}
+
+/* ---- SET ------------------------------------------------------------------------------------ */
+
+typedef struct Set {
+    int col;
+    Expr *value;
+    ColId id;
+} Set;
+typedef VEC(Set) SetVec;
+
+static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name, Expr *value, int64_t location) {
+    int c = find_column(t, name);
+    if (c < 0) return no_column(b, t, name, location);
+    for (int64_t i = 0; i < sets->len; i++)
+        if (sets->items[i].col == c)
+            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", name);
+    Set s = {c, NULL, 0};
+    s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
+    return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
+}
+
+/* One SET item; (a, b) = (SELECT ...) is a single join below. */
+static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets, Plan **plan) {
+    int64_t loc = a->location;
+    if (a->n_columns == 1) {
+        if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
+        if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
+        Expr *e = bind_expr(b, q, a->value);
+        return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
+    }
+    if (a->value->kind == AST_ROW) {
+        const AstList *l = AST_AS_CONST(AstList, a->value);
+        if (l->n_items != a->n_columns)
+            return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
+        for (int64_t i = 0; i < l->n_items; i++) {
+            Expr *e = l->items[i]->kind == AST_DEFAULT ? NULL : bind_expr(b, q, l->items[i]);
+            if (!e && l->items[i]->kind != AST_DEFAULT) return ST_ERROR;
+            TRY(add_set(b, t, sets, a->columns[i], e, loc));
+        }
+        return ST_OK;
+    }
+    const AstSubLink *s = AST_AS_CONST(AstSubLink, a->value);
+    if (a->value->kind != AST_SUBLINK || s->sub_kind != AST_SUB_SCALAR)
+        return err_at(b->err, bind_pos(b, a->value->location), ERR_FEATURE_NOT_SUPPORTED,
+                      "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression");
+    SelectEnv env = {.outer = q, .ctes = q->ctes};
+    Rel r;
+    TRY(bind_select(b, &env, s->query, &r));
+    if (r.n != a->n_columns) return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
+    bool dep = bind_depends(b, r.plan, *plan);
+    if (!(*plan = bind_join(b, JN_SINGLE, *plan, r.plan))) return ST_ERROR;
+    (*plan)->dependent = dep;
+    for (int32_t i = 0; i < r.n; i++) {
+        Expr *e = expr_col(b->c, r.cols[i]);
+        if (!e) return ST_ERROR;
+        e->location = loc;
+        TRY(add_set(b, t, sets, a->columns[i], e, loc));
+    }
+    return ST_OK;
 }
 
 /* ---- INSERT ------------------------------------------------------------------------------- */
@@ -200,9 +262,9 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     }
     p->n_rows = n_rows;
     p->n_out = t->n_cols;
-    p->out_cols = ids;
+    if (!(p->out_cols = arena_array(b->a, ColId, t->n_cols + 1))) return NULL; /* the optimiser renames its own columns */
     for (int c = 0; c < t->n_cols; c++)
-        if (!(ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
+        if (!(p->out_cols[c] = ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
     return p;
 }
 
@@ -230,10 +292,15 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     return bind_proj_plan(b, &proj, r.plan);
 }
 
-/* *key: the key constraint whose conflicts are skipped, -1 for any. */
+/* *key: the key constraint whose conflicts count, -1 for any. */
 static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t, int *key) {
     *key = -1;
-    if (oc->do_update) return bind_unsupported(b, oc->location, "ON CONFLICT DO UPDATE");
+    if (oc->do_update && !oc->constraint && !oc->n_target) {
+        err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX, "ON CONFLICT DO UPDATE requires inference specification or constraint name");
+        err_hint(b->err, "For example, ON CONFLICT (column_name).");
+        return ST_ERROR;
+    }
+    if (oc->target_where) return bind_unsupported(b, oc->location, "ON CONFLICT with an index predicate");
     if (oc->constraint) {
         for (int k = 0; k < t->n_keys; k++)
             if (strcmp(t->keys[k].name, oc->constraint) == 0) return *key = k, ST_OK;
@@ -244,7 +311,9 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t,
         bool all = t->keys[k].n_cols == oc->n_target;
         for (int64_t i = 0; i < oc->n_target && all; i++) {
             const AstExpr *e = oc->target[i];
-            int c = e->kind == AST_COLUMN ? find_column(t, AST_AS_CONST(AstColumn, e)->name) : -1;
+            const char *name = e->kind == AST_COLUMN ? AST_AS_CONST(AstColumn, e)->name : NULL;
+            int c = name ? find_column(t, name) : -1;
+            if (name && c < 0) return err_at(b->err, bind_pos(b, e->location), ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", name);
             bool found = false;
             for (int j = 0; j < t->keys[k].n_cols; j++) found |= t->keys[k].cols[j] == c;
             all = found;
@@ -253,6 +322,54 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t,
     }
     return err_at(b->err, bind_pos(b, oc->location), ERR_INVALID_COLUMN_REFERENCE,
                   "there is no unique or exclusion constraint matching the ON CONFLICT specification");
+}
+
+/* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they will be (`final`). */
+static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, Plan *p, ColId *final, BoundStmt *out) {
+    const AstOnConflict *oc = s->on_conflict;
+    const KeyConstraint *key = &t->keys[out->conflict_key];
+    NsItem item, excluded;
+    Query *q = arena_new_of(b->a, Query);
+    Plan *scan = q ? bind_scan(b, q, t, s->alias ? s->alias : t->name, &out->rowid, &item) : NULL;
+    if (!scan || bind_own(b, q, out->rowid, false) != ST_OK) return NULL;
+    q->ctes = ctes;
+    if (row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK || bind_add_item(b, q, &excluded) != ST_OK) return NULL;
+    if (!(p = bind_join(b, JN_LEFT, p, scan)) || !(p->conds = arena_array(b->a, Expr *, key->n_cols))) return NULL;
+    p->n_conds = key->n_cols;
+    for (int k = 0; k < key->n_cols; k++) {
+        int c = key->cols[k];
+        if (!(p->conds[k] = bind_op(b, "=", expr_col(b->c, ids[c]), expr_col(b->c, item.cols[c].id), oc->location))) return NULL;
+    }
+    q->clause = "UPDATE";
+    SetVec sets = {0};
+    for (int64_t i = 0; i < oc->n_set; i++)
+        if (bind_set(b, q, t, &oc->set[i], &sets, &p) != ST_OK) return NULL;
+    q->clause = "WHERE";
+    Expr *hit[2] = {bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, out->rowid), oc->location), NULL};
+    if (oc->where && !(hit[1] = bind_bool(b, bind_expr(b, q, oc->where), "WHERE", oc->where->location))) return NULL;
+    Expr *both = oc->where ? bind_nary(b, EX_AND, 2, hit, oc->location) : hit[0];
+    Proj all = {0}, news = {0};
+    ColSet produced = colset_new(b->c);
+    plan_outputs(b->c, p, &produced);
+    for (ColId id = 1; id < b->c->cols.len; id++)
+        if (colset_has(&produced, id) && pass(b, &all, id) != ST_OK) return NULL;
+    if (!(out->hit = bind_proj_add(b, &all, NULL, both, "hit")) || !(p = bind_proj_plan(b, &all, p))) return NULL;
+    out->n_set = (int32_t)sets.len;
+    out->set_cols = arena_array(b->a, int32_t, sets.len + 1);
+    out->set_values = arena_array(b->a, ColId, sets.len + 1);
+    if (!out->set_cols || !out->set_values || pass(b, &news, out->rowid) != ST_OK || pass(b, &news, out->hit) != ST_OK) return NULL;
+    for (int c = 0; c < t->n_cols; c++) {
+        Expr *value = NULL, *e = expr_new(b->c, EX_CASE, t->cols[c].type, 3);
+        int64_t set = -1;
+        for (int64_t i = 0; i < sets.len; i++)
+            if (sets.items[i].col == c) value = sets.items[i].value, set = i;
+        if (!value) value = expr_col(b->c, item.cols[c].id);
+        if (!e || !value || !(e->args[0] = expr_col(b->c, out->hit)) || !(e->args[2] = expr_col(b->c, ids[c]))) return NULL;
+        e->args[1] = value;
+        if (pass(b, &news, ids[c]) != ST_OK || !(final[c] = bind_proj_add(b, &news, NULL, e, t->cols[c].name))) return NULL;
+        if (set >= 0) out->set_cols[set] = c, out->set_values[set] = final[c];
+    }
+    return bind_proj_plan(b, &news, p);
 }
 
 Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
@@ -265,9 +382,9 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     TRY(insert_columns(b, s, t, &n_cols, &map));
     if (s->on_conflict) {
         TRY(check_conflict(b, s->on_conflict, t, &out->conflict_key));
-        out->on_conflict_nothing = true;
+        out->on_conflict_nothing = !s->on_conflict->do_update;
     }
-    ColId *ids = arena_array(b->a, ColId, t->n_cols + 1);
+    ColId *ids = arena_array(b->a, ColId, t->n_cols + 1), *final = ids;
     if (!ids) return ST_ERROR;
     const AstSelect *query = s->query;
     bool direct = !query || (query->n_values && !query->with && !query->n_order_by && !query->limit && !query->offset);
@@ -277,10 +394,20 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     out->table = t;
     out->values = ids;
     NsItem row;
-    TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     Proj proj = {0};
+    TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
+    if (s->on_conflict && s->on_conflict->do_update) {
+        if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) || !(p = bind_do_update(b, s, t, ctes, ids, p, final, out))) return ST_ERROR;
+        TRY(pass(b, &proj, out->rowid));
+        TRY(pass(b, &proj, out->hit));
+        for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->set_values[i]));
+    }
     for (int c = 0; c < t->n_cols; c++) TRY(pass(b, &proj, ids[c]));
     TRY(add_checks(b, t, &row, &proj, out));
+    if (final != ids) {
+        TRY(row_item(b, t, row.name, final, &row));
+        TRY(add_checks(b, t, &row, &proj, out));
+    }
     Query *q = arena_new_of(b->a, Query);
     if (!q) return ST_ERROR;
     q->ctes = ctes;
@@ -292,64 +419,6 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
 }
 
 /* ---- UPDATE ----------------------------------------------------------------------------------- */
-
-typedef struct Set {
-    int col;
-    Expr *value;
-    ColId id;
-} Set;
-typedef VEC(Set) SetVec;
-
-static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name, Expr *value, int64_t location) {
-    int c = find_column(t, name);
-    if (c < 0) return no_column(b, t, name, location);
-    for (int64_t i = 0; i < sets->len; i++)
-        if (sets->items[i].col == c)
-            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", name);
-    Set s = {c, NULL, 0};
-    s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
-    return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
-}
-
-/* One SET item; (a, b) = (SELECT ...) is a single join below. */
-static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets, Plan **plan) {
-    int64_t loc = a->location;
-    if (a->n_columns == 1) {
-        if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
-        if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
-        Expr *e = bind_expr(b, q, a->value);
-        return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;
-    }
-    if (a->value->kind == AST_ROW) {
-        const AstList *l = AST_AS_CONST(AstList, a->value);
-        if (l->n_items != a->n_columns)
-            return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
-        for (int64_t i = 0; i < l->n_items; i++) {
-            Expr *e = l->items[i]->kind == AST_DEFAULT ? NULL : bind_expr(b, q, l->items[i]);
-            if (!e && l->items[i]->kind != AST_DEFAULT) return ST_ERROR;
-            TRY(add_set(b, t, sets, a->columns[i], e, loc));
-        }
-        return ST_OK;
-    }
-    const AstSubLink *s = AST_AS_CONST(AstSubLink, a->value);
-    if (a->value->kind != AST_SUBLINK || s->sub_kind != AST_SUB_SCALAR)
-        return err_at(b->err, bind_pos(b, a->value->location), ERR_FEATURE_NOT_SUPPORTED,
-                      "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression");
-    SelectEnv env = {.outer = q, .ctes = q->ctes};
-    Rel r;
-    TRY(bind_select(b, &env, s->query, &r));
-    if (r.n != a->n_columns) return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
-    bool dep = bind_depends(b, r.plan, *plan);
-    if (!(*plan = bind_join(b, JN_SINGLE, *plan, r.plan))) return ST_ERROR;
-    (*plan)->dependent = dep;
-    for (int32_t i = 0; i < r.n; i++) {
-        Expr *e = expr_col(b->c, r.cols[i]);
-        if (!e) return ST_ERROR;
-        e->location = loc;
-        TRY(add_set(b, t, sets, a->columns[i], e, loc));
-    }
-    return ST_OK;
-}
 
 static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid, NsItem *item) {
     Query *q = arena_new_of(b->a, Query);

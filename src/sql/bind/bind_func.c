@@ -1,7 +1,7 @@
 /* bind_func.c - function calls, aggregates, generate_series.
  *
  * Aggregates are collected in the level they belong to: the innermost level whose columns the arguments use. The
- * call itself becomes a column; equal aggregates share one.
+ * call itself becomes a column; equal aggregates share one. Some aggregates are made of others: sums of intervals, string_agg with an order.
  */
 #include "sql/bind/bind_int.h"
 
@@ -37,6 +37,25 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
             return NULL;
         }
     return bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
+}
+
+/* (a, b) OVERLAPS (c, d), where b and d may be lengths. */
+static Expr *bind_overlaps(Binder *b, Query *q, const AstFunc *f) {
+    Expr **args = bind_list(b, q, f->args, f->n_args);
+    if (!args) return NULL;
+    Type t = type_make(T_TIMESTAMPTZ);
+    bool decided = false, length = false;
+    for (int i = 0; i < 4; i++) {
+        length |= i % 2 == 1 && args[i]->type.id == T_INTERVAL;
+        if (args[i]->type.id == T_UNKNOWN || (i % 2 == 1 && args[i]->type.id == T_INTERVAL) || decided) continue;
+        t = args[i]->type;
+        decided = true;
+    }
+    for (int i = 0; length && i < 4; i += 2) {
+        if (args[i]->type.id == T_UNKNOWN && !(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, f->location))) return NULL;
+        if (args[i + 1]->type.id == T_INTERVAL && !(args[i + 1] = bind_op(b, "+", bind_copy(b, args[i]), args[i + 1], f->location))) return NULL;
+    }
+    return bind_call(b, "overlaps", false, 4, args, f->location);
 }
 
 /* make_interval(days => 3): the function's arguments by position. */
@@ -157,14 +176,101 @@ static Query *agg_level(Binder *b, Query *q, const ColSet *used) {
     return q;
 }
 
+/* The column of an aggregate of this level; equal ones share it. */
+static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
+    ColId id = 0;
+    for (int64_t i = 0; i < level->aggs.len && !id; i++) {
+        const AggCall *o = &level->aggs.items[i];
+        if (o->func == call.func && o->distinct == call.distinct && expr_equal(o->arg, call.arg) && expr_equal(o->arg2, call.arg2) &&
+            expr_equal(o->filter, call.filter) && !expr_is_volatile(call.arg))
+            id = o->out;
+    }
+    if (!id) {
+        bool counts = call.kind == AGG_COUNT || call.kind == AGG_COUNT_STAR;
+        if (!(id = call.out = plan_new_col(b->c, f->name.name, ret, !counts)) || bind_own(b, level, id, true) != ST_OK || !vec_push(b->a, &level->aggs, call))
+            return NULL;
+    }
+    Expr *e = expr_col(b->c, id);
+    if (e) e->location = f->location;
+    return e;
+}
+
+/* ORDER BY of an aggregate. Numbers are values here, not positions. */
+static Expr **order_keys(Binder *b, Query *q, const AstFunc *f) {
+    Expr **e = arena_array(b->a, Expr *, f->n_order_by + 1);
+    for (int64_t i = 0; e && i < f->n_order_by; i++) {
+        e[i] = bind_expr(b, q, f->order_by[i].expr);
+        if (e[i] && e[i]->type.id == T_UNKNOWN) e[i] = bind_coerce(b, e[i], type_make(T_TEXT), CAST_IMPLICIT, f->order_by[i].location);
+        if (!e[i]) return NULL;
+    }
+    return e;
+}
+
+/* string_agg whose order is given (types/func_sorted.c). DISTINCT sorts by its arguments, as PostgreSQL does. */
+static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call) {
+    int64_t n = f->n_order_by, extra = f->distinct ? 2 : 0;
+    Expr **args = arena_array(b->a, Expr *, 3 + n + extra), *given[2] = {call->arg, call->arg2};
+    char *flags = arena_alloc(b->a, 2 * (n + extra) + 1);
+    if (!args || !flags) return NULL;
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const AstOrderItem *o = &f->order_by[i];
+        if (order[i]->kind == EX_CONST) continue;
+        flags[2 * k] = o->desc ? 'd' : 'a';
+        flags[2 * k + 1] = (o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST) ? 'f' : 'l';
+        args[3 + k++] = order[i];
+    }
+    for (int64_t i = 0; i < extra; i++) {
+        bool has = given[i]->kind == EX_CONST;
+        for (int64_t j = 0; j < n; j++) has |= expr_equal(order[j], given[i]);
+        if (has) continue;
+        memcpy(flags + 2 * k, "al", 2);
+        args[3 + k++] = bind_copy(b, given[i]);
+    }
+    if (k == 0) {
+        memcpy(flags, "al", 2);
+        args[3 + k++] = bind_int8_const(b, 0);
+    }
+    args[0] = bind_text_const(b, (Slice){flags, 2 * k}, f->location);
+    args[1] = call->arg;
+    args[2] = call->arg2;
+    if (!args[0] || !args[3 + k - 1]) return NULL;
+    AggCall c = *call;
+    c.arg = bind_call(b, "string_agg_entry", false, (int)(3 + k), args, f->location);
+    c.arg2 = bind_text_const(b, slice_of(""), f->location);
+    if (!c.arg || !c.arg2) return NULL;
+    Expr *all = agg_column(b, level, f, c, type_make(T_TEXT));
+    return all ? bind_call(b, "string_agg_sorted", false, 1, &all, f->location) : NULL;
+}
+
+/* sum and avg of intervals: the sums of their fields, put together again. */
+static Expr *interval_agg(Binder *b, Query *level, const AstFunc *f, const AggCall *call) {
+    static const char *const fields[] = {"interval_months", "interval_days", "interval_micros"};
+    if (call->distinct) {
+        bind_unsupported(b, f->location, "DISTINCT in an aggregate of intervals");
+        return NULL;
+    }
+    Expr *parts[4];
+    for (int i = 0; i < (call->kind == AGG_AVG ? 4 : 3); i++) {
+        AggCall c = *call;
+        Type ret;
+        Expr *x = bind_copy(b, call->arg);
+        if (x && i < 3) x = bind_call(b, fields[i], false, 1, &x, f->location);
+        if (!x) return NULL;
+        Type t = x->type, coerced;
+        if (func_resolve(slice_of(i < 3 ? "sum" : "count"), false, 1, &t, bind_pos(b, f->location), &c.func, &coerced, &ret, b->err) != ST_OK) return NULL;
+        c.kind = c.func->agg;
+        c.arg = x;
+        if (!(parts[i] = agg_column(b, level, f, c, ret))) return NULL;
+    }
+    Expr *sum = bind_call(b, "interval_from_sums", false, 3, parts, f->location);
+    return call->kind == AGG_SUM || !sum ? sum : bind_op(b, "/", sum, bind_coerce(b, parts[3], type_make(T_FLOAT8), CAST_IMPLICIT, f->location), f->location);
+}
+
 static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->within_group) {
         bind_unsupported(b, f->location, "WITHIN GROUP");
-        return NULL;
-    }
-    if (f->n_order_by && strcmp(name, "string_agg") == 0) {
-        bind_unsupported(b, f->order_by[0].location, "ORDER BY in string_agg");
         return NULL;
     }
     if (f->star && strcmp(name, "count") != 0) {
@@ -180,8 +286,9 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     Expr **args = bind_list(b, q, f->args, f->n_args);
     Expr *filter = NULL;
     if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location))) return NULL;
+    Expr **order = args ? order_keys(b, q, f) : NULL;
     q->srf_ok = srf;
-    if (!args) return NULL;
+    if (!order) return NULL;
     int n = (int)f->n_args;
     if (f->n_args > 8) {
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s with %d arguments does not exist", name, (int)f->n_args);
@@ -189,6 +296,7 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     ColSet used = colset_new(b->c);
     for (int i = 0; i < n; i++) expr_cols(b->c, args[i], &used);
+    for (int64_t i = 0; i < f->n_order_by; i++) expr_cols(b->c, order[i], &used);
     if (filter) expr_cols(b->c, filter, &used);
     Query *level = agg_level(b, q, &used);
     for (int64_t i = 1; i < used.n_words * 64; i++) {
@@ -221,26 +329,20 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     bool distinct = f->distinct && def->agg != AGG_MIN && def->agg != AGG_MAX && def->agg != AGG_BOOL_AND && def->agg != AGG_BOOL_OR &&
                     def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
+    for (int64_t i = 0; f->distinct && i < f->n_order_by; i++) {
+        bool found = false;
+        for (int k = 0; k < n; k++) found |= expr_equal(order[i], args[k]);
+        if (found) continue;
+        err_at(b->err, bind_pos(b, f->order_by[i].expr->location), ERR_INVALID_COLUMN_REFERENCE,
+               "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list");
+        return NULL;
+    }
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];
-    /* count(5) counts rows; count(NULL) none. */
-    ColId id = 0;
-    for (int64_t i = 0; i < level->aggs.len && !id; i++) {
-        const AggCall *o = &level->aggs.items[i];
-        if (o->func == call.func && o->distinct == call.distinct && expr_equal(o->arg, call.arg) && expr_equal(o->arg2, call.arg2) &&
-            expr_equal(o->filter, call.filter) && !expr_is_volatile(call.arg))
-            id = o->out;
-    }
-    if (!id) {
-        bool counts = def->agg == AGG_COUNT || def->agg == AGG_COUNT_STAR;
-        if (!(id = call.out = plan_new_col(b->c, name, ret, !counts)) || bind_own(b, level, id, true) != ST_OK ||
-            !vec_push(b->a, &level->aggs, call))
-            return NULL;
-    }
-    Expr *e = expr_col(b->c, id);
-    if (e) e->location = f->location;
-    return e;
+    if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct)) return sorted_string_agg(b, level, f, order, &call);
+    if (ret.id == T_INTERVAL && (def->agg == AGG_SUM || def->agg == AGG_AVG)) return interval_agg(b, level, f, &call);
+    return agg_column(b, level, f, call, ret);
 }
 
 /* ---- calls ------------------------------------------------------------------------------ */
@@ -268,6 +370,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     if (strcmp(name, "generate_series") == 0) return series_in_targets(b, q, f);
+    if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     Expr **args = bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;

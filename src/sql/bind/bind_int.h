@@ -177,7 +177,7 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
 
-/* ---- bind_select.c, bind_setop.c ------------------------------------------------------------ */
+/* ---- bind_select.c, bind_setop.c, bind_limit.c ------------------------------------------------------------ */
 typedef struct SelectEnv {
     Query *outer;
     Query *sibling;
@@ -190,7 +190,9 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
 Status bind_retype(Binder *b, Plan *p, ColId id, Type t);
 /* Untyped columns become text. */
 Status bind_settle(Binder *b, Rel *r);
-Plan *bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Plan *p);
+/* A scan of a definition made by the binder; out: the new ids. */
+Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out);
+Status bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r);
 
 /* A projection under construction: equal columns are passed through once. */
 typedef struct Proj {

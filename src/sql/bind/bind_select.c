@@ -254,44 +254,6 @@ static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId
     return p;
 }
 
-/* ---- LIMIT ----------------------------------------------------------------------------------- */
-
-static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, bool offset, int64_t *value, Expr **expr) {
-    if (!ast) return ST_OK;
-    Query q = {.ctes = env->ctes, .clause = offset ? "OFFSET" : "LIMIT", .no_columns = true};
-    Expr *e = bind_expr(b, &q, ast);
-    if (!e) return ST_ERROR;
-    if (e->type.id != T_UNKNOWN && !type_is_number(e->type))
-        return err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type bigint, not type %s", q.clause,
-                      type_base_name((TypeId)e->type.id));
-    if (!(e = bind_coerce(b, e, type_make(T_INT8), CAST_ASSIGNMENT, ast->location))) return ST_ERROR;
-    if (e->kind != EX_CONST) {
-        *expr = e;
-        return ST_OK;
-    }
-    if (e->u.value.is_null) return ST_OK;
-    if (e->u.value.u.i64 < 0)
-        return err_at(b->err, bind_pos(b, ast->location), offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT, "%s must not be negative", q.clause);
-    *value = e->u.value.u.i64;
-    return ST_OK;
-}
-
-Plan *bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Plan *child) {
-    if (!child || (!s->limit && !s->offset)) return child;
-    if (s->limit_with_ties) {
-        bind_unsupported(b, s->limit ? s->limit->location : s->location, "WITH TIES");
-        return NULL;
-    }
-    Plan *p = plan_new(b->c, LP_LIMIT, 1);
-    if (!p) return NULL;
-    p->children[0] = child;
-    p->limit = -1;
-    p->offset = -1;
-    if (limit_value(b, env, s->limit, false, &p->limit, &p->limit_expr) != ST_OK) return NULL;
-    if (limit_value(b, env, s->offset, true, &p->offset, &p->offset_expr) != ST_OK) return NULL;
-    return p;
-}
-
 /* ---- DISTINCT ----------------------------------------------------------------------------------- */
 
 /* Groups by the target columns; ids[i] becomes the new id of target i. */
@@ -315,7 +277,7 @@ static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const 
     return p;
 }
 
-static Plan *reference_cte(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out) {
+Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out) {
     Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
     if (!p || !(p->cte_cols = arena_array(b->a, ColId, n + 1))) return NULL;
     p->cte_id = id;
@@ -338,7 +300,7 @@ static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId 
     ColId *k1 = arena_array(b->a, ColId, n_on + 1), *k2 = arena_array(b->a, ColId, n_on + 1), *out = arena_array(b->a, ColId, n_all + 1);
     const char **names = arena_array(b->a, const char *, n_on + 1);
     if (!k1 || !k2 || !out || !names) return NULL;
-    Plan *scan = reference_cte(b, cte, n_on, on, k1), *rows = reference_cte(b, cte, n_all, all, out);
+    Plan *scan = bind_cte_ref(b, cte, n_on, on, k1), *rows = bind_cte_ref(b, cte, n_all, all, out);
     if (!scan || !rows) return NULL;
     for (int64_t i = 0; i < n_on; i++) {
         k2[i] = k1[i];
@@ -653,7 +615,7 @@ Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out
     } else {
         TRY(bind_plain(b, &in, s, out));
     }
-    if (!(out->plan = bind_limit(b, &in, s, out->plan))) return ST_ERROR;
+    TRY(bind_limit(b, &in, s, out));
     if (!(out->plan = bind_wrap_ctes(b, in.ctes, env->ctes, out->plan))) return ST_ERROR;
     BIND_LEAVE(b);
     return ST_OK;

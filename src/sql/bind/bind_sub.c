@@ -298,11 +298,6 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
 }
 
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
-    if (q->no_columns) {
-        /* a subquery in LIMIT is legal SQL but not a constant */
-        bind_unsupported(b, s->location, "a subquery in LIMIT or OFFSET");
-        return NULL;
-    }
     if (q->is_default || q->is_check) {
         err_at(b->err, bind_pos(b, s->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use subquery in %s",
                q->is_check ? "check constraint" : "DEFAULT expression");

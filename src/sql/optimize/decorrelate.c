@@ -412,6 +412,96 @@ static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const Co
     return c->children[1] ? c : NULL;
 }
 
+static Expr *text_const(Opt *o, const char *s, int64_t len) {
+    Value v = {.type = type_make(T_TEXT)};
+    v.u.str = str_make(s, len);
+    return expr_const(o->c, &v);
+}
+static Expr *call(Opt *o, const char *name, int n, Expr **args) {
+    Type types[32], coerced[32], ret;
+    const FuncDef *f;
+    for (int i = 0; i < n; i++) {
+        if (!args[i]) return NULL;
+        types[i] = args[i]->type;
+    }
+    if (func_resolve(slice_of(name), false, n, types, 0, &f, coerced, &ret, o->err) != ST_OK) return NULL;
+    Expr *e = expr_new(o->c, EX_FUNC, ret, n);
+    if (!e) return NULL;
+    e->u.func = f;
+    for (int i = 0; i < n; i++) e->args[i] = args[i];
+    return e;
+}
+
+/* Rows offset .. offset + limit - 1 (limit < 0: all after offset) per value of D out of p: every row gets a sort key that no other has
+ * (types/func_sorted.c), the keys of a value of D are collected to find the first and the last one wanted. */
+static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int64_t offset, const ColId *local) {
+    Opt *o = u->o;
+    int32_t k = sort->kind == LP_SORT ? sort->n_sort : 0;
+    if (k > 24) {
+        unsupported(o, "LIMIT after more than 24 sort keys");
+        return NULL;
+    }
+    IdVec ids = {0};
+    MapVec map = {0};
+    if (opt_out_ids(o, p, &ids) != ST_OK || opt_plan_rename(o, p, &map) != ST_OK) return NULL;
+    char *flags = arena_alloc(o->a, 2 * k + 3);
+    Expr *args[28] = {0};
+    if (!flags) return NULL;
+    for (int32_t i = 0; i < k; i++) {
+        flags[2 * i] = sort->sort[i].desc ? 'd' : 'a';
+        flags[2 * i + 1] = sort->sort[i].nulls_first ? 'f' : 'l';
+        if (!(args[3 + i] = expr_copy(o->c, sort->sort[i].expr))) return NULL;
+        localise(u, args[3 + i], local);
+        expr_remap(args[3 + i], map.len, map.items);
+    }
+    memcpy(flags + 2 * k, "al", 2);
+    args[0] = text_const(o, flags, 2 * k + 2);
+    args[1] = text_const(o, "", 0);
+    args[2] = text_const(o, "", 0);
+    args[3 + k] = call(o, "row_unique", 0, NULL);
+    Expr *entry = call(o, "string_agg_entry", 4 + k, args);
+    int64_t n = ids.len, cte = ++o->c->n_ctes;
+    ColId *def = arena_array(o->a, ColId, n + 1), *out = arena_array(o->a, ColId, n + 1), *l2 = fresh_locals(u), *l3 = fresh_locals(u);
+    ColId *so = arena_array(o->a, ColId, u->n + 1), *sd = arena_array(o->a, ColId, u->n + 1), *go = arena_array(o->a, ColId, u->n + 1);
+    Expr **ex = arena_array(o->a, Expr *, n + 1), **keys = arena_array(o->a, Expr *, u->n + 1), **picks = arena_array(o->a, Expr *, u->n + 1);
+    if (!entry || !def || !out || !l2 || !l3 || !so || !sd || !go || !ex || !keys || !picks) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = ids.items[i];
+        def[i] = opt_mapped(&map, ids.items[i]);
+        if (!(ex[i] = opt_col(o, def[i]))) return NULL;
+    }
+    Type text = type_make(T_TEXT);
+    ex[n] = entry;
+    if ((def[n] = plan_new_col(o->c, "entry", text, false)) <= 0 || (out[n] = opt_new_like(o, def[n])) <= 0) return NULL;
+    for (int64_t i = 0; i < u->n; i++) {
+        so[i] = l2[i];
+        sd[i] = opt_mapped(&map, local[i]);
+        keys[i] = opt_col(o, l2[i]);
+        go[i] = l3[i];
+        picks[i] = opt_col(o, l3[i]);
+    }
+    sd[u->n] = def[n];
+    if ((so[u->n] = opt_new_like(o, def[n])) <= 0) return NULL;
+    AggCall all = {.kind = AGG_STRING_AGG, .arg = opt_col(o, so[u->n]), .arg2 = text_const(o, "", 0), .out = plan_new_col(o->c, "entries", text, true)};
+    Type two[2] = {text, text}, co[2], ret;
+    if (func_resolve(slice_of("string_agg"), false, 2, two, 0, &all.func, co, &ret, o->err) != ST_OK) return NULL;
+    Expr *pick[3] = {opt_col(o, all.out), opt_int8(o, offset), opt_int8(o, limit)}, *between[2];
+    ColId ends = plan_new_col(o->c, "ends", text, true);
+    picks[u->n] = call(o, "string_agg_pick", 3, pick);
+    go[u->n] = ends;
+    Plan *groups = opt_agg(o, opt_cte_scan(o, cte, u->n + 1, so, sd), u->n, l3, keys, 1, &all);
+    groups = groups && picks[u->n] ? opt_project(o, groups, u->n + 1, go, picks) : NULL;
+    ExprVec conds = {0};
+    between[0] = opt_col(o, out[n]);
+    between[1] = opt_col(o, ends);
+    if (!groups || add_same(u, &conds, local, l3, NULL, NULL) != ST_OK || opt_push(o, &conds, call(o, "string_agg_between", 2, between)) != ST_OK) return NULL;
+    Plan *j = opt_join(o, JN_SEMI, opt_cte_scan(o, cte, n + 1, out, def), groups, &conds), *c = plan_new(o->c, LP_CTE, 2);
+    if (!j || !c || !(c->children[0] = opt_project(o, p, n + 1, def, ex))) return NULL;
+    c->cte_id = cte;
+    c->children[1] = j;
+    return c;
+}
+
 static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
     if (p->join == JN_RIGHT) {
@@ -541,11 +631,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
             Plan *e = opt_empty(o, child);
             return e;
         }
-        if (limit != 1 || offset != 0) {
-            unsupported(o, "LIMIT other than 1, or OFFSET,");
-            return NULL;
-        }
-        return limit_one(u, child, sort, 0, *local);
+        return limit == 1 && offset == 0 ? limit_one(u, child, sort, 0, *local) : limit_some(u, child, sort, limit, offset, *local);
     }
     case LP_SETOP: {
         ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);

@@ -560,6 +560,35 @@ static Status fold_fn(Opt *o, Expr **e, void *ctx) {
     *e = opt_fold(o, *e);
     return *e ? ST_OK : ST_ERROR;
 }
+/* The error of a constant call that folding left as it is, where evaluating e reaches it whatever the row. */
+static Status raise_const(Opt *o, const Expr *e) {
+    bool lazy = e->kind == EX_CASE || e->kind == EX_COALESCE || e->kind == EX_AND || e->kind == EX_OR;
+    for (int32_t i = 0; i < (lazy ? MIN_OF(e->n_args, 1) : e->n_args); i++) TRY(raise_const(o, e->args[i]));
+    bool call = e->kind == EX_FUNC && e->u.func->kernel && !(e->u.func->flags & (FN_VOLATILE | FN_AGGREGATE));
+    FuncKernel k = e->kind == EX_CAST ? cast_kernel(e->args[0]->type, e->type, (CastCtx)e->cast_ctx) : NULL;
+    if ((!call && !k) || !all_const(e)) return ST_OK;
+    Value *args = arena_array(o->a, Value, e->n_args + 1), out;
+    if (!args) return ST_ERROR;
+    for (int32_t i = 0; i < e->n_args; i++) {
+        args[i] = e->args[i]->u.value;
+        args[i].type = e->args[i]->type;
+        if (args[i].is_null && (k || (e->u.func->flags & FN_STRICT))) return ST_OK;
+    }
+    return func_eval(call ? e->u.func : NULL, k, o->c->session, o->a, e->type, e->n_args, args, &out, o->err);
+}
+static Status raise_slot(Opt *o, Expr **e, void *ctx) {
+    (void)ctx;
+    return raise_const(o, *e);
+}
+static Status raise_plan(Opt *o, Plan *p) {
+    for (int32_t i = 0; i < p->n_children; i++) TRY(raise_plan(o, p->children[i]));
+    return opt_each_expr(o, p, raise_slot, NULL);
+}
+Status sql_raise_constants(PlanCtx *c, Plan *p) {
+    Opt o = {.c = c, .a = c->arena, .err = c->err};
+    return raise_plan(&o, p);
+}
+
 /* LIMIT and OFFSET become numbers. */
 static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
     if (!*e) return ST_OK;
@@ -569,12 +598,7 @@ static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
     if (x->kind != EX_CONST) x = *e = opt_fold(o, x);
     o->c->disabled_rules = disabled;
     if (!x) return ST_ERROR;
-    if (x->kind == EX_CAST && x->args[0]->kind == EX_CONST) { /* the cast failed: raise its error */
-        FuncKernel k = cast_kernel(x->args[0]->type, x->type, (CastCtx)x->cast_ctx);
-        Value v;
-        memset(&v, 0, sizeof v);
-        if (k) TRY(func_eval(NULL, k, o->c->session, o->a, x->type, 1, &x->args[0]->u.value, &v, o->err));
-    }
+    if (x->kind != EX_CONST) TRY(raise_const(o, x));
     if (x->kind != EX_CONST) {
         err_at(o->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "argument of %s must be a constant expression", is_limit ? "LIMIT" : "OFFSET");
         return ST_ERROR;

@@ -105,6 +105,10 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     need_ids(o, &need, &stmt->rowid, 1);
     if (stmt->kind == STMT_INSERT && stmt->table) need_ids(o, &need, stmt->values, stmt->table->n_cols);
     if (stmt->kind == STMT_UPDATE) need_ids(o, &need, stmt->values, stmt->n_set);
+    if (stmt->hit) {
+        need_ids(o, &need, &stmt->hit, 1);
+        need_ids(o, &need, stmt->set_values, stmt->n_set);
+    }
     need_ids(o, &need, stmt->checks, stmt->n_checks);
     p = opt_limits(o, p);
     TRY(check(o, p, "limits"));

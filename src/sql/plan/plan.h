@@ -189,7 +189,7 @@ struct Plan {
 /* ---- statements ----------------------------------------------------------------------- */
 typedef enum StmtKind {
     STMT_SELECT,
-    STMT_INSERT, /* plan yields one column per column of table, in table order */
+    STMT_INSERT, /* plan yields one column per column of table, in table order; ON CONFLICT DO UPDATE: see BoundStmt.hit */
     STMT_UPDATE, /* plan yields rowid, then set_cols' new values, then (returning) */
     STMT_DELETE, /* plan yields rowid */
     STMT_UTILITY /* run by the session from the AST */
@@ -213,6 +213,10 @@ typedef struct BoundStmt {
     const char **check_names;
     /* RETURNING is result/n_result over plan outputs computed with the new values */
     bool on_conflict_nothing;
+    /* ON CONFLICT DO UPDATE: the plan has joined the proposed rows with the rows they conflict with. rowid is that row, NULL for
+     * none: then values[] are inserted. Else hit (boolean) says whether it is updated: set_values[i] for set_cols[i]. */
+    ColId hit; /* 0: no DO UPDATE */
+    ColId *set_values;
     int conflict_key; /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
     int32_t n_params;
     Type *param_types;

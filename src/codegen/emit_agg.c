@@ -1,0 +1,588 @@
+/* emit_agg.c - aggregation: states in records, their updates in four forms, and the final values.
+ *
+ * A state is a cell of 8-byte words whose zero is neutral (CellKind), so that records need no initialisation but zeroing. The same update is
+ * written against three places:
+ *
+ *   private   ONE: variables of the item; reduced over the group when the tiles are done, one atomic per group and word
+ *   local     LOCAL: words in local memory, [slot][word][copy]. As many copies as fit, up to one per item, where nothing needs to be
+ *             atomic; else items share copies by their number. Copies are folded by halves, then merged into the records
+ *   global    DIRECT and HASH: atomics on the record
+ *
+ * HASH: a slot holds the high half of the hash and record + 1. A new record is filled before its slot is claimed by compare-and-swap; when another
+ * item was faster with the same keys, the record is left unused (live 0).
+ */
+#include "codegen/emit_int.h"
+
+enum { FIRST_WORDS = 3 }; /* a cell of up to 16 bytes, then whether it is valid */
+
+typedef struct View {
+    const AggSpec *spec;
+    const DevAgg *dev;
+    const AggForm *form;
+    int32_t id;
+} View;
+static View view(const Em *m, int32_t id) { return (View){&m->plan->aggs[id], &m->ep->aggs[id], &m->forms->aggs[id], id}; }
+
+/* ---- forms --------------------------------------------------------------------------------- */
+void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d) {
+    int32_t seen = 0;
+    f->alive = -1;
+    for (int32_t i = 0; i < s->n_aggs; i++) {
+        const AggCell *a = &s->aggs[i];
+        CellForm *c = &f->cells[i];
+        DevCol *col = &d->cols[s->n_keys + i];
+        bool counts = a->op == AO_COUNT || a->op == AO_COUNT_STAR;
+        c->in_phys = a->in_phys;
+        c->words = 1;
+        c->flip = false;
+        switch ((AggOp)a->op) {
+        case AO_SUM_I64_CHECKED: c->kind = CK_WIDE2; break;
+        case AO_SUM_I128: c->kind = a->in_phys == PH_I128 ? CK_WIDE3 : CK_WIDE2; break;
+        case AO_SUM_F64: c->kind = CK_ADDF; break;
+        case AO_MIN:
+        case AO_MAX:
+            c->kind = CK_MAX64;
+            c->flip = a->op == AO_MIN;
+            break;
+        case AO_BOOL_AND:
+        case AO_BIT_AND:
+        case AO_BOOL_OR:
+        case AO_BIT_OR:
+            c->kind = CK_OR64;
+            c->flip = a->op == AO_BOOL_AND || a->op == AO_BIT_AND;
+            break;
+        case AO_ANY: c->kind = CK_FIRST; break;
+        case AO_SINGLE: c->kind = CK_SINGLE; break;
+        default: c->kind = CK_ADD64;
+        }
+        if (c->kind == CK_WIDE2) c->words = 2;
+        if (c->kind == CK_WIDE3) c->words = 3;
+        if (c->kind == CK_FIRST || c->kind == CK_SINGLE) c->words = FIRST_WORDS;
+        c->seen = -1;
+        if (c->kind == CK_SINGLE || (c->null_in && !counts && c->kind != CK_FIRST)) c->seen = seen++;
+        if (counts && (a->op == AO_COUNT_STAR || !c->null_in) && f->alive < 0) f->alive = i;
+        col->nullable = !counts && (c->null_in || s->n_keys == 0);
+    }
+    d->n_seen_words = (seen + 31) / 32;
+}
+
+/* ---- inputs ----------------------------------------------------------------------------------- */
+/* The input as the state's word: "(u64)(i64)r5". */
+static void put_word(Em *m, const CellForm *c, const AggCell *a, Reg r) {
+    bool flt = c->in_phys == PH_F32 || c->in_phys == PH_F64;
+    switch (c->kind) {
+    case CK_ADD64:
+        if (a->op == AO_COUNT || a->op == AO_COUNT_STAR) w(m, "1");
+        else w(m, "(u64)(i64)%r", r);
+        break;
+    case CK_ADDF: w(m, "(f64)%r", r); break;
+    case CK_MAX64: w(m, flt ? "enc_%s_f64((f64)%r)" : "enc_%s_i64((i64)%r)", c->flip ? "min" : "max", r); break;
+    case CK_OR64: w(m, c->in_phys == PH_BOOL ? (c->flip ? "(u64)!%r" : "(u64)%r") : (c->flip ? "~(u64)(i64)%r" : "(u64)(i64)%r"), r); break;
+    case CK_WIDE2: w(m, "i128_from_i64((i64)%r)", r); break;
+    default: w(m, "%r", r);
+    }
+}
+static bool is_count(const AggCell *a) { return a->op == AO_COUNT || a->op == AO_COUNT_STAR; }
+
+/* Rows that one item can add up at most; 0 unknown. */
+static double most_rows(const Em *m) {
+    const Source *s = &m->prog->source;
+    if (s->kind != SRC_TABLE) return 0;
+    for (int32_t i = 0; i < m->prog->n_instrs; i++) {
+        const Instr *in = &m->prog->instrs[i];
+        if (in->op == OP_REPEAT) return 0;
+        if (in->op != OP_PROBE && in->op != OP_PROBE_BEGIN) continue;
+        uint8_t k = ((const ProbeSite *)in->aux)->kind;
+        if (k == PK_INNER || k == PK_LEFT) return 0;
+    }
+    double tablets = 64; /* a round number, so that text does not change with every new tablet */
+    while (tablets < (double)s->table->n_tablets) tablets *= 2;
+    return tablets * TABLET_ROWS;
+}
+/* A wide sum's part that one place adds up fits 64 bits. */
+static bool part_fits64(const Em *m, const CellForm *c, Reg r) {
+    if (c->kind != CK_WIDE2) return false;
+    double rows = most_rows(m), most = c->in_phys == PH_I16 ? 32768.0 : c->in_phys == PH_I32 ? 2147483648.0 : 9.3e18;
+    const RegInfo *ri = &m->prog->regs[r];
+    if (ri->has_range) {
+        double lo = ri->min < 0 ? -(double)ri->min : (double)ri->min, hi = ri->max < 0 ? -(double)ri->max : (double)ri->max;
+        double range = lo > hi ? lo : hi;
+        if (range < most) most = range;
+    }
+    return rows > 0 && most * rows < 9e18;
+}
+
+/* ---- private (ONE) ------------------------------------------------------------------------------- */
+static void first_write(Em *m, const View *v, const char *rec, int32_t only);
+
+static void private_sink(Em *m, const View *v) {
+    const Sink *s = &m->prog->sink;
+    Out *top = &m->top, *tail = &m->tail;
+    int32_t records = P1(m, KP_AGG_RECORDS, v->id);
+    bool alive = v->form->alive >= 0, local = false;
+    out_w(m, top, "    const u64 rec = P(%d);\n", records);
+    if (!alive) {
+        out_w(m, top, "    bool live = false;\n");
+        w(m, "live = true;\n");
+    }
+    for (int32_t i = 0; i < v->dev->n_seen_words; i++) out_w(m, top, "    u32 seen%d = 0;\n", i);
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
+        const CellForm *c = &v->form->cells[i];
+        const AggCell *a = &v->spec->aggs[i];
+        Reg r = s->regs[i];
+        int32_t off = v->dev->cell_off[i];
+        if (c->kind == CK_FIRST || c->kind == CK_SINGLE) {
+            first_write(m, v, "rec", i);
+            continue;
+        }
+        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR, part = part_fits64(m, c, r);
+        if (test) w(m, "if (%v) {\n", r);
+        switch (c->kind) {
+        case CK_ADD64:
+            out_w(m, top, "    u64 a%d = 0;\n", i);
+            w(m, "a%d += ", i);
+            put_word(m, c, a, r);
+            out_w(m, tail, "{ const u64 x = group_sum_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_u64(rec + %d, x); }\n", i, off);
+            if (i == v->form->alive) out_w(m, tail, "const bool live = a%d != 0;\n", i);
+            local = true;
+            break;
+        case CK_ADDF:
+            out_w(m, top, "    f64 a%d = 0;\n", i);
+            w(m, "a%d += ", i);
+            put_word(m, c, a, r);
+            out_w(m, tail, "{ const f64 x = group_sum_f64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_f64(rec + %d, x); }\n", i, off);
+            local = true;
+            break;
+        case CK_MAX64:
+            out_w(m, top, "    u64 a%d = 0;\n", i);
+            w(m, "const u64 e%d = ", i);
+            put_word(m, c, a, r);
+            w(m, ";\nif (e%d > a%d) a%d = e%d", i, i, i, i);
+            out_w(m, tail, "{ const u64 x = group_max_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_max_u64(rec + %d, x); }\n", i, off);
+            local = true;
+            break;
+        case CK_OR64:
+            out_w(m, top, "    u64 a%d = 0;\n", i);
+            w(m, "a%d |= ", i);
+            put_word(m, c, a, r);
+            out_w(m, tail, "if ((a%d & ~GVOL(u64, rec + %d)[0]) != 0) ga_or_u64(rec + %d, a%d);\n", i, off, off, i);
+            break;
+        case CK_WIDE2:
+            if (part) {
+                out_w(m, top, "    i64 a%d = 0;\n", i);
+                w(m, "a%d += (i64)%r", i, r);
+                out_w(m, tail, "{ const u64 lo = group_sum_u64((u64)(u32)a%d, LM(u64, 0)), hi = group_sum_u64((u64)(a%d >> 32), LM(u64, 0));\n", i, i);
+                out_w(m, tail, "if (LID == 0) ga_add_i128(rec + %d, i128_add(i128_from_u64(lo), i128_shl(i128_from_i64((i64)hi), 32))); }\n", off);
+            } else {
+                out_w(m, top, "    i128 a%d = i128_from_i64(0);\n", i);
+                w(m, "a%d = i128_add(a%d, ", i, i);
+                put_word(m, c, a, r);
+                w(m, ")");
+                out_w(m, tail, "{ const u64 x = i128_lo(a%d), lo = group_sum_u64((u64)(u32)x, LM(u64, 0)), mid = group_sum_u64(x >> 32, LM(u64, 0)), hi = "
+                      "group_sum_u64(i128_hi(a%d), LM(u64, 0));\n", i, i);
+                out_w(m, tail, "if (LID == 0) ga_add_i128(rec + %d, i128_add(i128_add(i128_from_u64(lo), i128_shl(i128_from_u64(mid), 32)), i128_from_limbs(0, hi))); }\n", off);
+            }
+            local = true;
+            break;
+        default: /* CK_WIDE3 */
+            out_w(m, top, "    sum192 a%d = sum192_zero();\n    bool any%d = false;\n", i, i);
+            w(m, "any%d = true;\na%d = sum192_add(a%d, %r)", i, i, i, r);
+            out_w(m, tail, "if (any%d) ga_add_sum192(rec + %d, a%d);\n", i, off, i);
+        }
+        w(m, ";\n");
+        if (c->seen >= 0) w(m, "seen%d |= U64C(%l);\n", c->seen / 32, INT64_C(1) << (c->seen % 32));
+        if (test) w(m, "}\n");
+    }
+    out_w(m, tail, "if (live && GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
+    for (int32_t i = 0; i < v->dev->n_seen_words; i++)
+        out_w(m, tail, "if ((seen%d & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, seen%d);\n", i, 4 + 4 * i, 4 + 4 * i, i);
+    if (local) m->local_bytes = (int64_t)m->ep->target.group_size * 8;
+}
+
+/* ---- ANY and SINGLE: into a record ---------------------------------------------------------------------- */
+static void store_first(Em *m, const View *v, const char *rec, int32_t i) {
+    const DevCol *c = &v->dev->cols[v->spec->n_keys + i];
+    Reg r = m->prog->sink.regs[i];
+    char at[64];
+    snprintf(at, sizeof at, "%s + %d", rec, (int)v->dev->cell_off[i]);
+    if (NULLABLE(m, r)) w(m, "if (%v) {\n", r);
+    if (c->phys == PH_I128) w(m, "st_i128(%s, %r);\n", at, r);
+    else if (c->phys == PH_STR) w(m, "G(str, %s)[0] = %t;\n", at, r);
+    else w(m, "G(%s, %s)[0] = %r;\n", m_type[c->phys], at, r);
+    w(m, "G(u32, %s)[4] = 1;\n", at);
+    if (NULLABLE(m, r)) w(m, "}\n");
+}
+/* One aggregate of ONE (whoever comes first), or with only < 0 all SINGLEs of a record. */
+static void first_write(Em *m, const View *v, const char *rec, int32_t only) {
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
+        const CellForm *c = &v->form->cells[i];
+        if (only >= 0 && i != only) continue;
+        if (c->kind == CK_SINGLE) {
+            w(m, "if ((ga_or_u32(%s + %d, U64C(%l)) & U64C(%l)) != 0) {\nRAISE(%d);\n} else {\n", rec, 4 + 4 * (c->seen / 32), INT64_C(1) << (c->seen % 32),
+              INT64_C(1) << (c->seen % 32), raise_code(m->pc, RK_CARDINALITY));
+            store_first(m, v, rec, i);
+            w(m, "}\n");
+        } else if (c->kind == CK_FIRST && only >= 0) { /* its sixth half-word is the claim */
+            w(m, "if (GVOL(u32, %s + %d)[0] == 0 && ga_xchg_u32(%s + %d, 1) == 0) {\n", rec, v->dev->cell_off[i] + 20, rec, v->dev->cell_off[i] + 20);
+            store_first(m, v, rec, i);
+            w(m, "}\n");
+        }
+    }
+}
+static bool has_first(const View *v) {
+    for (int32_t i = 0; i < v->spec->n_aggs; i++)
+        if (v->form->cells[i].kind == CK_FIRST) return true;
+    return false;
+}
+static void creator_writes(Em *m, const View *v, const char *rec) {
+    for (int32_t i = 0; i < v->spec->n_aggs; i++)
+        if (v->form->cells[i].kind == CK_FIRST) store_first(m, v, rec, i);
+}
+
+/* ---- global ------------------------------------------------------------------------------------------------ */
+static void global_update(Em *m, const View *v) {
+    const Sink *s = &m->prog->sink;
+    first_write(m, v, "rec", -1);
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
+        const CellForm *c = &v->form->cells[i];
+        const AggCell *a = &v->spec->aggs[i];
+        if (c->kind == CK_FIRST || c->kind == CK_SINGLE) continue;
+        Reg r = s->regs[i];
+        int32_t off = v->dev->cell_off[i];
+        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR;
+        if (test) w(m, "if (%v) {\n", r);
+        switch (c->kind) {
+        case CK_ADD64: w(m, "ga_add_u64(rec + %d, ", off); break;
+        case CK_ADDF: w(m, "ga_add_f64(rec + %d, ", off); break;
+        case CK_MAX64:
+            w(m, "{\nconst u64 e = ");
+            put_word(m, c, a, r);
+            w(m, ";\nif (GVOL(u64, rec + %d)[0] < e) ga_max_u64(rec + %d, e);\n}\n", off, off);
+            break;
+        case CK_OR64:
+            w(m, "{\nconst u64 e = ");
+            put_word(m, c, a, r);
+            w(m, ";\nif ((e & ~GVOL(u64, rec + %d)[0]) != 0) ga_or_u64(rec + %d, e);\n}\n", off, off);
+            break;
+        case CK_WIDE2: w(m, "ga_add_i128(rec + %d, ", off); break;
+        default: w(m, "ga_add_sum192(rec + %d, sum192_add(sum192_zero(), ", off);
+        }
+        if (c->kind != CK_MAX64 && c->kind != CK_OR64) {
+            put_word(m, c, a, r);
+            w(m, c->kind == CK_WIDE3 ? "));\n" : ");\n");
+        }
+        if (c->seen >= 0) {
+            int32_t at = 4 + 4 * (c->seen / 32);
+            int64_t bit = INT64_C(1) << (c->seen % 32);
+            w(m, "if ((GVOL(u32, rec + %d)[0] & U64C(%l)) == 0) ga_or_u32(rec + %d, U64C(%l));\n", at, bit, at, bit);
+        }
+        if (test) w(m, "}\n");
+    }
+}
+
+/* Declares g: the record number of LOCAL and DIRECT. */
+static void slot_number(Em *m, const View *v) {
+    const Sink *s = &m->prog->sink;
+    int64_t radix = 1;
+    w(m, "u32 g = 0;\nbool inside = true;\n");
+    for (int32_t i = 0; i < v->spec->n_keys; i++) {
+        Reg k = s->keys[i];
+        int64_t ext = v->dev->key_extent[i], values = ext - (v->dev->cols[i].nullable ? 1 : 0);
+        w(m, "{\n");
+        if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
+        else w(m, "const u32 x = (u32)(i32)%r - (u32)P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
+        if (NULLABLE(m, k)) {
+            w(m, "inside = inside && (!%v || x < %lu);\n", k, values);
+            w(m, "g += (%v ? (u32)x : %lu) * %lu;\n}\n", k, values, radix);
+        } else {
+            w(m, "inside = inside && x < %lu;\ng += (u32)x * %lu;\n}\n", values, radix);
+        }
+        radix *= ext;
+    }
+    w(m, "if (!inside) { RAISE(%d); continue; }\n", raise_code(m->pc, RK_INTERNAL));
+}
+
+/* ---- local ------------------------------------------------------------------------------------------------------ */
+typedef struct LocalForm {
+    int32_t words, copies; /* 8-byte words per slot */
+    int32_t flags;         /* word of seen bits and, at bit 63, life; -1 none */
+    bool private;
+} LocalForm;
+
+static int32_t local_words(const Em *m, const CellForm *c, Reg r) {
+    if (c->kind == CK_FIRST) return 0;
+    return c->kind == CK_WIDE2 && part_fits64(m, c, r) ? 1 : c->words;
+}
+
+static LocalForm local_form(const Em *m, const View *v) {
+    LocalForm f = {.flags = -1};
+    bool seen = v->dev->n_seen_words > 0;
+    if (seen || v->form->alive < 0 || has_first(v)) f.flags = f.words++;
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) f.words += local_words(m, &v->form->cells[i], m->prog->sink.regs[i]);
+    int64_t bytes = v->dev->n_slots * f.words * 8;
+    f.copies = 1;
+    while (f.copies < m->ep->target.group_size && bytes * f.copies * 2 <= m->ep->target.local_bytes) f.copies *= 2;
+    if (f.copies > m->ep->target.group_size) f.copies /= 2;
+    f.private = f.copies == m->ep->target.group_size;
+    return f;
+}
+
+static void local_sink(Em *m, const View *v) {
+    const Sink *s = &m->prog->sink;
+    LocalForm f = local_form(m, v);
+    int32_t C = f.copies, W = f.words, n = (int32_t)v->dev->n_slots;
+    int32_t records = P1(m, KP_AGG_RECORDS, v->id);
+    m->local_bytes = (int64_t)n * W * C * 8;
+    out_w(m, &m->top, "    for (u32 i = LID; i < %d; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", n * W * C);
+    w(m, "{\n");
+    slot_number(m, v);
+    w(m, "LOCAL u64 *lp = LM(u64, 0) + g * %d + (LID & %d);\n", W * C, C - 1);
+    if (has_first(v)) {
+        w(m, "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && ga_xchg_u32(rec, 1) == 0) {\n", f.flags * C, records,
+          v->dev->stride);
+        creator_writes(m, v, "rec");
+        w(m, "}\n}\n");
+    }
+    if (f.flags >= 0) w(m, "u64 seen = U64C(%l);\n", INT64_MIN);
+    int32_t at = f.flags + 1;
+    Out *fold = &m->tail;
+    bool folds = C > 1;
+    if (folds) out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + (i / h) * %d + i %% h;\n", C / 2, n, W * C);
+    else out_w(m, fold, "BARRIER();\n");
+    if (folds && f.flags >= 0) out_w(m, fold, "p[%d] |= p[%d + h];\n", f.flags * C, f.flags * C);
+    Out merge = {0};
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
+        const CellForm *c = &v->form->cells[i];
+        const AggCell *a = &v->spec->aggs[i];
+        Reg r = s->regs[i];
+        int32_t words = local_words(m, c, r), p = at * C, off = v->dev->cell_off[i];
+        if (words == 0) continue;
+        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR;
+        if (test) w(m, "if (%v) {\n", r);
+        const char *op = NULL;
+        switch (c->kind) {
+        case CK_ADD64:
+            w(m, f.private ? "lp[%d] += " : "la_add_u64(lp + %d, ", p);
+            put_word(m, c, a, r);
+            w(m, f.private ? ";\n" : ");\n");
+            op = "p[%d] += p[%d + h];\n";
+            out_w(m, &merge, "if (p[%d] != 0) ga_add_u64(rec + %d, p[%d]);\n", p, off, p);
+            break;
+        case CK_ADDF:
+            w(m, f.private ? "lp[%d] = f64_bits(bits_f64(lp[%d]) + " : "la_add_f64((LOCAL f64 *)(lp + %d), ", p, p);
+            put_word(m, c, a, r);
+            w(m, ");\n");
+            op = "p[%d] = f64_bits(bits_f64(p[%d]) + bits_f64(p[%d + h]));\n";
+            out_w(m, &merge, "if (p[%d] != 0) ga_add_f64(rec + %d, bits_f64(p[%d]));\n", p, off, p);
+            break;
+        case CK_MAX64:
+            w(m, "{\nconst u64 e = ");
+            put_word(m, c, a, r);
+            w(m, f.private ? ";\nif (e > lp[%d]) lp[%d] = e;\n}\n" : ";\nif (e > lp[%d]) la_max_u64(lp + %d, e);\n}\n", p, p);
+            op = "if (p[%d + h] > p[%d]) p[%d] = p[%d + h];\n";
+            out_w(m, &merge, "if (p[%d] != 0) ga_max_u64(rec + %d, p[%d]);\n", p, off, p);
+            break;
+        case CK_OR64:
+            w(m, "{\nconst u64 e = ");
+            put_word(m, c, a, r);
+            w(m, f.private ? ";\nlp[%d] |= e;\n}\n" : ";\nif ((e & ~lp[%d]) != 0) la_or_u64(lp + %d, e);\n}\n", p, p);
+            op = "p[%d] |= p[%d + h];\n";
+            out_w(m, &merge, "if (p[%d] != 0) ga_or_u64(rec + %d, p[%d]);\n", p, off, p);
+            break;
+        case CK_WIDE2:
+            if (words == 1) {
+                w(m, f.private ? "lp[%d] += (u64)(i64)%r;\n" : "la_add_u64(lp + %d, (u64)(i64)%r);\n", p, r);
+                op = "p[%d] += p[%d + h];\n";
+                out_w(m, &merge, "if (p[%d] != 0) ga_add_i128(rec + %d, i128_from_i64((i64)p[%d]));\n", p, off, p);
+            } else {
+                w(m, "local_add_i128(lp + %d, %d, %s, ", p, C, f.private ? "true" : "false");
+                put_word(m, c, a, r);
+                w(m, ");\n");
+                if (folds) out_w(m, fold, "local_add_i128(p + %d, %d, true, i128_from_limbs(p[%d + h], p[%d + h]));\n", p, C, p, p + C);
+                out_w(m, &merge, "ga_add_i128(rec + %d, i128_from_limbs(p[%d], p[%d]));\n", off, p, p + C);
+            }
+            break;
+        default:
+            w(m, "local_add_sum192(lp + %d, %d, %s, sum192_add(sum192_zero(), %r));\n", p, C, f.private ? "true" : "false", r);
+            if (folds) out_w(m, fold, "local_add_sum192(p + %d, %d, true, sum192_of(p[%d + h], p[%d + h], p[%d + h]));\n", p, C, p, p + C, p + 2 * C);
+            out_w(m, &merge, "ga_add_sum192(rec + %d, sum192_of(p[%d], p[%d], p[%d]));\n", off, p, p + C, p + 2 * C);
+        }
+        if (op && folds) out_w(m, fold, op, p, p, p, p);
+        if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
+        if (test) w(m, "}\n");
+        at += words;
+    }
+    if (f.flags >= 0) w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C, f.flags * C);
+    w(m, "}\n");
+    if (folds) out_w(m, fold, "}\n}\nBARRIER();\n");
+    out_w(m, fold, "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %d;\nconst u64 rec = P(%d) + (u64)i * %d;\n", n, W * C, records, v->dev->stride);
+    if (f.flags >= 0) out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", f.flags * C);
+    else { /* the count that is always there */
+        int32_t k = 0, word = 0;
+        for (; k < v->form->alive; k++) word += local_words(m, &v->form->cells[k], s->regs[k]);
+        out_w(m, fold, "if (p[%d] == 0) continue;\n", word * C);
+    }
+    out_w(m, fold, "if (GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
+    for (int32_t i = 0; i < v->dev->n_seen_words; i++) /* at most 63 bits: two words */
+        out_w(m, fold, "{ const u32 bits = (u32)(p[%d] >> %d)%s; if ((bits & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, bits); }\n", f.flags * C, 32 * i,
+              i ? " & 0x7fffffffu" : "", 4 + 4 * i, 4 + 4 * i);
+    if (merge.n) out_put(m, fold, merge.p, merge.n);
+    out_w(m, fold, "}\n");
+}
+
+/* ---- hash ----------------------------------------------------------------------------------------------------------- */
+static void key_load(char *buf, size_t n, uint8_t phys, const char *rec, int32_t off) {
+    const char *pair = phys == PH_I128 ? "i128_from_limbs" : phys == PH_UUID ? "uuid_make" : NULL;
+    if (pair) snprintf(buf, n, "%s(GVOL(u64, %s + %d)[0], GVOL(u64, %s + %d)[1])", pair, rec, (int)off, rec, (int)off);
+    else if (phys == PH_STR) snprintf(buf, n, "str_make(GVOL(u64, %s + %d)[0], GVOL(i64, %s + %d)[1])", rec, (int)off, rec, (int)off);
+    else if (phys == PH_INTERVAL) snprintf(buf, n, "iv_make(GVOL(i64, %s + %d)[0], GVOL(i32, %s + %d)[2], GVOL(i32, %s + %d)[3])", rec, (int)off, rec, (int)off, rec, (int)off);
+    else if (phys == PH_BOOL) snprintf(buf, n, "(GVOL(u8, %s + %d)[0] != 0)", rec, (int)off);
+    else snprintf(buf, n, "GVOL(%s, %s + %d)[0]", m_type[phys], rec, (int)off);
+}
+static void hash_sink(Em *m, const View *v) {
+    const Sink *s = &m->prog->sink;
+    int32_t records = P1(m, KP_AGG_RECORDS, v->id), slots = P1(m, KP_AGG_SLOTS, v->id), mask = P1(m, KP_AGG_MASK, v->id);
+    int32_t count = P1(m, KP_AGG_COUNT, v->id), cap = P1(m, KP_AGG_CAP, v->id);
+    w(m, "{\nu64 h = 0;\n");
+    for (int32_t i = 0; i < v->spec->n_keys; i++) {
+        const DevCol *c = &v->dev->cols[i];
+        Reg k = s->keys[i];
+        char name[16];
+        snprintf(name, sizeof name, "k%d", (int)i);
+        if (c->phys == PH_STR) w(m, "const str k%d = %t;\n", i, k);
+        else w(m, "const %s k%d = %r;\n", c_type[c->phys], i, k);
+        w(m, "h = ");
+        if (NULLABLE(m, k)) w(m, "!%v ? hash_combine(h, 1) : ", k);
+        if (i > 0) w(m, "hash_combine(h, ");
+        em_hash(m, &m->body, c->phys, NULL, name);
+        w(m, i > 0 ? ");\n" : ";\n");
+    }
+    w(m, "h = KEY_HASH(h);\nu64 at = h & P(%d), mine = 0, rec = 0;\nconst u64 tag = h >> 32 << 32;\n", mask);
+    w(m, "for (;;) {\nu64 x = GVOL(u64, P(%d))[at];\nif (x == 0) {\nif (mine == 0) {\nconst u64 n = append(P(%d));\nif (n >= P(%d)) break;\n", slots, count, cap);
+    w(m, "mine = n + 1;\nconst u64 fresh = P(%d) + n * %d;\n", records, v->dev->stride);
+    for (int32_t i = 0; i < v->spec->n_keys; i++) {
+        const DevCol *c = &v->dev->cols[i];
+        Reg k = s->keys[i];
+        int32_t off = v->dev->key_off[i];
+        if (c->phys == PH_I128) w(m, "st_i128(fresh + %d, k%d);\n", off, i);
+        else w(m, "G(%s, fresh + %d)[0] = k%d;\n", m_type[c->phys], off, i);
+        if (c->nullable) w(m, "G(u8, fresh + %d)[0] = %v;\n", v->dev->key_valid_off[i], k);
+    }
+    w(m, "G(u32, fresh)[0] = 1;\n");
+    creator_writes(m, v, "fresh");
+    w(m, "FENCE();\n}\nx = ga_cas_u64(P(%d) + at * 8, 0, tag | mine);\nif (x == 0) {\nrec = P(%d) + (mine - 1) * %d;\nmine = 0;\nbreak;\n}\n}\n", slots, records, v->dev->stride);
+    w(m, "if ((x >> 32 << 32) == tag) {\nconst u64 other = P(%d) + ((x & 0xffffffffu) - 1) * %d;\nif (", records, v->dev->stride);
+    for (int32_t i = 0; i < v->spec->n_keys; i++) {
+        const DevCol *c = &v->dev->cols[i];
+        char stored[192], name[16];
+        key_load(stored, sizeof stored, c->phys, "other", v->dev->key_off[i]);
+        snprintf(name, sizeof name, "k%d", (int)i);
+        if (i) w(m, " && ");
+        if (c->nullable) w(m, "(GVOL(u8, other + %d)[0] != 0) == %v && (!%v || ", v->dev->key_valid_off[i], s->keys[i], s->keys[i]);
+        em_equal(m, &m->body, c->phys, stored, name);
+        if (c->nullable) w(m, ")");
+    }
+    w(m, ") {\nrec = other;\nbreak;\n}\n}\nat = (at + 1) & P(%d);\n}\n", mask);
+    w(m, "if (mine != 0) G(u32, P(%d) + (mine - 1) * %d)[0] = 0;\nif (rec != 0) {\n", records, v->dev->stride);
+    global_update(m, v);
+    w(m, "}\n}\n");
+}
+
+void em_sink_agg(Em *m) {
+    View v = view(m, m->prog->sink.id);
+    switch (v.dev->form) {
+    case DA_ONE: private_sink(m, &v); break;
+    case DA_LOCAL: local_sink(m, &v); break;
+    case DA_HASH: hash_sink(m, &v); break;
+    default:
+        w(m, "{\n");
+        slot_number(m, &v);
+        w(m, "const u64 rec = P(%d) + (u64)g * %d;\n", P1(m, KP_AGG_RECORDS, v.id), v.dev->stride);
+        if (has_first(&v)) {
+            w(m, "if (GVOL(u32, rec)[0] == 0 && ga_xchg_u32(rec, 1) == 0) {\n");
+            creator_writes(m, &v, "rec");
+            w(m, "}\n");
+        } else {
+            w(m, "if (GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
+        }
+        global_update(m, &v);
+        w(m, "}\n");
+    }
+}
+
+/* ---- final values -------------------------------------------------------------------------------------------------- */
+static void load_key(Em *m, const View *v, const Instr *in) {
+    int32_t k = (int32_t)in->imm;
+    const DevCol *c = &v->dev->cols[k];
+    char value[192], valid[96];
+    if (v->dev->form == DA_HASH) {
+        if (c->phys == PH_I128) snprintf(value, sizeof value, "ld_i128(rec + %d)", (int)v->dev->key_off[k]);
+        else snprintf(value, sizeof value, "G(%s, rec + %d)[0]", m_type[c->phys], (int)v->dev->key_off[k]);
+        if (c->nullable) snprintf(valid, sizeof valid, "G(u8, rec + %d)[0] != 0", (int)v->dev->key_valid_off[k]);
+        em_define(m, in->dst, c, value, c->nullable ? valid : NULL);
+        return;
+    }
+    int64_t radix = 1;
+    for (int32_t i = 0; i < k; i++) radix *= v->dev->key_extent[i];
+    w(m, "const u32 idx%d = (u32)row / %lu %% %lu;\n", m->pc, radix, v->dev->key_extent[k]);
+    snprintf(value, sizeof value, "(%s)((i64)idx%d + PI(%d))", m_type[c->phys], (int)m->pc, (int)P2(m, KP_AGG_KEY_MIN, v->id, k));
+    snprintf(valid, sizeof valid, "idx%d != %lldu", (int)m->pc, (long long)v->dev->key_extent[k] - 1);
+    em_define(m, in->dst, c, value, c->nullable ? valid : NULL);
+}
+
+void em_load_agg(Em *m, const Instr *in) {
+    View v = view(m, m->prog->source.id);
+    if (in->imm < v.spec->n_keys) {
+        load_key(m, &v, in);
+        return;
+    }
+    int32_t i = (int32_t)in->imm - v.spec->n_keys, pc = m->pc, off = v.dev->cell_off[i];
+    const CellForm *c = &v.form->cells[i];
+    const AggCell *a = &v.spec->aggs[i];
+    DevCol col = v.dev->cols[in->imm]; /* as the value expression has it */
+    char value[192], valid[96] = "true";
+    if (c->kind == CK_FIRST || c->kind == CK_SINGLE) snprintf(valid, sizeof valid, "G(u32, rec + %d)[4] == 1", (int)off);
+    else if (c->seen >= 0) snprintf(valid, sizeof valid, "(G(u32, rec + %d)[0] >> %d & 1) != 0", (int)(4 + 4 * (c->seen / 32)), (int)(c->seen % 32));
+    else if (v.spec->n_keys == 0 && !is_count(a)) snprintf(valid, sizeof valid, "G(u32, rec)[0] != 0");
+    switch (c->kind) {
+    case CK_ADD64:
+        snprintf(value, sizeof value, "G(i64, rec + %d)[0]", (int)off);
+        col.phys = PH_I64;
+        break;
+    case CK_ADDF:
+        snprintf(value, sizeof value, "G(f64, rec + %d)[0]", (int)off);
+        col.phys = PH_F64;
+        break;
+    case CK_MAX64: {
+        bool flt = c->in_phys == PH_F32 || c->in_phys == PH_F64;
+        snprintf(value, sizeof value, "dec_%s_%s(G(u64, rec + %d)[0])", c->flip ? "min" : "max", flt ? "f64" : "i64", (int)off);
+        if (col.phys == PH_BOOL) snprintf(value, sizeof value, "(dec_%s_i64(G(u64, rec + %d)[0]) & 1)", c->flip ? "min" : "max", (int)off);
+        if (!col.dict) col.phys = flt ? PH_F64 : PH_I64;
+        else snprintf(value, sizeof value, "(i32)dec_%s_i64(G(u64, rec + %d)[0])", c->flip ? "min" : "max", (int)off);
+        break;
+    }
+    case CK_OR64:
+        if (c->in_phys == PH_BOOL) snprintf(value, sizeof value, "(G(u64, rec + %d)[0] %s 0 ? 1 : 0)", (int)off, c->flip ? "==" : "!=");
+        else snprintf(value, sizeof value, "(i64)%sG(u64, rec + %d)[0]", c->flip ? "~" : "", (int)off);
+        col.phys = PH_I64;
+        break;
+    case CK_WIDE2:
+    case CK_WIDE3: {
+        bool checked = a->op == AO_SUM_I64_CHECKED, narrow = checked || a->out_phys == PH_I64;
+        w(m, "const bool ok%d = %s;\ni128 s%d;\n{\n", pc, valid, pc);
+        if (c->kind == CK_WIDE3) w(m, "bool bad = sum192_ovf(sum192_load(rec + %d), &s%d);\n", off, pc);
+        else if (checked) w(m, "s%d = ld_i128(rec + %d);\nbool bad = false;\n", pc, off);
+        else w(m, "s%d = ld_i128(rec + %d);\nbool bad = numeric_exceeds_i128(s%d, 38);\n", pc, off, pc);
+        if (narrow) w(m, "bad = bad || !i128_fits_i64(s%d);\n", pc);
+        w(m, "if (bad && ok%d) RAISE(%d);\n}\n", pc, raise_code(pc, checked ? RK_BIGINT : RK_NUMERIC38));
+        snprintf(valid, sizeof valid, "ok%d", (int)pc);
+        snprintf(value, sizeof value, "s%d", (int)pc);
+        col.phys = PH_I128;
+        break;
+    }
+    default:
+        if (col.phys == PH_I128) snprintf(value, sizeof value, "ld_i128(rec + %d)", (int)off);
+        else snprintf(value, sizeof value, "G(%s, rec + %d)[0]", m_type[col.phys], (int)off);
+    }
+    em_define(m, in->dst, &col, value, valid);
+}

@@ -1,0 +1,168 @@
+/* emit_int.h - inside of the emitter. Only src/codegen/emit*.c may include it.
+ *
+ *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
+ *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
+ *   emit_expr.c   expression opcodes
+ *   emit_join.c   probes, join sinks, join_build
+ *   emit_agg.c    aggregation sinks and their final values
+ *   emit_sort.c   sort kernels
+ *
+ * Text is written into growing buffers by w(), whose format knows registers: %r the register's variable, %v its validity ("true" when
+ * it cannot be NULL), %t the value as a str whatever its form, %p the parameter of that number, %d int32_t, %l int64_t, %s text.
+ */
+#ifndef STELE_CODEGEN_EMIT_INT_H
+#define STELE_CODEGEN_EMIT_INT_H
+
+#include <stdio.h>
+
+#include "codegen/emit.h"
+#include "codegen/prelude/kc_codes.h"
+#include "program/operands.h"
+
+/* ---- forms: what is known of registers and states beyond the plan ---- */
+typedef struct RegForm {
+    uint8_t phys;
+    bool nullable;    /* by what really happens: more or less than RegInfo.nullable */
+    bool outer;       /* row register that may be -1 */
+    const Dict *dict; /* PH_STR register held as a code of this dictionary */
+} RegForm;
+
+typedef struct TabCol { /* a column over all tablets of its table */
+    const Table *table;
+    int32_t col;
+    uint64_t forms;   /* bit DevForm */
+    bool some_valid;  /* a tablet has NULLs */
+    bool fits32;      /* all values fit 32 bits */
+    double bytes;     /* per row */
+} TabCol;
+
+typedef enum CellKind { CK_ADD64, CK_ADDF, CK_MAX64, CK_OR32, CK_OR64, CK_WIDE2, CK_WIDE3, CK_FIRST, CK_SINGLE } CellKind;
+typedef struct CellForm { /* an aggregate's state */
+    uint8_t kind, in_phys;
+    bool flip;        /* MIN: complement of the encoding; AND: complement */
+    bool null_in;     /* inputs may be NULL */
+    int32_t words;    /* 8-byte words of state in a record */
+    int32_t seen;     /* bit that says that a value came, -1: every row brings one */
+} CellForm;
+
+typedef struct SegForm {
+    RegForm *regs;
+    bool deletions;   /* SRC_TABLE: some tablet has deleted rows */
+} SegForm;
+typedef struct AggForm {
+    CellForm *cells;
+    bool fed;
+    bool *key_nullable;
+    int32_t alive;    /* aggregate whose count tells that the record lives (count(*)), -1 none */
+} AggForm;
+typedef struct EmitForms {
+    SegForm *segs;
+    AggForm *aggs;
+    bool *join_fed, *rows_fed, *sort_fed;
+    const char **rows_reason;
+    Arena *arena;
+    VEC(TabCol) cols;
+} EmitForms;
+
+const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col); /* NULL on OOM */
+
+/* ---- errors: what RAISE tells ---- */
+enum { /* kinds beyond those of kc_codes.h */
+    RK_CARDINALITY = KE_FIRST_FREE,
+    RK_BIGINT,      /* sum */
+    RK_NUMERIC38,
+    RK_INTERNAL     /* a key outside of the range the plan relies on */
+};
+
+/* ---- writing ---- */
+typedef struct Out {
+    char *p;
+    int64_t n, cap;
+    bool failed;
+} Out;
+
+typedef struct Em {
+    const EmitPlan *ep;
+    EmitForms *forms;
+    const QueryPlan *plan;
+    const Program *prog;
+    const RegForm *regs;
+    const SegForm *seg;
+    Arena *arena;
+    Err *err;
+    int32_t segment;
+    bool last;
+    int32_t pc;      /* instruction being written; n_instrs: the sink */
+    bool after;      /* finishing kernels are being written: constants are not visible there */
+    Out top, body;   /* declarations at the kernel's start and at a tile's; the text itself */
+    Out tile;
+    Out tail;        /* after the tile loop */
+    Out extra;       /* other kernels */
+    VEC(EmitParam) params;
+    bool *const_done;
+    VEC(int32_t) cols; /* table columns declared for the tile */
+    VEC(int64_t) joins_done;
+    int32_t depth;   /* braces to close at the end of the program */
+    bool ends;       /* the rest of the program is never reached */
+    bool spin;       /* the kernel has a match loop that looks at STOPPED */
+    int64_t local_bytes;
+    const char *reason;
+} Em;
+
+void out_put(Em *m, Out *o, const char *s, int64_t n);
+void out_w(Em *m, Out *o, const char *fmt, ...);
+#define w(m, ...) out_w((m), &(m)->body, __VA_ARGS__)
+void em_use(Em *m, Reg r); /* declares a constant that is about to be named */
+int32_t em_param(Em *m, ParamKind kind, int32_t id, int32_t col, const Dict *dict);
+#define P0(m, kind) em_param((m), (kind), 0, 0, NULL)
+#define P1(m, kind, id) em_param((m), (kind), (id), 0, NULL)
+#define P2(m, kind, id, col) em_param((m), (kind), (id), (col), NULL)
+
+extern const char *const c_type[PH_COUNT_];  /* of variables */
+extern const char *const m_type[PH_COUNT_];  /* of cells in memory */
+extern const char *const c_name[PH_COUNT_];  /* in function names: "i64" */
+const char *c_zero(uint8_t phys);            /* a value of the type */
+/* The phys a register's variable has: PH_I32 for strings held as codes. */
+static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f->dict ? PH_I32 : f->phys; }
+#define VAR_PHYS(m, r) var_phys(&(m)->regs[r])
+#define NULLABLE(m, r) ((m)->regs[r].nullable)
+static inline int raise_code(int32_t pc, int kind) { return (pc + 1) << 8 | kind; }
+
+/* emit_seg.c */
+void em_load(Em *m, const Instr *in);
+void em_filter_range(Em *m, const Instr *in);
+void em_filter_codes(Em *m, const Instr *in);
+/* Declares the register of an instruction from a stored column: value expression, validity expression (NULL: not NULL), phys and dict as stored. */
+void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *valid);
+/* Writes "(dst type)(value)" conversions between physes of stored columns and registers. */
+void em_convert(Em *m, Out *o, uint8_t from, uint8_t to, const char *value);
+/* Store of a register into column arrays: data and validity parameters (valid -1: none). */
+void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const char *slot);
+const char *em_position(Em *m); /* u64 expression: place of the row in its source */
+
+bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of the source is row i of the sink */
+
+/* emit_expr.c */
+bool em_expr(Em *m, const Instr *in); /* false: no such opcode here */
+const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, const RegForm *regs, Arena *a);
+void em_cmp3(Em *m, Out *o, uint8_t phys, const char *a, const char *b); /* <0, 0, >0 */
+void em_equal(Em *m, Out *o, uint8_t phys, const char *a, const char *b);
+void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a); /* h = combined hash */
+
+/* emit_join.c */
+void em_probe(Em *m, const Instr *in);
+void em_probe_end(Em *m, const Instr *in);
+void em_load_build(Em *m, const Instr *in);
+void em_sink_join(Em *m);
+bool em_join_build(Em *m); /* false: the join needs no kernel */
+
+/* emit_agg.c */
+void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d); /* once the inputs are known */
+void em_sink_agg(Em *m);
+void em_load_agg(Em *m, const Instr *in);
+
+/* emit_sort.c */
+void em_sink_sort(Em *m);
+void em_sort_kernels(Em *m, int32_t sort, int32_t rows);
+
+#endif

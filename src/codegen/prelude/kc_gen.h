@@ -1,0 +1,157 @@
+/* kc_gen.h - what generated kernels share beyond values: device structs, strings of columns and dictionaries, hashes of keys.
+ *
+ * The structs are those of codegen/emit.h; every field is read on its own, so that a kernel loads what it needs.
+ */
+#ifndef KC_GEN_H
+#define KC_GEN_H
+#include "codegen/prelude/kc_state.h"
+
+typedef struct DTablet { u64 deleted; i64 rows, number, pad; } DTablet;
+typedef struct DColumn { u64 data, validity, var; i64 base; u32 form, pad; } DColumn;
+
+/* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form. */
+#define COL_data 0
+#define COL_validity 1
+#define COL_var 2
+#define COL_base 3
+#define COL_form 4
+#define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno) * 5 + COL_##field])
+FN u64 tablet_deleted(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4]; }
+FN i64 tablet_rows(u64 tablets, u32 tno) { return GRO(i64, tablets)[(u64)tno * 4 + 1]; }
+FN u64 tablet_number(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4 + 2]; }
+
+FN str str_none(void) { return str_make(0, 0); }
+FN uuid uuid_make(u64 a, u64 b) {
+    uuid u;
+    u.a = a;
+    u.b = b;
+    return u;
+}
+FN str column_str(u64 offsets, u64 var, u64 row) {
+    u32 from = GRO(u32, offsets)[row], to = GRO(u32, offsets)[row + 1];
+    return str_make(var + from, (i64)(to - from));
+}
+FN str dict_str(u64 offsets, u64 bytes, i32 code) {
+    u64 from = GRO(u64, offsets)[code], to = GRO(u64, offsets)[code + 1];
+    return str_make(bytes + from, (i64)(to - from));
+}
+
+/* Hashes of keys: combined one by one; HASH_CONSTANT (base/hash.h) makes all of them collide. */
+#if defined(HASH_CONSTANT)
+#define KEY_HASH(h) ((u64)0 & (h))
+#else
+#define KEY_HASH(h) (h)
+/* x among n ascending cells. */
+#define IN_SET(NAME, C, T, LOAD, LT)                                     \
+    FN bool in_set_##NAME(u64 cells, i64 n, T x) {                       \
+        i64 lo = 0, hi = n;                                              \
+        while (lo < hi) {                                                \
+            i64 mid = (lo + hi) >> 1;                                    \
+            T y = LOAD(C, cells, mid);                                   \
+            if (LT(y, x)) lo = mid + 1;                                  \
+            else hi = mid;                                               \
+        }                                                                \
+        if (lo == n) return false;                                       \
+        T y = LOAD(C, cells, lo);                                        \
+        return !LT(x, y);                                                \
+    }
+#define GEN_CELL(C, cells, i) G(C, cells)[i]
+#define GEN_WIDE(C, cells, i) ld_i128((cells) + (u64)(i) * 16)
+#define GEN_LESS(a, b) ((a) < (b))
+IN_SET(i16, i16, i16, GEN_CELL, GEN_LESS)
+IN_SET(i32, i32, i32, GEN_CELL, GEN_LESS)
+IN_SET(i64, i64, i64, GEN_CELL, GEN_LESS)
+IN_SET(i128, i128, i128, GEN_WIDE, i128_lt)
+IN_SET(str, str, str, GEN_CELL, str_lt)
+
+/* Words of wide sums in local memory, `gap` words apart. alone: no other item adds to them. */
+FN void local_add_i128(LOCAL u64 *p, u32 gap, bool alone, i128 v) {
+    if (alone) {
+        i128 s = i128_add(i128_from_limbs(p[0], p[gap]), v);
+        p[0] = i128_lo(s);
+        p[gap] = i128_hi(s);
+    } else {
+        u64 lo = i128_lo(v), old = la_add_u64(p, lo), hi = i128_hi(v) + (u64)(old + lo < lo);
+        if (hi != 0) la_add_u64(p + gap, hi);
+    }
+}
+FN sum192 sum192_of(u64 a, u64 b, u64 c) {
+    sum192 s;
+    s.low = i128_from_limbs(a, b);
+    s.top = (i64)c;
+    return s;
+}
+FN void local_add_sum192(LOCAL u64 *p, u32 gap, bool alone, sum192 v) {
+    u64 w[3], carry = 0;
+    w[0] = i128_lo(v.low);
+    w[1] = i128_hi(v.low);
+    w[2] = (u64)v.top;
+    for (u32 i = 0; i < 3; i++) {
+        u64 add = w[i] + carry, old = alone ? p[i * gap] : la_add_u64(p + i * gap, add);
+        if (alone) p[i * gap] = old + add;
+        carry = (u64)(add < carry) + (u64)(old + add < add);
+    }
+}
+
+#endif
+/* Order-preserving 64 bits of a sort key's value. */
+FN u64 key_i64(i64 v) { return (u64)v ^ U64C(0x8000000000000000); }
+FN u64 key_i128(i128 v) { /* beyond 64 bits: all alike */
+    return i128_fits_i64(v) ? key_i64((i64)i128_lo(v)) : i128_is_neg(v) ? 0 : ~(u64)0;
+}
+FN u64 key_iv(iv v) { return key_i64((i64)i128_lo(i128_shr(iv_value(v), 20))); }
+FN u64 key_f64(f64 v) { return enc_max_f64(v == 0 ? 0 : v); }
+
+/* x among n ascending cells. */
+#define IN_SET(NAME, C, T, LOAD, LT)                                     \
+    FN bool in_set_##NAME(u64 cells, i64 n, T x) {                       \
+        i64 lo = 0, hi = n;                                              \
+        while (lo < hi) {                                                \
+            i64 mid = (lo + hi) >> 1;                                    \
+            T y = LOAD(C, cells, mid);                                   \
+            if (LT(y, x)) lo = mid + 1;                                  \
+            else hi = mid;                                               \
+        }                                                                \
+        if (lo == n) return false;                                       \
+        T y = LOAD(C, cells, lo);                                        \
+        return !LT(x, y);                                                \
+    }
+#define GEN_CELL(C, cells, i) G(C, cells)[i]
+#define GEN_WIDE(C, cells, i) ld_i128((cells) + (u64)(i) * 16)
+#define GEN_LESS(a, b) ((a) < (b))
+IN_SET(i16, i16, i16, GEN_CELL, GEN_LESS)
+IN_SET(i32, i32, i32, GEN_CELL, GEN_LESS)
+IN_SET(i64, i64, i64, GEN_CELL, GEN_LESS)
+IN_SET(i128, i128, i128, GEN_WIDE, i128_lt)
+IN_SET(str, str, str, GEN_CELL, str_lt)
+
+/* Words of wide sums in local memory, `gap` words apart. alone: no other item adds to them. */
+FN void local_add_i128(LOCAL u64 *p, u32 gap, bool alone, i128 v) {
+    if (alone) {
+        i128 s = i128_add(i128_from_limbs(p[0], p[gap]), v);
+        p[0] = i128_lo(s);
+        p[gap] = i128_hi(s);
+    } else {
+        u64 lo = i128_lo(v), old = la_add_u64(p, lo), hi = i128_hi(v) + (u64)(old + lo < lo);
+        if (hi != 0) la_add_u64(p + gap, hi);
+    }
+}
+FN sum192 sum192_of(u64 a, u64 b, u64 c) {
+    sum192 s;
+    s.low = i128_from_limbs(a, b);
+    s.top = (i64)c;
+    return s;
+}
+FN void local_add_sum192(LOCAL u64 *p, u32 gap, bool alone, sum192 v) {
+    u64 w[3], carry = 0;
+    w[0] = i128_lo(v.low);
+    w[1] = i128_hi(v.low);
+    w[2] = (u64)v.top;
+    for (u32 i = 0; i < 3; i++) {
+        u64 add = w[i] + carry, old = alone ? p[i * gap] : la_add_u64(p + i * gap, add);
+        if (alone) p[i * gap] = old + add;
+        carry = (u64)(add < carry) + (u64)(old + add < add);
+    }
+}
+
+#endif

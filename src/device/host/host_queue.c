@@ -1,0 +1,427 @@
+/* host_queue.c - queues, events and launches of the host device.
+ *
+ * A queue is a list of items and a thread, started with the first item that needs it, that takes them in order. A launch runs on that
+ * thread and on the pool's free workers, which take groups from a counter; so queues overlap, and whoever waits in sync is free to call
+ * its poll while kernels run. (Running kernels on the waiting thread would save waking another one, some 10 us, but then nobody could
+ * cancel a kernel whose single group scans a whole table.) Small copies, fills and event records on a queue with nothing to do are done at
+ * once by the caller.
+ *
+ * Kernels of different queues make progress independently of each other, because each has its queue's thread at least (info.concurrent).
+ * The groups of one launch need not: with the pool busy elsewhere they run one after the other. A kernel must not wait for a later
+ * group.
+ *
+ * Events count recordings. A wait remembers how many had been asked for when it was queued and is over when that many have passed, so a wait
+ * only ever depends on items that were queued before it and cannot deadlock.
+ *
+ * Locks: a queue's lock and an event's lock are leaves; neither is held while an item runs or a poll is called.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "device/host/host_int.h"
+
+enum {
+    INLINE_BYTES = 1 << 20, /* copies up to this size do not go through the queue's thread when it is idle (about 100 us) */
+    POLL_MS = 5,
+    CHUNKS_PER_WORKER = 16, /* groups are taken from the counter in this many portions per worker */
+    CHUNK_MAX = 64,
+};
+
+typedef enum ItemKind { ITEM_COPY, ITEM_FILL, ITEM_LAUNCH, ITEM_RECORD, ITEM_WAIT } ItemKind;
+
+typedef struct Item {
+    struct Item *next;
+    int64_t size; /* of this block */
+    ItemKind kind;
+    uint8_t byte;
+    void *dst;
+    const void *src;
+    int64_t n; /* bytes, or groups */
+    KernelFn fn;
+    uint8_t *lmem;
+    int64_t lmem_stride;
+    DevEvent *event; /* holds a reference */
+    int64_t turn;    /* which recording */
+    uint64_t params[];
+} Item;
+
+/* Local memory, one part per worker. A launch that needs more makes a new block; the old one stays until earlier launches are through. */
+typedef struct LocalBlock {
+    struct LocalBlock *older;
+    int64_t size; /* with this header */
+} LocalBlock;
+enum { LOCAL_ALIGN = 64 };
+
+struct DevQueue {
+    HostDevice *host;
+    pthread_mutex_t lock; /* guards the following */
+    pthread_cond_t work;  /* for the queue's thread: an item, or stop */
+    pthread_cond_t idle;  /* for sync: nothing left */
+    Item *first, *last;
+    bool busy; /* the thread runs an item */
+    bool stop;
+    /* The owner's only. */
+    bool started;
+    pthread_t thread;
+    LocalBlock *local;
+};
+
+struct DevEvent {
+    MemAccount *account;
+    _Atomic int64_t refs; /* the owner and queued items */
+    pthread_mutex_t lock;
+    pthread_cond_t passing;
+    int64_t recorded, passed; /* recordings asked for, done */
+    int64_t ns;               /* clock at the last that passed */
+};
+
+/* ---- events --------------------------------------------------------------------------------------- */
+
+static void event_unref(DevEvent *ev) {
+    if (atomic_fetch_sub(&ev->refs, 1) != 1) return;
+    pthread_cond_destroy(&ev->passing);
+    pthread_mutex_destroy(&ev->lock);
+    mem_free(ev->account, ev, (int64_t)sizeof *ev);
+}
+
+static void event_pass(DevEvent *ev, int64_t turn) {
+    int64_t now = clock_ns();
+    pthread_mutex_lock(&ev->lock);
+    if (turn > ev->passed) {
+        ev->passed = turn;
+        ev->ns = now;
+    }
+    pthread_cond_broadcast(&ev->passing);
+    pthread_mutex_unlock(&ev->lock);
+}
+
+static void event_await(DevEvent *ev, int64_t turn) {
+    pthread_mutex_lock(&ev->lock);
+    while (ev->passed < turn) pthread_cond_wait(&ev->passing, &ev->lock);
+    pthread_mutex_unlock(&ev->lock);
+}
+
+Status host_event_new(Device *d, DevEvent **out, Err *e) {
+    HostDevice *h = host_of(d);
+    DevEvent *ev = *out = mem_calloc(h->account, (int64_t)sizeof *ev, e);
+    if (!ev) return ST_ERROR;
+    ev->account = h->account;
+    atomic_init(&ev->refs, 1);
+    pthread_mutex_init(&ev->lock, NULL);
+    pthread_cond_init(&ev->passing, NULL);
+    return ST_OK;
+}
+
+void host_event_free(Device *d, DevEvent *ev) {
+    (void)d;
+    if (ev) event_unref(ev);
+}
+
+Status host_event_sync(Device *d, DevEvent *ev, Err *e) {
+    (void)d;
+    (void)e;
+    pthread_mutex_lock(&ev->lock);
+    int64_t turn = ev->recorded;
+    pthread_mutex_unlock(&ev->lock);
+    event_await(ev, turn);
+    return ST_OK;
+}
+
+static bool event_time(DevEvent *ev, int64_t *ns) {
+    pthread_mutex_lock(&ev->lock);
+    bool ok = ev->recorded > 0 && ev->passed == ev->recorded;
+    *ns = ev->ns;
+    pthread_mutex_unlock(&ev->lock);
+    return ok;
+}
+
+Status host_event_ns(Device *d, DevEvent *from, DevEvent *to, int64_t *ns, Err *e) {
+    int64_t a, b;
+    if (!event_time(from, &a) || !event_time(to, &b))
+        return err_internal(e, "device \"%s\": an event that has not passed was asked for its time", d->info.id);
+    *ns = b - a;
+    return ST_OK;
+}
+
+/* ---- running items -------------------------------------------------------------------------------- */
+
+typedef struct Launch {
+    const Item *item;
+    int64_t chunk;
+    _Atomic int64_t next;
+} Launch;
+
+static void run_groups(void *arg, int worker) {
+    Launch *l = arg;
+    const Item *it = l->item;
+    KernelCtx ctx = {.ngroups = (uint64_t)it->n, .lmem = it->lmem ? it->lmem + worker * it->lmem_stride : NULL};
+    for (;;) {
+        int64_t at = atomic_fetch_add_explicit(&l->next, l->chunk, memory_order_relaxed);
+        if (at >= it->n) break;
+        int64_t end = MIN_OF(it->n, at + l->chunk);
+        for (; at < end; at++) {
+            ctx.gid = (uint64_t)at;
+            it->fn(it->params, &ctx);
+        }
+    }
+}
+
+static void run_item(DevQueue *q, Item *it) {
+    switch (it->kind) {
+    case ITEM_COPY: memmove(it->dst, it->src, (size_t)it->n); break;
+    case ITEM_FILL: memset(it->dst, it->byte, (size_t)it->n); break;
+    case ITEM_LAUNCH: {
+        HostDevice *h = q->host;
+        int64_t workers = MIN_OF(it->n, h->threads), chunk = it->n / (workers * CHUNKS_PER_WORKER);
+        Launch l = {.item = it, .chunk = chunk < 1 ? 1 : MIN_OF(chunk, CHUNK_MAX)};
+        if (workers > 1) {
+            pool_run(h->pool, (int)workers, run_groups, &l);
+        } else {
+            run_groups(&l, 0);
+        }
+        break;
+    }
+    case ITEM_RECORD: event_pass(it->event, it->turn); break;
+    case ITEM_WAIT: event_await(it->event, it->turn); break;
+    }
+}
+
+static void item_free(DevQueue *q, Item *it) {
+    if (it->event) event_unref(it->event);
+    mem_free(q->host->account, it, it->size);
+}
+
+static void *queue_main(void *arg) {
+    DevQueue *q = arg;
+    pthread_mutex_lock(&q->lock);
+    for (;;) {
+        while (!q->first && !q->stop) pthread_cond_wait(&q->work, &q->lock);
+        Item *it = q->first;
+        if (!it) break; /* stop, and nothing left */
+        q->first = it->next;
+        if (!q->first) q->last = NULL;
+        q->busy = true;
+        pthread_mutex_unlock(&q->lock);
+        run_item(q, it);
+        item_free(q, it);
+        pthread_mutex_lock(&q->lock);
+        q->busy = false;
+        if (!q->first) pthread_cond_broadcast(&q->idle);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* ---- queues --------------------------------------------------------------------------------------- */
+
+static bool queue_idle(DevQueue *q) {
+    pthread_mutex_lock(&q->lock);
+    bool idle = !q->first && !q->busy;
+    pthread_mutex_unlock(&q->lock);
+    return idle;
+}
+
+static Item *item_new(DevQueue *q, ItemKind kind, int32_t n_params, Err *e) {
+    int64_t size = (int64_t)sizeof(Item) + (int64_t)sizeof(uint64_t) * n_params;
+    Item *it = mem_alloc(q->host->account, size, e);
+    if (it) *it = (Item){.kind = kind, .size = size};
+    return it;
+}
+
+/* Starts the thread if there is none, and hands the item over. Takes the item in any case. */
+static Status enqueue(DevQueue *q, Item *it, Err *e) {
+    if (!q->started) {
+        /* No signals: they are the embedding program's business. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        int rc = pthread_create(&q->thread, NULL, queue_main, q);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (rc) {
+            item_free(q, it);
+            return err_set(e, ERR_INSUFFICIENT_RESOURCES, "device \"%s\": could not start a queue's thread: %s", q->host->device.info.id,
+                           rc == EAGAIN ? "resource temporarily unavailable" : "no permission");
+        }
+        q->started = true;
+    }
+    pthread_mutex_lock(&q->lock);
+    if (q->last) {
+        q->last->next = it;
+    } else {
+        q->first = it;
+    }
+    q->last = it;
+    pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->lock);
+    return ST_OK;
+}
+
+Status host_queue_new(Device *d, DevQueue **out, Err *e) {
+    HostDevice *h = host_of(d);
+    DevQueue *q = *out = mem_calloc(h->account, (int64_t)sizeof *q, e);
+    if (!q) return ST_ERROR;
+    q->host = h;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->work, NULL);
+    pthread_cond_init(&q->idle, &attr);
+    pthread_condattr_destroy(&attr);
+    return ST_OK;
+}
+
+void host_queue_free(Device *d, DevQueue *q) {
+    (void)d;
+    if (!q) return;
+    if (q->started) {
+        pthread_mutex_lock(&q->lock);
+        q->stop = true;
+        pthread_cond_signal(&q->work);
+        pthread_mutex_unlock(&q->lock);
+        pthread_join(q->thread, NULL); /* it empties the list first */
+    }
+    while (q->local) {
+        LocalBlock *b = q->local;
+        q->local = b->older;
+        mem_free(q->host->account, b, b->size);
+    }
+    pthread_cond_destroy(&q->idle);
+    pthread_cond_destroy(&q->work);
+    pthread_mutex_destroy(&q->lock);
+    mem_free(q->host->account, q, (int64_t)sizeof *q);
+}
+
+Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
+    (void)e;
+    if (!q->started) return ST_OK;
+    Status st = ST_OK;
+    pthread_mutex_lock(&q->lock);
+    while (q->first || q->busy) {
+        if (!poll) {
+            pthread_cond_wait(&q->idle, &q->lock);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += POLL_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (pthread_cond_timedwait(&q->idle, &q->lock, &until) != ETIMEDOUT) continue;
+        pthread_mutex_unlock(&q->lock);
+        bool go_on = poll(ctx);
+        pthread_mutex_lock(&q->lock);
+        if (!go_on && (q->first || q->busy)) {
+            st = ST_ERROR;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+static Status copy_bytes(DevQueue *q, void *dst, const void *src, int64_t n, Err *e) {
+    if (n < 0) return err_internal(e, "device \"%s\": copy of %lld bytes", q->host->device.info.id, (long long)n);
+    if (n == 0) return ST_OK;
+    if (n <= INLINE_BYTES && queue_idle(q)) {
+        memmove(dst, src, (size_t)n);
+        return ST_OK;
+    }
+    Item *it = item_new(q, ITEM_COPY, 0, e);
+    if (!it) return ST_ERROR;
+    it->dst = dst;
+    it->src = src;
+    it->n = n;
+    return enqueue(q, it, e);
+}
+
+static void *at_address(DevPtr p) { return (void *)(uintptr_t)p; }
+
+Status host_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) { return copy_bytes(q, at_address(dst), src, n, e); }
+Status host_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) { return copy_bytes(q, dst, at_address(src), n, e); }
+Status host_copy(DevQueue *q, DevPtr dst, DevPtr src, int64_t n, Err *e) { return copy_bytes(q, at_address(dst), at_address(src), n, e); }
+
+Status host_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e) {
+    if (n < 0) return err_internal(e, "device \"%s\": fill of %lld bytes", q->host->device.info.id, (long long)n);
+    if (n == 0) return ST_OK;
+    if (n <= INLINE_BYTES && queue_idle(q)) {
+        memset(at_address(dst), byte, (size_t)n);
+        return ST_OK;
+    }
+    Item *it = item_new(q, ITEM_FILL, 0, e);
+    if (!it) return ST_ERROR;
+    it->dst = at_address(dst);
+    it->byte = byte;
+    it->n = n;
+    return enqueue(q, it, e);
+}
+
+/* Local memory of at least `stride` bytes for each worker. */
+static Status local_memory(DevQueue *q, int64_t stride, uint8_t **out, Err *e) {
+    int64_t need = stride * q->host->threads + LOCAL_ALIGN;
+    if (!q->local || q->local->size < need) {
+        int64_t size = q->local ? MAX_OF(need, q->local->size * 2) : need; /* old blocks together stay smaller than the newest */
+        LocalBlock *b = mem_alloc(q->host->account, size, e);
+        if (!b) return ST_ERROR;
+        *b = (LocalBlock){.older = q->local, .size = size};
+        q->local = b;
+    }
+    *out = (uint8_t *)q->local + LOCAL_ALIGN;
+    return ST_OK;
+}
+
+Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
+                   int32_t n_params, Err *e) {
+    const DeviceInfo *info = &q->host->device.info;
+    if (group_size != 1 || groups < 0)
+        return err_internal(e, "device \"%s\": launch of %lld groups of %d", info->id, (long long)groups, group_size);
+    if (n_params < 0 || n_params > DEV_PARAMS_MAX) return err_internal(e, "device \"%s\": launch with %d parameters", info->id, n_params);
+    if (local_bytes < 0 || local_bytes > info->local_bytes)
+        return err_internal(e, "device \"%s\": launch with %lld bytes of local memory", info->id, (long long)local_bytes);
+    if (groups == 0) return ST_OK;
+    Item *it = item_new(q, ITEM_LAUNCH, n_params, e);
+    if (!it) return ST_ERROR;
+    it->fn = k->fn;
+    it->n = groups;
+    if (n_params) memcpy(it->params, params, sizeof(uint64_t) * (size_t)n_params);
+    if (local_bytes > 0) {
+        it->lmem_stride = align_up(local_bytes, LOCAL_ALIGN);
+        if (local_memory(q, it->lmem_stride, &it->lmem, e) != ST_OK) {
+            item_free(q, it);
+            return ST_ERROR;
+        }
+    }
+    return enqueue(q, it, e);
+}
+
+Status host_event_record(DevQueue *q, DevEvent *ev, Err *e) {
+    Item *it = NULL;
+    if (!queue_idle(q) && !(it = item_new(q, ITEM_RECORD, 0, e))) return ST_ERROR;
+    pthread_mutex_lock(&ev->lock);
+    int64_t turn = ++ev->recorded;
+    pthread_mutex_unlock(&ev->lock);
+    if (!it) {
+        event_pass(ev, turn);
+        return ST_OK;
+    }
+    it->event = ev;
+    it->turn = turn;
+    atomic_fetch_add(&ev->refs, 1);
+    return enqueue(q, it, e); /* cannot fail: a queue that is not idle has its thread */
+}
+
+Status host_event_wait(DevQueue *q, DevEvent *ev, Err *e) {
+    pthread_mutex_lock(&ev->lock);
+    int64_t turn = ev->recorded;
+    bool over = ev->passed >= turn;
+    pthread_mutex_unlock(&ev->lock);
+    if (over) return ST_OK;
+    Item *it = item_new(q, ITEM_WAIT, 0, e);
+    if (!it) return ST_ERROR;
+    it->event = ev;
+    it->turn = turn;
+    atomic_fetch_add(&ev->refs, 1);
+    return enqueue(q, it, e);
+}

@@ -1,0 +1,178 @@
+/* registry.c - the machine's devices: see device.h for the contract.
+ *
+ * Drivers are asked once, when the registry is opened; what they found stays as it was. A device is opened by the first devices_get that
+ * names it, under a lock of its own, so that opening one (a GPU's driver takes a good part of a second) does not hold up another, and is
+ * closed with the registry. A failed opening is not remembered: the next devices_get tries again.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/device.h"
+
+typedef struct Slot {
+    DeviceEntry entry;
+    const DeviceDriver *driver;
+    pthread_mutex_t lock; /* guards device */
+    Device *device;       /* NULL until opened */
+} Slot;
+
+struct Devices {
+    Pool *pool;
+    MemAccount *account;
+    Slot **slots;
+    int64_t n, cap;
+    Err *err;                   /* of a probe that is under way */
+    const DeviceDriver *driver; /* which is being probed */
+};
+
+/* In the order in which they are listed. */
+static const struct {
+    const DeviceDriver *driver;
+    const char *name;
+    DeviceKind kind;
+} backends[] = {
+    {&device_driver_host, "host", DEVICE_HOST},
+    {&device_driver_cuda, "cuda", DEVICE_CUDA},
+    {&device_driver_opencl, "opencl", DEVICE_OPENCL},
+    {&device_driver_null, "null", DEVICE_NULL},
+};
+
+/* A driver's report; an out of memory is left in ds->err. */
+static void add_entry(void *ctx, const DeviceEntry *entry) {
+    Devices *ds = ctx;
+    if (err_is_set(ds->err)) return;
+    if (ds->n == ds->cap) {
+        int64_t cap = ds->cap ? ds->cap * 2 : 8, size = (int64_t)sizeof(Slot *);
+        Slot **p = mem_realloc(ds->account, ds->slots, ds->cap * size, cap * size, ds->err);
+        if (!p) return;
+        ds->slots = p;
+        ds->cap = cap;
+    }
+    Slot *s = mem_calloc(ds->account, (int64_t)sizeof *s, ds->err);
+    if (!s) return;
+    s->entry = *entry;
+    s->driver = ds->driver;
+    pthread_mutex_init(&s->lock, NULL);
+    ds->slots[ds->n++] = s;
+}
+
+/* True when the comma-separated `list` has `name`. */
+static bool list_has(const char *list, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ",");
+        if (len == n && memcmp(p, name, n) == 0) return true;
+        p += len + (p[len] == ',');
+    }
+    return false;
+}
+
+/* STELE_DEVICES, or NULL when all backends are wanted. */
+static Status wanted_backends(const char **out, Err *e) {
+    const char *list = getenv("STELE_DEVICES");
+    *out = list && *list ? list : NULL;
+    if (!*out) return ST_OK;
+    for (const char *p = list; *p;) {
+        size_t len = strcspn(p, ",");
+        bool known = false;
+        for (int64_t i = 0; i < ARRAY_LEN(backends); i++) known |= strlen(backends[i].name) == len && memcmp(backends[i].name, p, len) == 0;
+        if (!known) {
+            err_set(e, ERR_INVALID_PARAMETER, "STELE_DEVICES names an unknown backend \"%.*s\"", (int)MIN_OF(len, 64), p);
+            err_hint(e, "The backends are host, cuda, opencl and null, separated by commas.");
+            return ST_ERROR;
+        }
+        p += len + (p[len] == ',');
+    }
+    return ST_OK;
+}
+
+Status devices_open(Pool *pool, MemAccount *account, Devices **out, Err *e) {
+    Err own = {0};
+    *out = NULL;
+    const char *wanted;
+    TRY(wanted_backends(&wanted, e));
+    Devices *ds = mem_calloc(account, (int64_t)sizeof *ds, e);
+    if (!ds) return ST_ERROR;
+    *ds = (Devices){.pool = pool, .account = account, .err = &own};
+    for (int64_t i = 0; i < ARRAY_LEN(backends) && !err_is_set(&own); i++) {
+        ds->driver = backends[i].driver;
+        if (!wanted || list_has(wanted, backends[i].name)) {
+            ds->driver->probe(add_entry, ds);
+            continue;
+        }
+        DeviceEntry entry = {.kind = backends[i].kind};
+        snprintf(entry.id, sizeof entry.id, "%s", backends[i].name);
+        snprintf(entry.name, sizeof entry.name, "%s backend", backends[i].name);
+        snprintf(entry.state, sizeof entry.state, "left out by STELE_DEVICES");
+        add_entry(ds, &entry);
+    }
+    ds->err = NULL;
+    if (err_is_set(&own)) {
+        err_copy(e, &own);
+        devices_close(ds);
+        return ST_ERROR;
+    }
+    *out = ds;
+    return ST_OK;
+}
+
+void devices_close(Devices *ds) {
+    if (!ds) return;
+    for (int64_t i = 0; i < ds->n; i++) {
+        Slot *s = ds->slots[i];
+        if (s->device) s->device->ops->close(s->device);
+        pthread_mutex_destroy(&s->lock);
+        mem_free(ds->account, s, (int64_t)sizeof *s);
+    }
+    mem_free(ds->account, ds->slots, ds->cap * (int64_t)sizeof(Slot *));
+    mem_free(ds->account, ds, (int64_t)sizeof *ds);
+}
+
+int devices_count(const Devices *ds) { return (int)ds->n; }
+const DeviceEntry *devices_entry(const Devices *ds, int i) { return i >= 0 && i < ds->n ? &ds->slots[i]->entry : NULL; }
+
+/* 42704, with the devices there are, and with the reason when the backend found none. */
+static Status unknown_device(const Devices *ds, const char *id, Err *e) {
+    if (e && err_is_set(e)) return err_set(e, ERR_UNDEFINED_OBJECT, "device \"%.64s\" does not exist", id);
+    err_set(e, ERR_UNDEFINED_OBJECT, "device \"%.64s\" does not exist", id);
+    char list[384] = "";
+    size_t at = 0, backend = strcspn(id, ":");
+    for (int64_t i = 0; i < ds->n; i++) {
+        const DeviceEntry *d = &ds->slots[i]->entry;
+        if (d->usable && at < sizeof list) at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", d->id);
+        if (!d->usable && strcspn(d->id, ":") == backend && memcmp(d->id, id, backend) == 0) err_detail(e, "%s: %s.", d->id, d->state);
+    }
+    err_hint(e, "Usable devices: %s.", at ? list : "none");
+    return ST_ERROR;
+}
+
+Status devices_get(Devices *ds, const char *id, Device **out, Err *e) {
+    *out = NULL;
+    Slot *s = NULL;
+    for (int64_t i = 0; i < ds->n && !s; i++) {
+        if (strcmp(ds->slots[i]->entry.id, id) == 0) s = ds->slots[i];
+    }
+    if (!s) return unknown_device(ds, id, e);
+    if (!s->entry.usable) return err_set(e, ERR_SYSTEM, "device \"%s\" cannot be used: %s", id, s->entry.state);
+    pthread_mutex_lock(&s->lock);
+    Status st = s->device ? ST_OK : s->driver->open(s->entry.index, ds->pool, ds->account, &s->device, e);
+    if (st == ST_OK) {
+        *out = s->device;
+    } else {
+        s->device = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+const DeviceEntry *devices_auto(const Devices *ds) {
+    for (int kind = DEVICE_CUDA; kind <= DEVICE_OPENCL; kind++) {
+        for (int64_t i = 0; i < ds->n; i++) {
+            const DeviceEntry *d = &ds->slots[i]->entry;
+            /* Everything that CUDA finds is a GPU. */
+            if ((int)d->kind == kind && d->usable && (d->gpu || d->kind == DEVICE_CUDA)) return d;
+        }
+    }
+    return NULL;
+}

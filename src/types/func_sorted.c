@@ -1,0 +1,214 @@
+/* func_sorted.c - string_agg with ORDER BY or DISTINCT, in two steps around the plain aggregate.
+ *
+ * The binder turns string_agg(x, d ORDER BY k) into string_agg_sorted(string_agg(string_agg_entry('an', x, d, k), '')): an entry is
+ * the value with its delimiter and a sort key that compares bytewise; the aggregate puts entries one behind the other in whatever
+ * order; the outer function sorts and joins them. So no executor knows of ordered aggregates.
+ *
+ * The same entries serve LIMIT in a correlated subquery (sql/optimize/decorrelate.c): with row_unique() as the last key no two are equal, the
+ * aggregate collects those of a group, string_agg_pick tells the first and the last entry wanted, string_agg_between keeps the rows between.
+ *
+ *   entry   u32 key bytes, u32 delimiter bytes, u32 value bytes, key, delimiter, value
+ *   key     per sort key: a byte that puts NULL first or last, then the value's order-preserving bytes, inverted when descending
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "types/func_int.h"
+
+enum { ENTRY_HEAD = 12 };
+
+typedef struct Out {
+    char *p;
+    int64_t len;
+} Out; /* p NULL: only counts */
+
+static void put(Out *o, const void *p, int64_t n) {
+    if (o->p && n) memcpy(o->p + o->len, p, (size_t)n);
+    o->len += n;
+}
+static void put_big_endian(Out *o, uint128_t v, int bytes) {
+    unsigned char b[16];
+    for (int i = 0; i < bytes; i++) b[i] = (unsigned char)(v >> (8 * (bytes - 1 - i)));
+    put(o, b, bytes);
+}
+static void put_double(Out *o, double d) {
+    uint64_t u;
+    if (isnan(d)) d = NAN;
+    if (d == 0) d = 0;
+    memcpy(&u, &d, sizeof u);
+    u = isnan(d) ? UINT64_MAX : u >> 63 ? ~u : u | UINT64_C(1) << 63;
+    put_big_endian(o, u, 8);
+}
+
+static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first) {
+    bool null = arg_null(v, i);
+    char tag = null == nulls_first ? 1 : 2;
+    put(o, &tag, 1);
+    if (null) return;
+    int64_t first = o->len;
+    const void *c = arg_cell(v, i);
+    int128_t big = 0;
+    switch ((Phys)v->phys) {
+    case PH_BOOL: put(o, c, 1); break;
+    case PH_F32: put_double(o, (double)*(const float *)c); break;
+    case PH_F64: put_double(o, *(const double *)c); break;
+    case PH_UUID: put(o, c, 16); break;
+    case PH_STR: {
+        const Str *s = c;
+        for (uint32_t k = 0; k < s->len; k++) {
+            put(o, &s->ptr[k], 1);
+            if (!s->ptr[k]) put(o, "\xff", 1);
+        }
+        put(o, "\0\0", 2);
+        break;
+    }
+    default: /* whole numbers and what is one: always as wide as the widest, for one column may come at several widths */
+        if (v->phys == PH_INTERVAL) {
+            Interval iv;
+            memcpy(&iv, c, sizeof iv);
+            big = interval_cmp_value(&iv);
+        } else {
+            big = v->phys == PH_I16 ? *(const int16_t *)c : v->phys == PH_I32 ? *(const int32_t *)c : v->phys == PH_I64 ? *(const int64_t *)c : *(const int128_t *)c;
+        }
+        put_big_endian(o, (uint128_t)big ^ (uint128_t)1 << 127, 16);
+    }
+    for (int64_t k = first; desc && o->p && k < o->len; k++) o->p[k] = (char)~o->p[k];
+}
+
+static void put_entry(Out *o, const Vec *args, int nargs, int64_t i, Str flags, Str value, Str delim) {
+    Out keys = {o->p ? o->p + ENTRY_HEAD : NULL, 0};
+    for (int k = 3; k < nargs; k++) put_key(&keys, &args[k], i, flags.ptr[2 * (k - 3)] == 'd', flags.ptr[2 * (k - 3) + 1] == 'f');
+    uint32_t head[3] = {(uint32_t)keys.len, delim.len, value.len};
+    put(o, head, ENTRY_HEAD);
+    o->len += keys.len;
+    put(o, delim.ptr, delim.len);
+    put(o, value.ptr, value.len);
+}
+
+KERNEL(string_agg_entry) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = &((Str *)out->data)[i], none = STR0;
+        *z = none;
+        out->valid[i] = !arg_null(&args[1], i);
+        if (!out->valid[i]) continue;
+        Str flags = AT(Str, 0, i);
+        FAIL_IF(arg_null(&args[0], i) || flags.len != 2 * (uint32_t)(nargs - 3), i, ERR_INVALID_PARAMETER, "string_agg_entry: invalid flags");
+        Str delim = arg_null(&args[2], i) ? none : AT(Str, 2, i);
+        Out size = {0};
+        put_entry(&size, args, nargs, i, flags, AT(Str, 1, i), delim);
+        Out o = {.p = ctx_alloc(ctx, size.len)};
+        if (!o.p) return FAILED(i);
+        put_entry(&o, args, nargs, i, flags, AT(Str, 1, i), delim);
+        *z = str_make(o.p, o.len);
+    }
+    return ST_OK;
+}
+
+typedef struct Entry {
+    const char *key; /* delimiter and value follow */
+    uint32_t key_len, delim_len, value_len;
+} Entry;
+
+static int key_cmp(const Entry *x, const Entry *y) {
+    int c = memcmp(x->key, y->key, MIN_OF(x->key_len, y->key_len));
+    return c ? c : (x->key_len > y->key_len) - (x->key_len < y->key_len);
+}
+/* Equal keys stay in the order of arrival. */
+static int entry_cmp(const void *a, const void *b) {
+    const Entry *x = a, *y = b;
+    int c = key_cmp(x, y);
+    return c ? c : (x->key > y->key) - (x->key < y->key);
+}
+
+/* Entries of s into e; their number, or -1 when s does not consist of entries. */
+static int64_t split(Str s, Entry *e) {
+    int64_t k = 0;
+    for (const char *p = s.ptr, *end = s.ptr + s.len; p < end; k++) {
+        uint32_t head[3];
+        if (end - p < ENTRY_HEAD) return -1;
+        memcpy(head, p, ENTRY_HEAD);
+        p += ENTRY_HEAD;
+        int64_t len = (int64_t)head[0] + head[1] + head[2];
+        if (end - p < len) return -1;
+        if (e) e[k] = (Entry){p, head[0], head[1], head[2]};
+        p += len;
+    }
+    return k;
+}
+
+KNF(string_agg_sorted, Str, STR0, {
+    const Str x = AT(Str, 0, i);
+    int64_t k = split(x, NULL);
+    FAIL_IF(k < 0, i, ERR_INVALID_PARAMETER, "string_agg_sorted: the argument does not consist of entries");
+    Entry *e = arena_array(ctx->arena, Entry, k + 1);
+    char *p = e ? ctx_alloc(ctx, x.len) : NULL;
+    if (!p) return FAILED(i);
+    split(x, e);
+    qsort(e, (size_t)k, sizeof *e, entry_cmp);
+    Out o = {.p = p};
+    for (int64_t j = 0; j < k; j++) {
+        const char *delim = e[j].key + e[j].key_len;
+        if (j > 0) put(&o, delim, e[j].delim_len);
+        put(&o, delim + e[j].delim_len, e[j].value_len);
+    }
+    if (o.len) z = str_make(o.p, o.len);
+})
+
+KERNEL(string_agg_pick) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = &((Str *)out->data)[i];
+        *z = STR0;
+        out->valid[i] = 0;
+        if (arg_null(&args[0], i) || arg_null(&args[1], i) || arg_null(&args[2], i)) continue;
+        Str x = AT(Str, 0, i);
+        int64_t first = AT(int64_t, 1, i), count = AT(int64_t, 2, i), k = split(x, NULL);
+        FAIL_IF(k < 0 || first < 0, i, ERR_INVALID_PARAMETER, "string_agg_pick: the argument does not consist of entries");
+        if (first >= k || count == 0) continue;
+        Entry *e = arena_array(ctx->arena, Entry, k + 1);
+        if (!e) return FAILED(i);
+        split(x, e);
+        qsort(e, (size_t)k, sizeof *e, entry_cmp);
+        const Entry *ends[2] = {&e[first], &e[count < 0 || count > k - first ? k - 1 : first + count - 1]};
+        int64_t len = 2 * ENTRY_HEAD + (int64_t)ends[0]->key_len + ends[1]->key_len;
+        Out o = {.p = ctx_alloc(ctx, len)};
+        if (!o.p) return FAILED(i);
+        for (int j = 0; j < 2; j++) {
+            put(&o, (uint32_t[]){ends[j]->key_len, 0, 0}, ENTRY_HEAD);
+            put(&o, ends[j]->key, ends[j]->key_len);
+        }
+        *z = str_make(o.p, o.len);
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+
+KNF(string_agg_between, uint8_t, 0, {
+    Entry e[1];
+    Entry ends[2];
+    FAIL_IF(split(AT(Str, 0, i), NULL) != 1 || split(AT(Str, 1, i), NULL) != 2, i, ERR_INVALID_PARAMETER, "string_agg_between: the arguments are not entries");
+    split(AT(Str, 0, i), e);
+    split(AT(Str, 1, i), ends);
+    z = key_cmp(e, &ends[0]) >= 0 && key_cmp(e, &ends[1]) <= 0;
+})
+
+/* A number of its own for every row. */
+KERNEL(row_unique) {
+    KERNEL_UNUSED();
+    static _Atomic int64_t next;
+    int64_t first = atomic_fetch_add(&next, n);
+    for (int64_t i = 0; i < n; i++) ((int64_t *)out->data)[i] = first + i;
+    return ST_OK;
+}
+
+static const FuncDef defs[] = {
+    DEF("string_agg_entry", FN_VARIADIC | FN_ANY_NUMERIC_SCALE | FN_CAN_FAIL, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_TEXT, T_ANY), OP_NONE, string_agg_entry, NULL,
+        "internal: a value of string_agg with its delimiter and sort keys"),
+    DEF("string_agg_sorted", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, string_agg_sorted, NULL, "internal: entries of string_agg_entry, sorted and joined"),
+    DEF("string_agg_pick", FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_INT8, T_INT8), OP_NONE, string_agg_pick, NULL,
+        "internal: the first and the last of some entries in their order, from an offset on"),
+    DEF("string_agg_between", SF, T_BOOL, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_agg_between, NULL, "internal: whether an entry is between two"),
+    DEF("row_unique", S_ | FN_VOLATILE, T_INT8, 0, ARGS(0), OP_NONE, row_unique, NULL, "internal: a number of its own for every row"),
+};
+const FuncDefs func_defs_sorted = {defs, ARRAY_LEN(defs)};
