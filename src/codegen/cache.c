@@ -22,6 +22,7 @@
  * is held while the other is taken, nor while a device or the log is called.
  */
 #include "codegen/cache.h"
+#include "codegen/prelude.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,14 +104,20 @@ struct CodeCache {
 
 /* ---- keys and the table (under the lock) ------------------------------------------------------- */
 
-/* Parts are hashed one by one first, so that text cannot move from one to the next. */
+static XXH128_hash_t prelude_hash;
+static void hash_prelude(void) { prelude_hash = XXH3_128bits(kernel_prelude_text, strlen(kernel_prelude_text)); }
+
+/* Parts are hashed one by one first, so that text cannot move from one to the next. The prelude counts although the source only includes it. */
 static Key key_of(const Device *d, const char *source, const char *options) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, hash_prelude);
     const struct { const void *p; size_t n; } parts[] = {
         {source, strlen(source)},
         {options, strlen(options)},
         {d->info.arch, strnlen(d->info.arch, sizeof d->info.arch)},
         {d->info.compiler, strnlen(d->info.compiler, sizeof d->info.compiler)},
         {&d->info.kind, sizeof d->info.kind},
+        {&prelude_hash, sizeof prelude_hash},
     };
     XXH128_canonical_t sums[ARRAY_LEN(parts)], sum;
     for (int64_t i = 0; i < ARRAY_LEN(parts); i++) XXH128_canonicalFromHash(&sums[i], XXH3_128bits(parts[i].p, parts[i].n));
@@ -413,7 +420,9 @@ static void make_by_compiling(CodeCache *c, CodeEntry *n, const char *source, co
     Device *d = n->device;
     DevCode code = {0};
     int64_t start = clock_ns();
-    Status st = d->ops->compile(d, source, options, &code, err);
+    char *text = kernel_source_expand(source);
+    Status st = text ? d->ops->compile(d, text, options, &code, err) : err_oom(err);
+    free(text);
     made->compile_ns = clock_ns() - start;
     if (st == ST_OK) st = d->ops->load(d, code.bytes, code.n, &made->module, err);
     if (st == ST_OK) {

@@ -1,6 +1,7 @@
 /* cache.h - compiled kernels, in memory and on disk.
  *
- * Key: hash (xxh3-128) of source, options, device arch and compiler version. A kernel is looked up in memory, then in the directory
+ * Key: hash (xxh3-128) of source, prelude, options, device arch and compiler version. A line KERNEL_PRELUDE_INCLUDE in the source is replaced by the
+ * prelude when it is compiled. A kernel is looked up in memory, then in the directory
  * (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele), then compiled. The directory is made when missing, readable for its owner only.
  * When there is none ("" or nothing set), when it cannot be written, belongs to another user, or can be written by everybody, kernels are kept in memory
  * only, said once in the log. Files are written to a temporary name and renamed; each has a header with magic, version, the full key and a

@@ -143,7 +143,12 @@ static void form_instr(Planner *pl, const Program *p, int32_t pc, RegForm *r) {
         return;
     }
     case OP_PROBE_END: d->nullable = true; return;
-    case OP_CALL: d->nullable = p->regs[in->dst].nullable; return;
+    case OP_CALL: {
+        const CallSite *s = in->aux;
+        d->nullable = !s->strict;
+        for (int32_t i = 0; i < s->n_args; i++) d->nullable |= r[s->args[i]].nullable;
+        return;
+    }
     default: break;
     }
     if (op_info[in->op].nulls == NV) d->nullable = false;
@@ -449,7 +454,7 @@ static void choose_agg(Planner *pl, int32_t id) {
     for (int32_t i = 0; i < s->n_keys && d->form == DA_HASH; i++)
         if (d->cols[i].nullable) d->key_valid_off[i] = off++;
     for (int32_t i = 0; i < s->n_aggs; i++) {
-        bool cell = f->cells[i].kind == CK_FIRST || f->cells[i].kind == CK_SINGLE;
+        bool cell = (f->cells[i].kind == CK_FIRST || f->cells[i].kind == CK_SINGLE) && phys_size((Phys)f->cells[i].in_phys) == 16;
         if (cell) align = 16;
         off = (int32_t)align_up(off, cell ? 16 : 8);
         d->cell_off[i] = off;
@@ -646,6 +651,7 @@ Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e) {
     }
     case RK_NUMERIC38: return err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
     case RK_BIGINT: return err_set(e, ERR_NUMERIC_RANGE, "bigint out of range");
+    case RK_SUBSTRING: return err_set(e, ERR_SUBSTRING, "negative substring length not allowed");
     case KE_NAN: return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot convert NaN to numeric");
     case KE_INFINITY: return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot convert infinity to numeric");
     case RK_CARDINALITY: return err_set(e, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression");

@@ -13,8 +13,6 @@
  */
 #include "codegen/emit_int.h"
 
-enum { FIRST_WORDS = 3 }; /* a cell of up to 16 bytes, then whether it is valid */
-
 typedef struct View {
     const AggSpec *spec;
     const DevAgg *dev;
@@ -57,7 +55,11 @@ void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d) {
         }
         if (c->kind == CK_WIDE2) c->words = 2;
         if (c->kind == CK_WIDE3) c->words = 3;
-        if (c->kind == CK_FIRST || c->kind == CK_SINGLE) c->words = FIRST_WORDS;
+        c->flags = -1;
+        if (c->kind == CK_FIRST || c->kind == CK_SINGLE) { /* the value, then what is known of it */
+            c->words = phys_size((Phys)a->in_phys) == 16 ? 2 : 1;
+            if (c->null_in || s->n_keys == 0 || c->kind == CK_SINGLE) c->flags = 8 * c->words++;
+        }
         c->seen = -1;
         if (c->kind == CK_SINGLE || (c->null_in && !counts && c->kind != CK_FIRST)) c->seen = seen++;
         if (counts && (a->op == AO_COUNT_STAR || !c->null_in) && f->alive < 0) f->alive = i;
@@ -209,7 +211,7 @@ static void store_first(Em *m, const View *v, const char *rec, int32_t i) {
     if (c->phys == PH_I128) w(m, "st_i128(%s, %r);\n", at, r);
     else if (c->phys == PH_STR) w(m, "G(str, %s)[0] = %t;\n", at, r);
     else w(m, "G(%s, %s)[0] = %r;\n", m_type[c->phys], at, r);
-    w(m, "G(u32, %s)[4] = 1;\n", at);
+    if (v->form->cells[i].flags >= 0) w(m, "G(u32, %s + %d)[0] = 1;\n", at, v->form->cells[i].flags);
     if (NULLABLE(m, r)) w(m, "}\n");
 }
 /* One aggregate of ONE (whoever comes first), or with only < 0 all SINGLEs of a record. */
@@ -222,8 +224,8 @@ static void first_write(Em *m, const View *v, const char *rec, int32_t only) {
               INT64_C(1) << (c->seen % 32), raise_code(m->pc, RK_CARDINALITY));
             store_first(m, v, rec, i);
             w(m, "}\n");
-        } else if (c->kind == CK_FIRST && only >= 0) { /* its sixth half-word is the claim */
-            w(m, "if (GVOL(u32, %s + %d)[0] == 0 && ga_xchg_u32(%s + %d, 1) == 0) {\n", rec, v->dev->cell_off[i] + 20, rec, v->dev->cell_off[i] + 20);
+        } else if (c->kind == CK_FIRST && only >= 0) { 
+            w(m, "if (GVOL(u32, %s + %d)[0] == 0 && ga_xchg_u32(%s + %d, 1) == 0) {\n", rec, v->dev->cell_off[i] + c->flags + 4, rec, v->dev->cell_off[i] + c->flags + 4);
             store_first(m, v, rec, i);
             w(m, "}\n");
         }
@@ -524,7 +526,8 @@ static void load_key(Em *m, const View *v, const Instr *in) {
     }
     int64_t radix = 1;
     for (int32_t i = 0; i < k; i++) radix *= v->dev->key_extent[i];
-    w(m, "const u32 idx%d = (u32)row / %lu %% %lu;\n", m->pc, radix, v->dev->key_extent[k]);
+    if (k == v->spec->n_keys - 1) w(m, "const u32 idx%d = (u32)row / %lu;\n", m->pc, radix);
+    else w(m, "const u32 idx%d = (u32)row / %lu %% %lu;\n", m->pc, radix, v->dev->key_extent[k]);
     snprintf(value, sizeof value, "(%s)((i64)idx%d + PI(%d))", m_type[c->phys], (int)m->pc, (int)P2(m, KP_AGG_KEY_MIN, v->id, k));
     snprintf(valid, sizeof valid, "idx%d != %lldu", (int)m->pc, (long long)v->dev->key_extent[k] - 1);
     em_define(m, in->dst, c, value, c->nullable ? valid : NULL);
@@ -541,7 +544,7 @@ void em_load_agg(Em *m, const Instr *in) {
     const AggCell *a = &v.spec->aggs[i];
     DevCol col = v.dev->cols[in->imm]; /* as the value expression has it */
     char value[192], valid[96] = "true";
-    if (c->kind == CK_FIRST || c->kind == CK_SINGLE) snprintf(valid, sizeof valid, "G(u32, rec + %d)[4] == 1", (int)off);
+    if (c->flags >= 0) snprintf(valid, sizeof valid, "G(u32, rec + %d)[0] == 1", (int)(off + c->flags));
     else if (c->seen >= 0) snprintf(valid, sizeof valid, "(G(u32, rec + %d)[0] >> %d & 1) != 0", (int)(4 + 4 * (c->seen / 32)), (int)(c->seen % 32));
     else if (v.spec->n_keys == 0 && !is_count(a)) snprintf(valid, sizeof valid, "G(u32, rec)[0] != 0");
     switch (c->kind) {

@@ -6,12 +6,41 @@
 #include "codegen/emit_int.h"
 #include "codegen/like_code.h"
 
+/* ---- calls that kernels can make -------------------------------------------------------------- */
+typedef struct DevCall {
+    const char *name;
+    int32_t n_args;
+    uint8_t arg;      /* type of the first argument */
+    const char *fn;   /* takes the arguments; with `fails` also the result's address, and returns a kind of error */
+    bool fails;
+} DevCall;
+static const DevCall dev_calls[] = {
+    {"substring", 2, T_TEXT, "text_from", false},     {"substr", 2, T_TEXT, "text_from", false},
+    {"substring", 3, T_TEXT, "text_part", true},      {"substr", 3, T_TEXT, "text_part", true},
+    {"left", 2, T_TEXT, "text_left", false},          {"right", 2, T_TEXT, "text_right", false},
+    {"length", 1, T_TEXT, "text_chars", false},       {"char_length", 1, T_TEXT, "text_chars", false},
+    {"character_length", 1, T_TEXT, "text_chars", false}, {"octet_length", 1, T_TEXT, "text_bytes", false},
+    {"octet_length", 1, T_BYTEA, "text_bytes", false}, {"length", 1, T_BYTEA, "text_bytes", false},
+    {"starts_with", 2, T_TEXT, "text_starts", false}, {"^@", 2, T_TEXT, "text_starts", false}};
+
+static const DevCall *dev_call(const CallSite *c) {
+    if (!c->func || !c->strict) return NULL;
+    for (int64_t i = 0; i < ARRAY_LEN(dev_calls); i++) {
+        const DevCall *d = &dev_calls[i];
+        if (d->n_args == c->n_args && d->arg == c->func->args[0] && strcmp(d->name, c->func->name) == 0 &&
+            (d->n_args < 2 || (c->func->args[1] == T_INT4) == (strcmp(d->fn, "text_starts") != 0)))
+            return d;
+    }
+    return NULL;
+}
+
 /* ---- reasons ------------------------------------------------------------------------------ */
 const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, const RegForm *regs, Arena *a) {
     (void)ep, (void)p, (void)regs;
     if (in->op == OP_LIKE && like_encoded_bytes(in->aux) == 0) return "a pattern without case";
     if (in->op != OP_CALL) return NULL;
     const CallSite *c = in->aux;
+    if (dev_call(c)) return NULL;
     char args[256] = "", name[64];
     int64_t n = 0;
     for (int32_t i = 0; i < c->n_args && c->arg_types; i++) {
@@ -260,6 +289,30 @@ static void key_pack(Em *m, const Instr *in) {
     w(m, "const i64 r%d = (i64)k%d;\n", d, d);
 }
 
+static void call(Em *m, const Instr *in) {
+    const CallSite *c = in->aux;
+    const DevCall *d = dev_call(c);
+    Reg r = in->dst;
+    if (NULLABLE(m, r)) {
+        w(m, "const bool v%d = ", r);
+        for (int32_t i = 0; i < c->n_args; i++) w(m, i ? " && %v" : "%v", c->args[i]);
+        w(m, ";\n");
+    }
+    const char *t = c_type[m->regs[r].phys];
+    if (d->fails) w(m, "%s r%d;\n{\nconst u32 bad = %s(", t, r, d->fn);
+    else w(m, "const %s r%d = %s(", t, r, d->fn);
+    for (int32_t i = 0; i < c->n_args; i++) {
+        if (i) w(m, ", ");
+        w(m, "%t", c->args[i]);
+    }
+    if (!d->fails) {
+        w(m, ");\n");
+        return;
+    }
+    w(m, ", &r%d)", r);
+    checked_end(m, in);
+}
+
 bool em_expr(Em *m, const Instr *in) {
     Reg d = in->dst;
     switch ((Opcode)in->op) {
@@ -323,6 +376,7 @@ bool em_expr(Em *m, const Instr *in) {
         w(m, in->phys == PH_I64 ? "const i32 r%d = date_part_ts(%d, %r);\n" : "const i32 r%d = date_part(%d, %r);\n", d, (int32_t)in->imm, in->a);
         break;
     case OP_KEY_PACK: key_pack(m, in); break;
+    case OP_CALL: call(m, in); break;
     case OP_NONE: break;
     default: return false;
     }

@@ -43,6 +43,7 @@ typedef struct CellForm { /* an aggregate's state */
     bool null_in;     /* inputs may be NULL */
     int32_t words;    /* 8-byte words of state in a record */
     int32_t seen;     /* bit that says that a value came, -1: every row brings one */
+    int32_t flags;    /* FIRST, SINGLE: offset in the cell of u32 valid, u32 claimed; -1 none */
 } CellForm;
 
 typedef struct SegForm {
@@ -69,6 +70,7 @@ const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col); /* NULL
 /* ---- errors: what RAISE tells ---- */
 enum { /* kinds beyond those of kc_codes.h */
     RK_CARDINALITY = KE_FIRST_FREE,
+    RK_SUBSTRING,   /* the number is also in kc_gen.h */
     RK_BIGINT,      /* sum */
     RK_NUMERIC38,
     RK_INTERNAL     /* a key outside of the range the plan relies on */

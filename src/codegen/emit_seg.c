@@ -224,11 +224,11 @@ static const TabCol *need_col(Em *m, int64_t col) {
     int32_t c = (int32_t)col, p = P2(m, KP_COLUMN, 0, c);
     Out *t = &m->tile;
     bool str = tc->forms >> DF_STR & 1, packed = tc->forms & ((UINT64_C(1) << (DF_FOR64 + 1)) - 1);
-    out_w(m, t, "const u64 d%d = GRO_COL(%p, tno, data);\n", c, p);
-    if (packed) out_w(m, t, "const i64 b%d = (i64)GRO_COL(%p, tno, base);\n", c, p);
-    if (tc->some_valid) out_w(m, t, "const u64 n%d = GRO_COL(%p, tno, validity);\n", c, p);
-    if (str) out_w(m, t, "const u64 x%d = GRO_COL(%p, tno, var);\n", c, p);
-    if (tc->forms & (tc->forms - 1)) out_w(m, t, "const u32 f%d = (u32)GRO_COL(%p, tno, form);\n", c, p);
+    out_w(m, t, "const u64 cd%d = GRO_COL(%p, tno, data);\n", c, p);
+    if (packed) out_w(m, t, "const i64 cb%d = (i64)GRO_COL(%p, tno, base);\n", c, p);
+    if (tc->some_valid) out_w(m, t, "const u64 cn%d = GRO_COL(%p, tno, validity);\n", c, p);
+    if (str) out_w(m, t, "const u64 cv%d = GRO_COL(%p, tno, var);\n", c, p);
+    if (tc->forms & (tc->forms - 1)) out_w(m, t, "const u32 cf%d = (u32)GRO_COL(%p, tno, form);\n", c, p);
     return tc;
 }
 
@@ -239,20 +239,20 @@ static void put_form(Em *m, uint32_t form, int32_t c, uint8_t to) {
         int32_t bits = width[form];
         bool narrow = to <= PH_I32;
         char value[64];
-        if (narrow) snprintf(value, sizeof value, "((i32)b%d + (i32)unpack_%d(d%d, row))", (int)c, (int)bits, (int)c);
-        else snprintf(value, sizeof value, "(i64)((u64)b%d + unpack_%d(d%d, row))", (int)c, (int)bits, (int)c);
+        if (narrow) snprintf(value, sizeof value, "((i32)cb%d + (i32)unpack_%d(cd%d, row))", (int)c, (int)bits, (int)c);
+        else snprintf(value, sizeof value, "(i64)((u64)cb%d + unpack_%d(cd%d, row))", (int)c, (int)bits, (int)c);
         em_convert(m, &m->body, narrow ? PH_I32 : PH_I64, to, value);
         return;
     }
     if (form == DF_STR) {
-        w(m, "column_str(d%d, x%d, row)", c, c);
+        w(m, "column_str(cd%d, cv%d, row)", c, c);
         return;
     }
     uint8_t phys = (uint8_t)(form - DF_PLAIN);
     char value[64];
-    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(d%d + (u64)row * 16)", (int)c);
-    else if (phys >= PH_STR) snprintf(value, sizeof value, "G(%s, d%d)[row]", m_type[phys], (int)c);
-    else snprintf(value, sizeof value, "GRO(%s, d%d)[row]", m_type[phys], (int)c);
+    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(cd%d + (u64)row * 16)", (int)c);
+    else if (phys >= PH_STR) snprintf(value, sizeof value, "G(%s, cd%d)[row]", m_type[phys], (int)c);
+    else snprintf(value, sizeof value, "GRO(%s, cd%d)[row]", m_type[phys], (int)c);
     em_convert(m, &m->body, phys, to, value);
 }
 
@@ -269,7 +269,7 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
         w(m, ";\n");
         return;
     }
-    w(m, "%s %s;\nswitch (f%d) {\n", c_type[to], name, tc->col);
+    w(m, "%s %s;\nswitch (cf%d) {\n", c_type[to], name, tc->col);
     while (forms) {
         uint32_t form = (uint32_t)__builtin_ctzll(forms);
         forms &= forms - 1;
@@ -285,7 +285,7 @@ static void load_table(Em *m, const Instr *in) {
     const TabCol *tc = need_col(m, in->imm);
     if (!tc) return;
     Reg r = in->dst;
-    if (NULLABLE(m, r)) w(m, "const bool v%d = n%d == 0 || bit_at(n%d, row);\n", r, tc->col, tc->col);
+    if (NULLABLE(m, r)) w(m, "const bool v%d = cn%d == 0 || bit_at(cn%d, row);\n", r, tc->col, tc->col);
     char name[16];
     snprintf(name, sizeof name, "r%d", (int)r);
     load_column(m, name, tc, VAR_PHYS(m, r));
@@ -327,7 +327,7 @@ void em_filter_range(Em *m, const Instr *in) {
     bool wide = (tc->forms >> (DF_PLAIN + PH_I128)) & 1;
     w(m, "{\n");
     load_column(m, "x", tc, tc->fits32 ? PH_I32 : wide ? PH_I128 : PH_I64);
-    if (tc->some_valid) w(m, "if (n%d != 0 && !bit_at(n%d, row)) continue;\n", tc->col, tc->col);
+    if (tc->some_valid) w(m, "if (cn%d != 0 && !bit_at(cn%d, row)) continue;\n", tc->col, tc->col);
     if (wide && !tc->fits32) {
         w(m, "const bool in = i128_ge(x, i128_from_i64(PI(%d))) && i128_le(x, i128_from_i64(PI(%d)));\n", lo, hi);
     } else {
@@ -346,7 +346,7 @@ void em_filter_codes(Em *m, const Instr *in) {
     bool null_passes = k->mask[k->n] != 0;
     const char *test = "";
     if (tc->some_valid) {
-        w(m, "const bool ok = n%d == 0 || bit_at(n%d, row);\n", tc->col, tc->col);
+        w(m, "const bool ok = cn%d == 0 || bit_at(cn%d, row);\n", tc->col, tc->col);
         test = null_passes ? "!ok || " : "ok && ";
     }
     if (k->n <= 64) w(m, "if (!(%s(((P(%d) >> (x & 63)) & 1) != 0))) continue;\n}\n", test, P1(m, KP_MASK_BITS, m->pc));

@@ -6,4 +6,9 @@
  * before generated kernels. */
 extern const char kernel_prelude_text[];
 
+/* The line that stands for the prelude in a source given to the code cache: hot lookups need not hash 90 kB. */
+#define KERNEL_PRELUDE_INCLUDE "#include \"kernel_c.h\"\n"
+/* The source as compilers get it: the first such line replaced by the prelude. malloc'ed; NULL when memory is short. */
+char *kernel_source_expand(const char *source);
+
 #endif

@@ -504,10 +504,11 @@ static void test_opencl(void **state) {
     }
     void *context = clCreateContext(NULL, 1, &device, NULL, NULL, &r), *queue = clCreateCommandQueue(context, device, 0, &r);
     assert_non_null(queue);
-    char *text = source(getenv("STELE_TEST_OCLGRIND") ? "#define GROUP_SIZE 64\n#define KC_CHECK\n" : "#define GROUP_SIZE 64\n");
+    bool check = getenv("STELE_TEST_OCLGRIND") != NULL; /* its interpreter lacks some of what the optimiser makes */
+    char *text = source(check ? "#define GROUP_SIZE 64\n#define KC_CHECK\n" : "#define GROUP_SIZE 64\n");
     const char *parts[2] = {text, "\n__kernel void address(__global ulong *to, __global uchar *of) { to[0] = (ulong)of; }\n"};
     void *program = clCreateProgramWithSource(context, 2, parts, NULL, &r);
-    if (clBuildProgram(program, 1, &device, "-cl-std=CL1.2", NULL, NULL) != 0) {
+    if (clBuildProgram(program, 1, &device, check ? "-cl-std=CL1.2 -cl-opt-disable" : "-cl-std=CL1.2", NULL, NULL) != 0) {
         static char log[16384];
         clGetProgramBuildInfo(program, device, CL_BUILD_LOG, sizeof log - 1, log, NULL);
         fail_msg("OpenCL: %s", log);

@@ -36,63 +36,38 @@ FN str dict_str(u64 offsets, u64 bytes, i32 code) {
     return str_make(bytes + from, (i64)(to - from));
 }
 
+/* Functions over text, by characters; results are views of their arguments. */
+FN str text_cut(str s, i64 from, i64 to) {
+    u64 p = s.ptr, end = s.ptr + (u64)s.len, q;
+    i64 i = 0;
+    for (; i < from && p < end; i++) p += (u64)kc_char_bytes(p, end);
+    for (q = p; i < to && q < end; i++) q += (u64)kc_char_bytes(q, end);
+    return str_make(p, (i64)(q - p));
+}
+FN i32 text_chars(str s) {
+    i32 n = 0;
+    for (u64 p = s.ptr, end = s.ptr + (u64)s.len; p < end; n++) p += (u64)kc_char_bytes(p, end);
+    return n;
+}
+FN i32 text_bytes(str s) { return (i32)s.len; }
+FN str text_from(str s, i32 from) { return text_cut(s, from > 1 ? (i64)from - 1 : 0, I64_MAX); }
+FN u32 text_part(str s, i32 from, i32 len, PRIV str *out) {
+    i64 a = (i64)from - 1, b = a + len;
+    *out = text_cut(s, a > 0 ? a : 0, b > 0 ? b : 0);
+    return (u32)(len < 0) * (KE_FIRST_FREE + 1); /* RK_SUBSTRING */
+}
+FN str text_left(str s, i32 n) { return text_cut(s, 0, n >= 0 ? (i64)n : (i64)text_chars(s) + n); }
+FN str text_right(str s, i32 n) {
+    i64 skip = n >= 0 ? (i64)text_chars(s) - n : -(i64)n;
+    return text_cut(s, skip > 0 ? skip : 0, I64_MAX);
+}
+FN bool text_starts(str s, str with) { return s.len >= with.len && kc_bytes_eq(s.ptr, with.ptr, with.len); }
+
 /* Hashes of keys: combined one by one; HASH_CONSTANT (base/hash.h) makes all of them collide. */
 #if defined(HASH_CONSTANT)
 #define KEY_HASH(h) ((u64)0 & (h))
 #else
 #define KEY_HASH(h) (h)
-/* x among n ascending cells. */
-#define IN_SET(NAME, C, T, LOAD, LT)                                     \
-    FN bool in_set_##NAME(u64 cells, i64 n, T x) {                       \
-        i64 lo = 0, hi = n;                                              \
-        while (lo < hi) {                                                \
-            i64 mid = (lo + hi) >> 1;                                    \
-            T y = LOAD(C, cells, mid);                                   \
-            if (LT(y, x)) lo = mid + 1;                                  \
-            else hi = mid;                                               \
-        }                                                                \
-        if (lo == n) return false;                                       \
-        T y = LOAD(C, cells, lo);                                        \
-        return !LT(x, y);                                                \
-    }
-#define GEN_CELL(C, cells, i) G(C, cells)[i]
-#define GEN_WIDE(C, cells, i) ld_i128((cells) + (u64)(i) * 16)
-#define GEN_LESS(a, b) ((a) < (b))
-IN_SET(i16, i16, i16, GEN_CELL, GEN_LESS)
-IN_SET(i32, i32, i32, GEN_CELL, GEN_LESS)
-IN_SET(i64, i64, i64, GEN_CELL, GEN_LESS)
-IN_SET(i128, i128, i128, GEN_WIDE, i128_lt)
-IN_SET(str, str, str, GEN_CELL, str_lt)
-
-/* Words of wide sums in local memory, `gap` words apart. alone: no other item adds to them. */
-FN void local_add_i128(LOCAL u64 *p, u32 gap, bool alone, i128 v) {
-    if (alone) {
-        i128 s = i128_add(i128_from_limbs(p[0], p[gap]), v);
-        p[0] = i128_lo(s);
-        p[gap] = i128_hi(s);
-    } else {
-        u64 lo = i128_lo(v), old = la_add_u64(p, lo), hi = i128_hi(v) + (u64)(old + lo < lo);
-        if (hi != 0) la_add_u64(p + gap, hi);
-    }
-}
-FN sum192 sum192_of(u64 a, u64 b, u64 c) {
-    sum192 s;
-    s.low = i128_from_limbs(a, b);
-    s.top = (i64)c;
-    return s;
-}
-FN void local_add_sum192(LOCAL u64 *p, u32 gap, bool alone, sum192 v) {
-    u64 w[3], carry = 0;
-    w[0] = i128_lo(v.low);
-    w[1] = i128_hi(v.low);
-    w[2] = (u64)v.top;
-    for (u32 i = 0; i < 3; i++) {
-        u64 add = w[i] + carry, old = alone ? p[i * gap] : la_add_u64(p + i * gap, add);
-        if (alone) p[i * gap] = old + add;
-        carry = (u64)(add < carry) + (u64)(old + add < add);
-    }
-}
-
 #endif
 /* Order-preserving 64 bits of a sort key's value. */
 FN u64 key_i64(i64 v) { return (u64)v ^ U64C(0x8000000000000000); }

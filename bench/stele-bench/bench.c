@@ -1,0 +1,470 @@
+/* bench.c - settings, timing, reading EXPLAIN ANALYZE, tables, JSON. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SUM_ROWS_MAX = 1000000 }; /* results up to here are compared row by row */
+static const double compile_wait_s = 15, statement_limit_s = 120;
+
+double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool over_budget(const Bench *b) { return b->budget_s > 0 && now_s() - b->started_s > b->budget_s; }
+
+double memory_total(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE); }
+
+/* ---- SQL ------------------------------------------------------------------------------------------ */
+static bool explain_error(Bench *b, char why[WHY_MAX]) {
+    stele_error_info e;
+    stele_error(b->conn, &e);
+    snprintf(why, WHY_MAX, "%s: %s%s%s", e.sqlstate, e.message, *e.detail ? ": " : "", e.detail);
+    for (char *p = why; *p; p++)
+        if (*p == '\n') *p = ' ';
+    return false;
+}
+
+bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]) { return stele_exec(b->conn, sql, NULL, NULL) == STELE_OK || explain_error(b, why); }
+
+bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]) {
+    char text[512], sql[640], *save = NULL;
+    snprintf(text, sizeof text, "reset all");
+    if (!run_sql(b, text, why)) return false;
+    snprintf(text, sizeof text, "statement_timeout=%ds %s", (int)statement_limit_s, v->settings);
+    for (char *item = strtok_r(text, " ", &save); item; item = strtok_r(NULL, " ", &save)) {
+        char *eq = strchr(item, '='), count[16];
+        if (!eq) return snprintf(why, WHY_MAX, "\"%s\" is not name=value", item), false;
+        *eq = 0;
+        const char *value = eq + 1;
+        snprintf(count, sizeof count, "%d", b->threads);
+        if (strcmp(value, "$THREADS") == 0) value = count;
+        if (strcmp(value, "$DEVICE") == 0) value = b->device;
+        if (!value) return snprintf(why, WHY_MAX, "no --device given"), false;
+        snprintf(sql, sizeof sql, "set %s = '%s'", item, value);
+        if (!run_sql(b, sql, why)) return false;
+    }
+    return true;
+}
+
+/* ---- EXPLAIN ANALYZE ------------------------------------------------------------------------------- */
+/* Finds ", NAME NUMBER UNIT" in a line and adds the number (ms, bytes) to *sum. */
+static void figure(const char *line, const char *name, double *sum, bool *found) {
+    size_t n = strlen(name);
+    for (const char *p = strstr(line, name); p; p = strstr(p + 1, name)) {
+        if ((p > line && p[-1] != ' ') || p[n] != ' ') continue;
+        char *unit;
+        double x = strtod(p + n, &unit);
+        if (unit == p + n) continue;
+        while (*unit == ' ') unit++;
+        static const struct { const char *unit; double f; } units[] = {{"kB", 1024}, {"MB", 1048576}, {"GB", 1073741824}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {"B", 1}};
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+            size_t m = strlen(units[i].unit);
+            if (strncmp(unit, units[i].unit, m) != 0 || strchr("abcdefghijklmnopqrstuvwxyz/", unit[m] ? unit[m] : '.')) continue;
+            *sum += x * units[i].f;
+            *found = true;
+            return;
+        }
+    }
+}
+
+/* A segment's line: "  0: label  [executor, device, ...]  rows in ..., name number unit, ..." */
+static void explain_segment(Explain *x, const char *line, const char *expect) {
+    const char *open = NULL, *end = strstr(line, "]  rows in ");
+    if (!end) end = strrchr(line, ']');
+    for (const char *p = line; end && p < end; p++)
+        if (*p == '[') open = p;
+    if (!open) return;
+    size_t n = strcspn(open + 1, ",]"), have = strlen(x->ran);
+    char executor[32];
+    snprintf(executor, sizeof executor, "%.*s", (int)n, open + 1);
+    x->segments++;
+    x->matched += !expect || strcmp(executor, expect) == 0;
+    if (!strstr(x->ran, executor)) snprintf(x->ran + have, sizeof x->ran - have, "%s%s", have ? ", " : "", executor);
+    figure(end, "kernel", &x->kernel_ms, &x->has_kernel);
+    figure(end, "read", &x->read_bytes, &x->has_read);
+    figure(end, "to device", &x->moved_bytes, &x->has_moved);
+    figure(end, "to host", &x->moved_bytes, &x->has_moved);
+    figure(end, "materialized", &x->materialized_bytes, &x->has_materialized);
+    figure(end, "model", &x->model_ms, &x->has_model);
+}
+
+typedef struct Reader {
+    Explain *x;
+    const char *expect;
+    FILE *text;
+    bool segments;
+} Reader;
+
+static bool explain_row(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)n, (void)names;
+    Reader *r = ctx;
+    const char *line = values[0] ? values[0] : "";
+    int number, used = 0;
+    if (strcmp(line, "Segments:") == 0) r->segments = true;
+    else if (r->segments) {
+        if (r->text) fprintf(r->text, "%s\n", line);
+        if (sscanf(line, " %d:%n", &number, &used) == 1 && used) explain_segment(r->x, line, r->expect);
+    }
+    return false;
+}
+
+static bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, char why[WHY_MAX]) {
+    free(x->text);
+    *x = (Explain){0};
+    size_t len = 0, size = strlen(sql) + 32;
+    char *full = malloc(size);
+    Reader r = {x, v->expect, open_memstream(&x->text, &len), false};
+    bool ok = false;
+    if (full && r.text) {
+        snprintf(full, size, "explain analyze %s", sql);
+        ok = stele_exec(b->conn, full, explain_row, &r) == STELE_OK || explain_error(b, why);
+    } else snprintf(why, WHY_MAX, "out of memory");
+    if (r.text) fclose(r.text);
+    free(full);
+    return ok;
+}
+
+/* ---- timing ----------------------------------------------------------------------------------------- */
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sum over rows of a hash of their text: the same for the same rows in any order. */
+static bool sum_rows(stele_stmt *st, Measure *m) {
+    int64_t cols = stele_column_count(st);
+    stele_status s;
+    while ((s = stele_step(st)) == STELE_ROW) {
+        uint64_t h = 14695981039346656037u;
+        for (int64_t c = 0; c < cols; c++) {
+            const char *text = stele_column_text(st, c, NULL);
+            for (const char *p = text ? text : "\1"; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
+            h = (h ^ 0xff) * 1099511628211u;
+        }
+        m->sum += h;
+    }
+    m->summed = s == STELE_DONE;
+    return m->summed;
+}
+
+/* Once: parse to result, in ms; -1 on error. */
+static double run_once(Bench *b, const char *sql, Measure *m, bool sum) {
+    stele_stmt *st = NULL;
+    double t0 = now_s(), ms = -1;
+    if (stele_prepare(b->conn, sql, -1, &st, NULL) != STELE_OK || stele_run(st) == STELE_ERROR) explain_error(b, m->why);
+    else {
+        ms = (now_s() - t0) * 1e3;
+        m->rows = stele_row_count(st);
+        if (sum && m->rows <= SUM_ROWS_MAX && !sum_rows(st, m)) ms = -1, explain_error(b, m->why);
+    }
+    stele_finalize(st);
+    return ms;
+}
+
+void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
+    *m = (Measure){.done = true};
+    double times[64], began = now_s();
+    if (over_budget(b)) {
+        snprintf(m->why, WHY_MAX, "left out: the time budget of %.0f s is used up", b->budget_s);
+        return;
+    }
+    if ((m->first_ms = run_once(b, sql, m, true)) < 0) return;
+    /* Kernels compile beside execution: wait until they are used. */
+    do {
+        if (!explain_analyze(b, v, sql, &m->where, m->why)) return;
+        if (m->where.matched == m->where.segments) break;
+        usleep(100000);
+    } while (now_s() - began < compile_wait_s + m->first_ms / 1e3);
+    if (m->where.segments && !m->where.matched) {
+        snprintf(m->why, WHY_MAX, "ran on %s", m->where.ran);
+        return;
+    }
+    double spent = 0;
+    while (m->runs < b->runs && m->runs < 64 && (m->runs < 3 || spent < b->query_s) && (m->runs < 1 || spent < 4 * b->query_s)) {
+        if ((times[m->runs] = run_once(b, sql, m, false)) < 0) return;
+        spent += times[m->runs++] / 1e3;
+    }
+    qsort(times, (size_t)m->runs, sizeof *times, by_value);
+    m->min_ms = times[0];
+    m->max_ms = times[m->runs - 1];
+    m->median_ms = m->runs % 2 ? times[m->runs / 2] : (times[m->runs / 2 - 1] + times[m->runs / 2]) / 2;
+    m->ok = true;
+    if (b->verbose) fprintf(stderr, "  %-24s %10.3f ms  %lld rows  %.60s\n", v->label, m->median_ms, (long long)m->rows, sql);
+}
+
+void measure_compare(Bench *b, const Measure *reference, Measure *m) {
+    bool same = m->rows == reference->rows && (!m->summed || !reference->summed || m->sum == reference->sum);
+    if (same) return;
+    m->wrong = b->failed = true;
+    snprintf(m->why, WHY_MAX, "WRONG ROWS: %lld, sum %016llx instead of %lld, sum %016llx", (long long)m->rows, (unsigned long long)m->sum,
+             (long long)reference->rows, (unsigned long long)reference->sum);
+}
+
+void measure_free(Measure *m) {
+    free(m->where.text);
+    m->where.text = NULL;
+}
+
+/* ---- grids ------------------------------------------------------------------------------------------ */
+Grid *grid_new(const char *row_title, int n_cols, const Variant *v) {
+    Grid *g = calloc(1, sizeof *g);
+    if (!g) return NULL;
+    g->row_title = row_title;
+    g->n_cols = n_cols < GRID_COLS_MAX ? n_cols : GRID_COLS_MAX;
+    for (int c = 0; c < g->n_cols; c++) g->col[c] = v[c].label;
+    return g;
+}
+
+int grid_row(Grid *g, const char *fmt, ...) {
+    if (g->n_rows == GRID_ROWS_MAX) return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(g->row[g->n_rows], sizeof g->row[0], fmt, ap);
+    va_end(ap);
+    return g->n_rows++;
+}
+
+void grid_free(Grid *g) {
+    for (int r = 0; g && r < g->n_rows; r++)
+        for (int c = 0; c < g->n_cols; c++) measure_free(&g->cell[r][c]);
+    free(g);
+}
+
+void grid_check(Bench *b, Grid *g) {
+    for (int r = 0; r < g->n_rows; r++) {
+        const Measure *reference = NULL;
+        for (int c = 0; c < g->n_cols; c++) {
+            Measure *m = &g->cell[r][c];
+            if (!m->ok) continue;
+            if (!reference) reference = m;
+            else measure_compare(b, reference, m);
+        }
+    }
+}
+
+double cell_ms(const Grid *g, int row, int col, void *ctx) { return (void)ctx, g->cell[row][col].median_ms; }
+
+void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx) {
+    int first = (int)strlen(g->row_title), width[GRID_COLS_MAX];
+    for (int r = 0; r < g->n_rows; r++)
+        if ((int)strlen(g->row[r]) > first) first = (int)strlen(g->row[r]);
+    printf("\n%s\n  %-*s", title, first, g->row_title);
+    for (int c = 0; c < g->n_cols; c++) {
+        width[c] = (int)strlen(g->col[c]) < 9 ? 9 : (int)strlen(g->col[c]);
+        printf("  %*s", width[c], g->col[c]);
+    }
+    printf("\n");
+    for (int r = 0; r < g->n_rows; r++) {
+        printf("  %-*s", first, g->row[r]);
+        for (int c = 0; c < g->n_cols; c++) {
+            const Measure *m = &g->cell[r][c];
+            double x = m->ok && !m->wrong ? f(g, r, c, ctx) : NAN;
+            if (m->wrong) printf("  %*s", width[c], "WRONG");
+            else if (isnan(x)) printf("  %*s", width[c], "-");
+            else printf("  %*.*f%s", width[c], decimals, x, m->where.matched < m->where.segments ? "*" : "");
+        }
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+void grid_notes(const Grid *g) {
+    bool partly = false;
+    for (int c = 0; c < g->n_cols; c++) {
+        for (int r = 0; r < g->n_rows; r++) {
+            const Measure *m = &g->cell[r][c];
+            partly |= m->ok && m->where.matched < m->where.segments;
+            if (!m->done || (m->ok && !m->wrong)) continue;
+            int same = 0;
+            bool told = false;
+            for (int k = 0; k < g->n_rows; k++)
+                if (g->cell[k][c].done && strcmp(g->cell[k][c].why, m->why) == 0) {
+                    same++;
+                    told |= k < r;
+                }
+            if (told) continue;
+            if (same == g->n_rows && !m->wrong) printf("  %s: not available: %s\n", g->col[c], m->why);
+            else if (same > 1) printf("  %s, %s and %d more: %s\n", g->col[c], g->row[r], same - 1, m->why);
+            else printf("  %s, %s: %s\n", g->col[c], g->row[r], m->why);
+        }
+    }
+    if (partly) printf("  * some segments ran elsewhere\n");
+    fflush(stdout);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+static void put_string(FILE *f, const char *s) {
+    fputc('"', f);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+        else if ((unsigned char)*s < 32) fprintf(f, "\\u%04x", *s);
+        else fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+static void cpu_model(char *out, size_t size) {
+    char line[512];
+    snprintf(out, size, "unknown");
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        snprintf(out, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    if (f) fclose(f);
+}
+
+typedef struct DeviceRows {
+    FILE *f;
+    int n;
+} DeviceRows;
+
+static bool device_row(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    DeviceRows *d = ctx;
+    fprintf(d->f, "%s\n  {", d->n++ ? "," : "");
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", d->f);
+        put_string(d->f, names[i]);
+        fputs(": ", d->f);
+        put_string(d->f, values[i] ? values[i] : "");
+    }
+    fputc('}', d->f);
+    return false;
+}
+
+void json_open(Bench *b, int argc, char **argv, const char *commit) {
+    size_t len;
+    char cpu[256], date[32];
+    time_t t = time(NULL);
+    struct tm tm;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
+    cpu_model(cpu, sizeof cpu);
+    b->records = open_memstream(&b->records_text, &b->records_len);
+    FILE *f = open_memstream(&b->json_head, &len);
+    if (!f) return;
+    fputs("{\n \"benchmark\": ", f);
+    put_string(f, b->name);
+    fprintf(f, ",\n \"date\": \"%s\",\n \"commit\": ", date);
+    put_string(f, commit);
+    fprintf(f, ",\n \"version\": \"%s\",\n \"arguments\": [", stele_version());
+    for (int i = 1; i < argc; i++) {
+        fputs(i > 1 ? ", " : "", f);
+        put_string(f, argv[i]);
+    }
+    fputs("],\n \"hardware\": {\"cpu\": ", f);
+    put_string(f, cpu);
+    fprintf(f, ", \"processors\": %ld, \"memory_bytes\": %.0f},\n \"threads\": %d,\n \"device\": ", sysconf(_SC_NPROCESSORS_ONLN), memory_total(), b->threads);
+    put_string(f, b->device ? b->device : "none");
+    fputs(",\n \"devices\": [", f);
+    DeviceRows d = {f, 0};
+    if (stele_exec(b->conn, "show devices", device_row, &d) != STELE_OK) d.n = 0;
+    fprintf(f, "],\n \"limits\": {\"cpu_read_gbps_thread\": %.3f, \"cpu_read_gbps_all\": %.3f", b->profile.cpu.read_gbps_thread, b->profile.cpu.read_gbps_all);
+    const DeviceProfile *p = b->device ? profile_device(&b->profile, b->device, NULL) : NULL;
+    if (p) {
+        fprintf(f, ", \"read_gbps\": %.3f, \"to_device_gbps\": %.3f, \"to_host_gbps\": %.3f, \"mapped_gbps\": %.3f, \"name\": ", p->read_gbps, p->to_device_gbps,
+                p->to_host_gbps, p->mapped_gbps);
+        put_string(f, p->name);
+        fputs(", \"driver\": ", f);
+        put_string(f, p->driver);
+    }
+    fputs("},\n \"results\": [", f);
+    fclose(f);
+}
+
+static bool json_flush(Bench *b) {
+    if (!b->json_path || !b->json_head || !b->records) return true;
+    char tmp[4096];
+    snprintf(tmp, sizeof tmp, "%s.tmp", b->json_path);
+    fflush(b->records);
+    FILE *f = fopen(tmp, "w");
+    bool ok = f && fprintf(f, "%s%s\n ]\n}\n", b->json_head, b->records_text ? b->records_text : "") > 0;
+    if (f && fclose(f) != 0) ok = false;
+    return ok && rename(tmp, b->json_path) == 0;
+}
+
+static void key(Bench *b, const char *k) {
+    fputs(", ", b->records);
+    put_string(b->records, k);
+    fputs(": ", b->records);
+}
+
+void json_begin(Bench *b) {
+    if (b->records) fprintf(b->records, "%s\n  {\"n\": %d", b->n_records ? "," : "", b->n_records);
+    b->n_records++;
+}
+
+void json_text(Bench *b, const char *k, const char *value) {
+    if (!b->records) return;
+    key(b, k);
+    put_string(b->records, value);
+}
+
+void json_num(Bench *b, const char *k, double value) {
+    if (!b->records || !isfinite(value)) return;
+    key(b, k);
+    fprintf(b->records, "%.6g", value);
+}
+
+void json_int(Bench *b, const char *k, int64_t value) {
+    if (!b->records) return;
+    key(b, k);
+    fprintf(b->records, "%lld", (long long)value);
+}
+
+void json_measure(Bench *b, const Variant *v, const Measure *m) {
+    json_text(b, "variant", v->label);
+    json_text(b, "settings", v->settings);
+    json_text(b, "status", m->wrong ? "wrong" : m->ok ? "ok" : "not available");
+    if (!m->ok || m->wrong) json_text(b, "why", m->why);
+    if (m->ok) {
+        json_num(b, "ms", m->median_ms);
+        json_num(b, "min_ms", m->min_ms);
+        json_num(b, "max_ms", m->max_ms);
+        json_num(b, "first_ms", m->first_ms);
+        json_int(b, "runs", m->runs);
+        json_int(b, "result_rows", m->rows);
+        json_int(b, "segments", m->where.segments);
+        json_int(b, "segments_as_asked", m->where.matched);
+        if (m->where.has_kernel) json_num(b, "kernel_ms", m->where.kernel_ms);
+        if (m->where.has_read) json_num(b, "read_bytes", m->where.read_bytes);
+        if (m->where.has_moved) json_num(b, "moved_bytes", m->where.moved_bytes);
+        if (m->where.has_materialized) json_num(b, "materialized_bytes", m->where.materialized_bytes);
+        if (m->where.has_model) json_num(b, "model_ms", m->where.model_ms);
+    }
+    if (m->where.text) json_text(b, "explain", m->where.text);
+}
+
+void json_end(Bench *b) {
+    if (b->records) fputc('}', b->records);
+    if (!json_flush(b) && b->json_path) {
+        fprintf(stderr, "stele-bench: cannot write %s\n", b->json_path);
+        b->json_path = NULL;
+        b->failed = true;
+    }
+}
+
+bool json_close(Bench *b) {
+    bool ok = json_flush(b);
+    if (b->records) fclose(b->records);
+    free(b->records_text);
+    free(b->json_head);
+    return ok;
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------ */
+Limit variant_limit(const Bench *b, const Variant *v) {
+    if (!strstr(v->settings, "$DEVICE")) return (Limit){"memory", strstr(v->settings, "threads=1 ") ? b->profile.cpu.read_gbps_thread : b->profile.cpu.read_gbps_all};
+    const DeviceProfile *p = b->device ? profile_device(&b->profile, b->device, NULL) : NULL;
+    if (strstr(v->settings, "=mapped")) return (Limit){"bus", p ? p->mapped_gbps : 0};
+    if (strstr(v->settings, "=serial") || strstr(v->settings, "=streamed")) return (Limit){"bus", p ? p->to_device_gbps : 0};
+    return (Limit){"memory", p ? p->read_gbps : 0};
+}
