@@ -21,6 +21,14 @@ bool over_budget(const Bench *b) { return b->budget_s > 0 && now_s() - b->starte
 
 double memory_total(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE); }
 
+void append(char *buf, size_t size, const char *fmt, ...) {
+    size_t n = strlen(buf);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf + n, size - n, fmt, ap);
+    va_end(ap);
+}
+
 /* ---- SQL ------------------------------------------------------------------------------------------ */
 static bool explain_error(Bench *b, char why[WHY_MAX]) {
     stele_error_info e;
@@ -251,24 +259,34 @@ void grid_check(Bench *b, Grid *g) {
 
 double cell_ms(const Grid *g, int row, int col, void *ctx) { return (void)ctx, g->cell[row][col].median_ms; }
 
+bool grid_any(const Grid *g, int col, CellFn f, void *ctx) {
+    for (int r = 0; r < g->n_rows; r++)
+        for (int c = col < 0 ? 0 : col; c < g->n_cols && (col < 0 || c == col); c++)
+            if (g->cell[r][c].wrong || (g->cell[r][c].ok && !isnan(f(g, r, c, ctx)))) return true;
+    return false;
+}
+
 void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx) {
     int first = (int)strlen(g->row_title), width[GRID_COLS_MAX];
+    if (!grid_any(g, -1, f, ctx)) return;
     for (int r = 0; r < g->n_rows; r++)
         if ((int)strlen(g->row[r]) > first) first = (int)strlen(g->row[r]);
     printf("\n%s\n  %-*s", title, first, g->row_title);
     for (int c = 0; c < g->n_cols; c++) {
-        width[c] = (int)strlen(g->col[c]) < 9 ? 9 : (int)strlen(g->col[c]);
-        printf("  %*s", width[c], g->col[c]);
+        width[c] = !grid_any(g, c, f, ctx) ? 0 : (int)strlen(g->col[c]) < 9 ? 9 : (int)strlen(g->col[c]);
+        if (width[c]) printf("  %*s", width[c], g->col[c]);
     }
     printf("\n");
     for (int r = 0; r < g->n_rows; r++) {
         printf("  %-*s", first, g->row[r]);
         for (int c = 0; c < g->n_cols; c++) {
             const Measure *m = &g->cell[r][c];
+            if (!width[c]) continue;
             double x = m->ok && !m->wrong ? f(g, r, c, ctx) : NAN;
             if (m->wrong) printf("  %*s", width[c], "WRONG");
             else if (isnan(x)) printf("  %*s", width[c], "-");
-            else printf("  %*.*f%s", width[c], decimals, x, m->where.matched < m->where.segments ? "*" : "");
+            else if (m->where.matched < m->where.segments) printf(" *%*.*f", width[c], decimals, x);
+            else printf("  %*.*f", width[c], decimals, x);
         }
         printf("\n");
     }
@@ -462,7 +480,7 @@ bool json_close(Bench *b) {
 
 /* ---- limits ------------------------------------------------------------------------------------------ */
 Limit variant_limit(const Bench *b, const Variant *v) {
-    if (!strstr(v->settings, "$DEVICE")) return (Limit){"memory", strstr(v->settings, "threads=1 ") ? b->profile.cpu.read_gbps_thread : b->profile.cpu.read_gbps_all};
+    if (!strstr(v->settings, "$DEVICE") || (b->device && strcmp(b->device, "cpu") == 0)) return (Limit){"memory", strstr(v->settings, "threads=1 ") ? b->profile.cpu.read_gbps_thread : b->profile.cpu.read_gbps_all};
     const DeviceProfile *p = b->device ? profile_device(&b->profile, b->device, NULL) : NULL;
     if (strstr(v->settings, "=mapped")) return (Limit){"bus", p ? p->mapped_gbps : 0};
     if (strstr(v->settings, "=serial") || strstr(v->settings, "=streamed")) return (Limit){"bus", p ? p->to_device_gbps : 0};

@@ -68,6 +68,8 @@ typedef struct Bench {
 double now_s(void);
 bool over_budget(const Bench *b);
 double memory_total(void); /* of the machine, bytes */
+/* Appends to the text in buf[size]; what does not fit is cut (and fails as SQL). */
+void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Runs statements. False: `why` has SQLSTATE and message. */
 bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]);
@@ -92,8 +94,10 @@ int grid_row(Grid *g, const char *fmt, ...) __attribute__((format(printf, 2, 3))
 void grid_free(Grid *g);
 /* Compares every cell with the first good one of its row. */
 void grid_check(Bench *b, Grid *g);
-/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. */
 typedef double (*CellFn)(const Grid *g, int row, int col, void *ctx);
+/* Whether a column (-1: any) has a number or wrong rows. */
+bool grid_any(const Grid *g, int col, CellFn f, void *ctx);
+/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. Columns without any are left out, and so is a table of none. */
 void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx);
 double cell_ms(const Grid *g, int row, int col, void *ctx);
 /* One line per reason why cells are missing. */

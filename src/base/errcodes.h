@@ -28,6 +28,7 @@
     X(INVALID_TEXT, "22P02", "invalid_text_representation")         \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                    \
     X(NOT_NULL_VIOLATION, "23502", "not_null_violation")            \
+    X(FOREIGN_KEY_VIOLATION, "23503", "foreign_key_violation")      \
     X(UNIQUE_VIOLATION, "23505", "unique_violation")                \
     X(CHECK_VIOLATION, "23514", "check_violation")                  \
     X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")        \
@@ -48,6 +49,7 @@
     X(GROUPING, "42803", "grouping_error")                          \
     X(DATATYPE_MISMATCH, "42804", "datatype_mismatch")              \
     X(WRONG_OBJECT_TYPE, "42809", "wrong_object_type")              \
+    X(INVALID_FOREIGN_KEY, "42830", "invalid_foreign_key")          \
     X(CANNOT_COERCE, "42846", "cannot_coerce")                      \
     X(UNDEFINED_FUNCTION, "42883", "undefined_function")            \
     X(UNDEFINED_TABLE, "42P01", "undefined_table")                  \
@@ -101,6 +103,7 @@
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
 #define ERR_NOT_NULL_VIOLATION "23502"
+#define ERR_FOREIGN_KEY_VIOLATION "23503"
 #define ERR_UNIQUE_VIOLATION "23505"
 #define ERR_CHECK_VIOLATION "23514"
 #define ERR_ACTIVE_TRANSACTION "25001"
@@ -121,6 +124,7 @@
 #define ERR_GROUPING "42803"
 #define ERR_DATATYPE_MISMATCH "42804"
 #define ERR_WRONG_OBJECT_TYPE "42809"
+#define ERR_INVALID_FOREIGN_KEY "42830"
 #define ERR_CANNOT_COERCE "42846"
 #define ERR_UNDEFINED_FUNCTION "42883"
 #define ERR_UNDEFINED_TABLE "42P01"

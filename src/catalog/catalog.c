@@ -1,4 +1,4 @@
-/* catalog.c - tables and views by name.
+/* catalog.c - tables, views and foreign keys by name.
  *
  * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena;
  * tables and views own themselves and are freed by database_close or by whoever took them out.
@@ -104,4 +104,46 @@ View *view_new(const char *name, const char *sql, int n_cols, char *const *cols,
 }
 void view_free(View *v) {
     if (v) mem_free(NULL, v, view_bytes(v));
+}
+
+Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e) {
+    TRY(grow(c, (void **)&c->foreign, c->n_foreign, &c->cap_foreign, e));
+    c->foreign[c->n_foreign++] = f;
+    c->version++;
+    return ST_OK;
+}
+void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
+    for (int64_t i = 0; i < c->n_foreign; i++) {
+        if (c->foreign[i] != f) continue;
+        memmove(c->foreign + i, c->foreign + i + 1, (size_t)(c->n_foreign - i - 1) * sizeof *c->foreign);
+        c->n_foreign--;
+        c->version++;
+        return;
+    }
+}
+
+/* One block, as a view. */
+static int64_t foreign_bytes(const ForeignKey *f) {
+    int64_t n = (int64_t)sizeof *f + 2 * f->n_cols * (int64_t)sizeof(char *) + (int64_t)(strlen(f->name) + strlen(f->table) + strlen(f->ref_table)) + 3;
+    for (int i = 0; i < f->n_cols; i++) n += (int64_t)(strlen(f->cols[i]) + strlen(f->ref_cols[i])) + 2;
+    return n;
+}
+ForeignKey *foreign_new(const ForeignKey *like, Err *e) {
+    ForeignKey *f = mem_calloc(NULL, foreign_bytes(like), e);
+    if (!f) return NULL;
+    *f = *like;
+    f->cols = (char **)(void *)(f + 1);
+    f->ref_cols = f->cols + f->n_cols;
+    char *at = (char *)(f->ref_cols + f->n_cols);
+    f->name = put_text(&at, like->name);
+    f->table = put_text(&at, like->table);
+    f->ref_table = put_text(&at, like->ref_table);
+    for (int i = 0; i < f->n_cols; i++) {
+        f->cols[i] = put_text(&at, like->cols[i]);
+        f->ref_cols[i] = put_text(&at, like->ref_cols[i]);
+    }
+    return f;
+}
+void foreign_free(ForeignKey *f) {
+    if (f) mem_free(NULL, f, foreign_bytes(f));
 }

@@ -1,4 +1,4 @@
-/* catalog.h - named objects of a database: tables, views; and the database's file set.
+/* catalog.h - named objects of a database: tables, views, foreign keys; and the database's file set.
  *
  * A Database is shared by its connections. `lock` is the one lock of this stage: statements that
  * read hold it shared, statements that change anything hold it exclusive until their transaction
@@ -18,6 +18,15 @@ typedef struct View {
     char **cols; /* given column names or NULL */
 } View;
 
+/* Columns and tables by name: both tables may be rebuilt. */
+typedef struct ForeignKey {
+    char *name;
+    char *table, *ref_table;
+    int n_cols;
+    char **cols, **ref_cols;
+    char on_delete, on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
+} ForeignKey;
+
 typedef struct Catalog {
     Arena *arena;
     int64_t version;     /* grows with every change: prepared plans check it */
@@ -26,6 +35,8 @@ typedef struct Catalog {
     Table **tables;
     int64_t n_views, cap_views;
     View **views;
+    int64_t n_foreign, cap_foreign;
+    ForeignKey **foreign;
 } Catalog;
 
 typedef struct Database {
@@ -39,6 +50,8 @@ typedef struct Database {
     int64_t refs;
     int64_t generation; /* of the file set last saved or loaded */
     bool dirty;
+    void *device_hub; /* the session layer's (devices.c); freed first */
+    void (*device_hub_free)(void *hub);
 } Database;
 
 Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
@@ -50,6 +63,11 @@ Status catalog_add_view(Catalog *c, View *v, Err *e);
 View *catalog_remove_view(Catalog *c, Slice name);
 View *view_new(const char *name, const char *sql, int n_cols, char *const *cols, Err *e);
 void view_free(View *v);
+/* Names of foreign keys are per table and not checked here. */
+Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);
+void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing it */
+ForeignKey *foreign_new(const ForeignKey *like, Err *e);      /* a copy */
+void foreign_free(ForeignKey *f);
 
 /* ---- the database's files: a directory --------------------------------------------
  *   LOCK            advisory lock: one process at a time (55006)

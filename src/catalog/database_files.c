@@ -13,7 +13,7 @@
 
 #define CATALOG_MAGIC "STELECAT"
 #define TABLE_MAGIC "STELETBL"
-enum { FILE_FORMAT = 1, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
 
 typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
 typedef struct TableFileHeader {
@@ -549,11 +549,23 @@ static Status write_file(Database *db, const char *path, const void *p, int64_t 
     if (db->vfs->close(f, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
     return st;
 }
+static void put_foreign(Out *o, const ForeignKey *f) {
+    put_text(o, f->name);
+    put_text(o, f->table);
+    put_text(o, f->ref_table);
+    put(o, &f->on_delete, 1);
+    put(o, &f->on_update, 1);
+    put_i64(o, f->n_cols);
+    for (int i = 0; i < f->n_cols; i++) {
+        put_text(o, f->cols[i]);
+        put_text(o, f->ref_cols[i]);
+    }
+}
 static Status save_catalog(Database *db, const char *path, Err *e) {
     const Catalog *c = &db->catalog;
     Out o = {.acct = &db->account, .e = e};
     put(&o, CATALOG_MAGIC, 8);
-    put_i64(&o, FILE_FORMAT);
+    put_i64(&o, c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT);
     put_i64(&o, c->next_id);
     put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
@@ -565,6 +577,8 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
         put_i64(&o, v->n_cols);
         for (int k = 0; k < v->n_cols; k++) put_text(&o, v->cols[k]);
     }
+    if (c->n_foreign) put_i64(&o, c->n_foreign);
+    for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
     put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
     out_release(&o);
@@ -655,6 +669,31 @@ static Status load_one_view(Database *db, In *in, const char *path, Err *e) {
     view_free(v);
     return ST_ERROR;
 }
+static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
+    ForeignKey f = {0};
+    f.name = get_text(in, false);
+    f.table = get_text(in, false);
+    f.ref_table = get_text(in, false);
+    get(in, &f.on_delete, 1);
+    get(in, &f.on_update, 1);
+    f.n_cols = (int)get_count(in, KEYINDEX_MAX_COLS);
+    f.cols = arena_array(in->arena, char *, f.n_cols + 1);
+    f.ref_cols = arena_array(in->arena, char *, f.n_cols + 1);
+    if (!f.cols || !f.ref_cols) return ST_ERROR;
+    const Table *t = catalog_table(&db->catalog, slice_of(f.table)), *p = catalog_table(&db->catalog, slice_of(f.ref_table));
+    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arnd", f.on_update) || !f.on_delete || !f.on_update) in->failed = true;
+    for (int i = 0; i < f.n_cols && !in->failed; i++) {
+        f.cols[i] = get_text(in, false);
+        f.ref_cols[i] = get_text(in, false);
+        if (table_find_column(t, slice_of(f.cols[i])) < 0 || table_find_column(p, slice_of(f.ref_cols[i])) < 0) in->failed = true;
+    }
+    if (in->failed) return corrupt(e, path, in->at, "foreign key is invalid");
+    ForeignKey *copy = foreign_new(&f, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_foreign(&db->catalog, copy, e) == ST_OK) return ST_OK;
+    foreign_free(copy);
+    return ST_ERROR;
+}
 static Status load_catalog(Database *db, Arena *a, Err *e) {
     char *path = path_of(a, db, db->generation, "catalog"), *p = NULL;
     int64_t len;
@@ -667,11 +706,14 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     memcpy(&sum, p + len - 8, 8);
     if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
     In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
-    if (get_i64(&in) != FILE_FORMAT) return corrupt(e, path, 8, "unknown format");
+    int64_t format = get_i64(&in);
+    if (format != FILE_FORMAT && format != CATALOG_FOREIGN) return corrupt(e, path, 8, "unknown format");
     int64_t next_id = get_i64(&in), n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
     n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_view(db, &in, path, e));
+    n = format == CATALOG_FOREIGN ? get_count(&in, len) : 0;
+    for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(db, &in, path, e));
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;
@@ -841,8 +883,10 @@ Status database_save(Database *db, Err *e) {
 
 void database_close(Database *db) {
     if (!db) return;
+    if (db->device_hub) db->device_hub_free(db->device_hub);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
     for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
+    for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);
     pool_free(db->pool);
     if (db->lock_file) {
         Err ignored = {0};

@@ -2,6 +2,7 @@
  *
  *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
  *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
+ *   emit_rows4.c  four rows per item at a time, on devices with many items
  *   emit_expr.c   expression opcodes
  *   emit_join.c   probes, join sinks, join_build
  *   emit_agg.c    aggregation sinks and their final values
@@ -83,6 +84,13 @@ typedef struct Out {
     bool failed;
 } Out;
 
+/* A source column that four rows of an item load together, ahead of the program (emit_rows4.c). */
+typedef struct PreCol {
+    const TabCol *tc;
+    uint8_t phys;     /* of the variables q<col>_0 .. q<col>_3 */
+    bool late;        /* after the leading filters, and only for the rows that passed */
+} PreCol;
+
 typedef struct Em {
     const EmitPlan *ep;
     EmitForms *forms;
@@ -103,6 +111,9 @@ typedef struct Em {
     VEC(EmitParam) params;
     bool *const_done;
     VEC(int32_t) cols; /* table columns declared for the tile */
+    bool rows4;
+    int32_t n_pre, n_leading; /* leading source filters, done before the program */
+    PreCol *pre;
     VEC(int64_t) joins_done;
     int32_t depth;   /* braces to close at the end of the program */
     bool ends;       /* the rest of the program is never reached */
@@ -130,7 +141,16 @@ static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f
 #define NULLABLE(m, r) ((m)->regs[r].nullable)
 static inline int raise_code(int32_t pc, int kind) { return (pc + 1) << 8 | kind; }
 
+/* emit_rows4.c */
+Status rows4_plan(Em *m);               /* chooses m->pre */
+void rows4_begin(Em *m, Out *o);        /* the item's loop up to the row's */
+const PreCol *rows4_col(const Em *m, int32_t col);
+/* Leading filters as expressions over four rows. */
+void rows4_filter(Em *m, Out *o, int32_t pc);
+
 /* emit_seg.c */
+const TabCol *em_need_col(Em *m, int64_t col);
+void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char *row);
 void em_load(Em *m, const Instr *in);
 void em_filter_range(Em *m, const Instr *in);
 void em_filter_codes(Em *m, const Instr *in);

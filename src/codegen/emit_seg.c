@@ -17,7 +17,7 @@ const char *c_zero(uint8_t phys) {
     case PH_I128: return "i128_from_i64(0)";
     case PH_STR: return "str_none()";
     case PH_INTERVAL: return "iv_make(0, 0, 0)";
-    case PH_UUID: return "uuid_zero()";
+    case PH_UUID: return "uuid_make(0, 0)";
     default: return "0";
     }
 }
@@ -212,7 +212,7 @@ void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const 
 const char *em_position(Em *m) { return m->prog->source.kind == SRC_TABLE ? "((u64)tno * TABLET_ROWS + row)" : "(u64)row"; }
 
 /* A table column's description, read once per tile. */
-static const TabCol *need_col(Em *m, int64_t col) {
+const TabCol *em_need_col(Em *m, int64_t col) {
     const TabCol *tc = emit_table_col(m->forms, m->prog->source.table, col);
     if (!tc) {
         m->body.failed = true;
@@ -232,40 +232,48 @@ static const TabCol *need_col(Em *m, int64_t col) {
     return tc;
 }
 
-/* One form of a column as an expression of variable type `to`. */
-static void put_form(Em *m, uint32_t form, int32_t c, uint8_t to) {
+/* One form of a column at `row` as an expression of variable type `to`. */
+void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char *row) {
     static const int32_t width[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
+    char value[128];
     if (form <= DF_FOR64) {
         int32_t bits = width[form];
         bool narrow = to <= PH_I32;
-        char value[64];
-        if (narrow) snprintf(value, sizeof value, "((i32)cb%d + (i32)unpack_%d(cd%d, row))", (int)c, (int)bits, (int)c);
-        else snprintf(value, sizeof value, "(i64)((u64)cb%d + unpack_%d(cd%d, row))", (int)c, (int)bits, (int)c);
-        em_convert(m, &m->body, narrow ? PH_I32 : PH_I64, to, value);
+        if (narrow) snprintf(value, sizeof value, "((i32)cb%d + (i32)unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
+        else snprintf(value, sizeof value, "(i64)((u64)cb%d + unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
+        em_convert(m, o, narrow ? PH_I32 : PH_I64, to, value);
         return;
     }
     if (form == DF_STR) {
-        w(m, "column_str(cd%d, cv%d, row)", c, c);
+        out_w(m, o, "column_str(cd%d, cv%d, %s)", c, c, row);
         return;
     }
     uint8_t phys = (uint8_t)(form - DF_PLAIN);
-    char value[64];
-    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(cd%d + (u64)row * 16)", (int)c);
-    else if (phys >= PH_STR) snprintf(value, sizeof value, "G(%s, cd%d)[row]", m_type[phys], (int)c);
-    else snprintf(value, sizeof value, "GRO(%s, cd%d)[row]", m_type[phys], (int)c);
-    em_convert(m, &m->body, phys, to, value);
+    if (phys == PH_I128) snprintf(value, sizeof value, "ldro_i128(cd%d + (u64)(%s) * 16)", (int)c, row);
+    else if (phys >= PH_STR) snprintf(value, sizeof value, "G(%s, cd%d)[%s]", m_type[phys], (int)c, row);
+    else snprintf(value, sizeof value, "GRO(%s, cd%d)[%s]", m_type[phys], (int)c, row);
+    em_convert(m, o, phys, to, value);
 }
 
 /* Declares `name` of variable phys `to` with the column's value at `row`. */
 static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     uint64_t forms = tc->forms;
+    const PreCol *pre = rows4_col(m, tc->col);
+    if (pre) {
+        char value[32];
+        snprintf(value, sizeof value, "q%d_0", (int)tc->col);
+        w(m, "const %s %s = ", c_type[to], name);
+        em_convert(m, &m->body, pre->phys, to, value);
+        w(m, ";\n");
+        return;
+    }
     if (forms == 0) {
         w(m, "const %s %s = %s;\n", c_type[to], name, c_zero(to));
         return;
     }
     if ((forms & (forms - 1)) == 0) {
         w(m, "const %s %s = ", c_type[to], name);
-        put_form(m, (uint32_t)__builtin_ctzll(forms), tc->col, to);
+        em_put_form(m, &m->body, (uint32_t)__builtin_ctzll(forms), tc->col, to, "row");
         w(m, ";\n");
         return;
     }
@@ -275,14 +283,14 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
         forms &= forms - 1;
         if (forms) w(m, "case %d: %s = ", (int32_t)form, name);
         else w(m, "default: %s = ", name);
-        put_form(m, form, tc->col, to);
+        em_put_form(m, &m->body, form, tc->col, to, "row");
         w(m, "; break;\n");
     }
     w(m, "}\n");
 }
 
 static void load_table(Em *m, const Instr *in) {
-    const TabCol *tc = need_col(m, in->imm);
+    const TabCol *tc = em_need_col(m, in->imm);
     if (!tc) return;
     Reg r = in->dst;
     if (NULLABLE(m, r)) w(m, "const bool v%d = cn%d == 0 || bit_at(cn%d, row);\n", r, tc->col, tc->col);
@@ -321,7 +329,7 @@ void em_load(Em *m, const Instr *in) {
 
 void em_filter_range(Em *m, const Instr *in) {
     const RangeTest *t = in->aux;
-    const TabCol *tc = need_col(m, in->imm);
+    const TabCol *tc = em_need_col(m, in->imm);
     if (!tc) return;
     int32_t lo = P1(m, KP_LO, m->pc), hi = P1(m, KP_HI, m->pc);
     bool wide = (tc->forms >> (DF_PLAIN + PH_I128)) & 1;
@@ -339,7 +347,7 @@ void em_filter_range(Em *m, const Instr *in) {
 
 void em_filter_codes(Em *m, const Instr *in) {
     const CodeMask *k = in->aux;
-    const TabCol *tc = need_col(m, in->imm);
+    const TabCol *tc = em_need_col(m, in->imm);
     if (!tc) return;
     w(m, "{\n");
     load_column(m, "x", tc, PH_I32);
@@ -374,7 +382,7 @@ static void sink_rows(Em *m, bool identity) {
 /* ---- putting it together ----------------------------------------------------------------------------------- */
 static void emit_program(Em *m, bool identity) {
     const Program *p = m->prog;
-    for (int32_t i = 0; i < p->n_instrs && !m->ends; i++) {
+    for (int32_t i = m->rows4 ? m->n_leading : 0; i < p->n_instrs && !m->ends; i++) {
         const Instr *in = &p->instrs[i];
         m->pc = i;
         switch (in->op) {
@@ -436,6 +444,8 @@ static void assemble(Em *m, Out *o) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
     bool table = p->source.kind == SRC_TABLE;
+    Out rows4 = {0};
+    if (m->rows4) rows4_begin(m, &rows4);
     int32_t tiles = P1(m, KP_SRC_TILES, 0);
     int32_t list = table ? P1(m, KP_TABLET_LIST, 0) : 0, tablets = table ? P1(m, KP_TABLETS, 0) : 0;
     int32_t first = table ? 0 : P1(m, KP_SRC_FIRST, 0), rows = table ? 0 : P1(m, KP_SRC_ROWS, 0);
@@ -465,9 +475,14 @@ static void assemble(Em *m, Out *o) {
         out_w(m, o, "const u64 first = %p + tile * TILE_ROWS, last = %p + %p, end = first + TILE_ROWS < last ? first + TILE_ROWS : last;\n", first, first, rows);
     }
     append_out(m, o, &m->tile);
-    out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
-    if (table && m->seg->deletions) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
+    if (m->rows4) {
+        append_out(m, o, &rows4);
+    } else {
+        out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
+        if (table && m->seg->deletions) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
+    }
     append_out(m, o, &m->body);
+    if (m->rows4) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
     out_w(m, o, "}\n}\n");
     append_out(m, o, &m->tail);
@@ -499,6 +514,7 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
     if (!m.const_done) return err_is_set(e) ? ST_ERROR : err_oom(e);
     em_param(&m, KP_ERR, 0, 0, NULL);
     bool identity = emit_is_identity(ep, p);
+    if (rows4_plan(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     source_prefix(&m);
     emit_program(&m, identity);
     if (m.reason) return err_internal(e, "segment %d: opcode %s has no device form", (int)segment, m.reason);

@@ -12,6 +12,6 @@ char *kernel_source_expand(const char *source) {
     if (!out) return NULL;
     memcpy(out, source, head);
     memcpy(out + head, kernel_prelude_text, prelude);
-    strcpy(out + head + prelude, rest);
+    memcpy(out + head + prelude, rest, strlen(rest) + 1);
     return out;
 }

@@ -10,12 +10,17 @@
  * Scans of filtered tablets collect the positions that pass the leading filters until they fill a vector,
  * so that everything behind a selective filter still works on full vectors.
  *
+ * With a device, segments run there as far as they can (exec/device); rows that the device made come to the host for segments on the
+ * virtual machine that read them, and at the end for the result. When the device fails, the whole query starts again on the virtual machine, unless that
+ * is forbidden.
+ *
  * Partitioned joins (the build side did not fit): see vm_join.c for what a probe does with rows whose partition is on
  * disk. When the source is exhausted, the waiting rows are replayed partition by partition, probe by probe in
  * program order. Replayed rows have no source any more: before such a segment starts, its program is rearranged so that all
  * loads happen before the first partitioned probe (hoist_loads).
  */
 #include "base/log.h"
+#include "exec/device/dev.h"
 #include "exec/sort.h"
 #include "exec/vm_int.h"
 
@@ -35,6 +40,8 @@ struct Query {
     RowStore **rows;
     SegmentStats *stats;
     int32_t segment; /* running */
+    DevQuery *dev;   /* while segments run on a device */
+    char **join_texts, **agg_texts; /* of states that were on the device */
 };
 
 typedef struct SegmentRun {
@@ -568,7 +575,9 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     q->sorts = arena_array(q->arena, Sorter *, plan->n_sorts + 1);
     q->rows = arena_array(q->arena, RowStore *, plan->n_rows + 1);
     q->stats = arena_array(q->arena, SegmentStats, plan->n_segments + 1);
-    if (!q->joins || !q->aggs || !q->sorts || !q->rows || !q->stats) goto fail;
+    q->join_texts = arena_array(q->arena, char *, plan->n_joins + 1);
+    q->agg_texts = arena_array(q->arena, char *, plan->n_aggs + 1);
+    if (!q->joins || !q->aggs || !q->sorts || !q->rows || !q->stats || !q->join_texts || !q->agg_texts) goto fail;
     arena_set_err(q->arena, NULL); /* the caller's Err does not outlive this call */
     *out = q;
     return ST_OK;
@@ -578,21 +587,136 @@ fail:
     return err_is_set(e) ? ST_ERROR : err_oom(e);
 }
 
+static void free_states(Query *q) {
+    for (int32_t i = 0; i < q->plan->n_joins; i++) {
+        if (q->joins[i]) join_free(q->joins[i]);
+        q->joins[i] = NULL;
+    }
+    for (int32_t i = 0; i < q->plan->n_aggs; i++) {
+        if (q->aggs[i]) agg_free(q->aggs[i]);
+        q->aggs[i] = NULL;
+    }
+    for (int32_t i = 0; i < q->plan->n_sorts; i++) {
+        if (q->sorts[i]) sort_free(q->sorts[i]);
+        q->sorts[i] = NULL;
+    }
+    for (int32_t i = 0; i < q->plan->n_rows; i++) {
+        if (q->rows[i]) rows_free(q->rows[i]);
+        q->rows[i] = NULL;
+    }
+}
+
+/* ---- with a device --------------------------------------------------------------------------------------------------- */
+typedef struct RowsIn { RowStore *rows; int64_t order; } RowsIn;
+static Status append_rows(void *ctx, int64_t n, const Vec *cols, Err *e) {
+    RowsIn *in = ctx;
+    return rows_append(in->rows, 0, in->order++, n, cols, e);
+}
+
+/* Rows that the device made, for readers here. */
+static Status fetch_rows(Query *q, int32_t id, Err *e) {
+    if (q->rows[id]) return ST_OK;
+    const Sink s = {.kind = SINK_ROWS, .id = id};
+    TRY(make_state(q, &s, e));
+    RowsIn in = {.rows = q->rows[id]};
+    TRY(dev_query_rows_to_host(q->dev, id, append_rows, &in, e));
+    return rows_finish(q->rows[id], true, e);
+}
+
+static bool fills(const Sink *s, int32_t rows) { return (s->kind == SINK_ROWS || s->kind == SINK_SORT) && s->id == rows; }
+static bool device_made(const Query *q, int32_t rows) {
+    for (int32_t i = 0; i < q->plan->n_segments; i++)
+        if (fills(&q->plan->segments[i].program->sink, rows) && !dev_query_reason(q->dev, i)) return true;
+    return false;
+}
+
+static Status run_placed(Query *q, Err *e) {
+    const QueryPlan *plan = q->plan;
+    for (int32_t i = 0; i < plan->n_segments; i++) {
+        const Source *s = &plan->segments[i].program->source;
+        if (s->kind == SRC_ROWS && dev_query_reason(q->dev, i)) dev_query_keep(q->dev, s->id);
+    }
+    if (plan->result >= 0) dev_query_keep(q->dev, plan->result);
+    for (q->segment = 0; q->segment < plan->n_segments; q->segment++) {
+        int32_t i = q->segment;
+        const Source *s = &plan->segments[i].program->source;
+        if (q->opt.progress) q->opt.progress(q->opt.progress_ctx, (double)i / (double)plan->n_segments);
+        int64_t start = clock_ns();
+        if (!dev_query_reason(q->dev, i)) {
+            TRY(dev_query_run_segment(q->dev, i, e));
+            q->stats[i].wall_ns = clock_ns() - start;
+            continue;
+        }
+        if (s->kind == SRC_ROWS && device_made(q, s->id)) TRY(fetch_rows(q, s->id, e));
+        TRY(run_segment(q, i, e));
+    }
+    if (plan->result >= 0 && device_made(q, plan->result)) TRY(fetch_rows(q, plan->result, e));
+    return dev_query_finish(q->dev, e);
+}
+
+/* What EXPLAIN wants to know must not live in the device's query. */
+static Status keep_stats(Query *q, Err *e) {
+    for (int32_t i = 0; i < q->plan->n_segments; i++) {
+        SegmentStats *s = &q->stats[i];
+        dev_query_segment_stats(q->dev, i, s);
+        if (s->device.reason && !(s->device.reason = arena_strdup(q->arena, s->device.reason))) return err_oom(e);
+    }
+    for (int32_t i = 0; i < q->plan->n_joins; i++) q->join_texts[i] = dev_query_join_text(q->dev, i, q->arena);
+    for (int32_t i = 0; i < q->plan->n_aggs; i++) q->agg_texts[i] = dev_query_agg_text(q->dev, i, q->arena);
+    return ST_OK;
+}
+
+/* Faults of the device, as opposed to errors in data and to cancellation. */
+static bool device_fault(const Err *e) {
+    return strcmp(e->sqlstate, ERR_SYSTEM) == 0 || strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+}
+
+/* *done = false: nothing has happened, the virtual machine is to run everything; `reason` says why. */
+static Status run_on_device(Query *q, bool *done, const char **reason, Err *e) {
+    bool ready;
+    *done = true;
+    Err err;
+    err_clear(&err);
+    Status st = dev_query_new(q->plan, &q->opt, &q->account, &q->dev, &ready, &err);
+    if (st == ST_OK && !ready) {
+        *reason = "its kernels are being compiled";
+        *done = false;
+    } else if (st == ST_OK) {
+        st = run_placed(q, &err);
+        if (st == ST_OK && keep_stats(q, &err) != ST_OK) st = ST_ERROR;
+    }
+    dev_query_free(q->dev);
+    q->dev = NULL;
+    if (st == ST_OK) return ST_OK;
+    if (q->opt.device.strict || !device_fault(&err)) {
+        err_copy(e, &err);
+        return ST_ERROR;
+    }
+    free_states(q);
+    memset(q->stats, 0, sizeof *q->stats * (size_t)q->plan->n_segments);
+    log_write(LOG_WARNING, "a query starts again on the cpu: %s", err.message);
+    *reason = arena_printf(q->arena, "the device failed: %s", err.message);
+    *done = false;
+    return *reason ? ST_OK : err_oom(e);
+}
+
 Status query_run(Query *q, Err *e) {
-    for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) TRY(run_segment(q, q->segment, e));
+    const char *reason = NULL;
+    if (q->opt.device.runtime) {
+        bool done;
+        TRY(run_on_device(q, &done, &reason, e));
+        if (done) return ST_OK;
+    }
+    for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) {
+        TRY(run_segment(q, q->segment, e));
+        q->stats[q->segment].device.reason = reason;
+    }
     return ST_OK;
 }
 
 void query_free(Query *q) {
     if (!q) return;
-    for (int32_t i = 0; i < q->plan->n_joins; i++)
-        if (q->joins[i]) join_free(q->joins[i]);
-    for (int32_t i = 0; i < q->plan->n_aggs; i++)
-        if (q->aggs[i]) agg_free(q->aggs[i]);
-    for (int32_t i = 0; i < q->plan->n_sorts; i++)
-        if (q->sorts[i]) sort_free(q->sorts[i]);
-    for (int32_t i = 0; i < q->plan->n_rows; i++)
-        if (q->rows[i]) rows_free(q->rows[i]);
+    free_states(q);
     MemAccount *parent = q->opt.account;
     arena_free(q->arena);
     mem_free(parent, q, (int64_t)sizeof *q);
@@ -603,8 +727,10 @@ struct RowStore *query_result(Query *q) {
 }
 const SegmentStats *query_stats(const Query *q, int32_t segment) { return &q->stats[segment]; }
 char *query_join_text(const Query *q, int32_t join, Arena *a) {
-    return q->joins[join] ? join_text(q->joins[join], a) : arena_strdup(a, "not run");
+    if (q->joins[join]) return join_text(q->joins[join], a);
+    return arena_strdup(a, q->join_texts[join] ? q->join_texts[join] : "not run");
 }
 char *query_agg_text(const Query *q, int32_t agg, Arena *a) {
-    return q->aggs[agg] ? agg_text(q->aggs[agg], a) : arena_strdup(a, "not run");
+    if (q->aggs[agg]) return agg_text(q->aggs[agg], a);
+    return arena_strdup(a, q->agg_texts[agg] ? q->agg_texts[agg] : "not run");
 }

@@ -253,6 +253,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         if (out == ST_OK) out = bulk_finish(bulk, s->db->pool, s->undo, &rows, &s->err);
         bulk_cancel(bulk);
     }
+    if (out == ST_OK) out = foreign_after_change(s, st, b, r.rows, inserted, inserted ? done : total, done);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
         return ST_ERROR;

@@ -65,7 +65,10 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     if (!ids) return ST_ERROR;
     RunOutput r = {0};
     if (analyze) {
-        TRY(session_run_plan(s, &c, b, n, ids, &st->account, &r));
+        s->device_timing = true;
+        Status run = session_run_plan(s, &c, b, n, ids, &st->account, &r);
+        s->device_timing = false;
+        TRY(run);
         st->query = r.query;
     } else {
         TRY(session_resolve_limits(s, &c, b->plan, &st->account));

@@ -12,26 +12,29 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW } UndoKind;
+typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN } UndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
     UndoKind kind;
     Table *table;
     View *view;
+    ForeignKey *foreign;
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
-static Status change(Session *s, UndoKind kind, Table *t, View *v) {
+static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f) {
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
-    *u = (CatalogUndo){s->catalog_undo, kind, t, v};
+    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f};
     Status r = ST_OK;
     switch (kind) {
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
     case CU_DROPPED_TABLE: (void)catalog_remove_table(c, slice_of(t->name)); break;
     case CU_ADDED_VIEW: r = catalog_add_view(c, v, &s->err); break;
     case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
+    case CU_ADDED_FOREIGN: r = catalog_add_foreign(c, f, &s->err); break;
+    case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -42,10 +45,12 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v) {
     return ST_OK;
 }
 
-Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL); }
-Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL); }
-Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v); }
-Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v); }
+Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL, NULL); }
+Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL); }
+Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL); }
+Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL); }
+Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDED_FOREIGN, NULL, NULL, f); }
+Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f); }
 
 void catalog_undo_all(Session *s) {
     Catalog *c = &s->db->catalog;
@@ -64,6 +69,11 @@ void catalog_undo_all(Session *s) {
             view_free(u->view);
             break;
         case CU_DROPPED_VIEW: (void)catalog_add_view(c, u->view, &ignored); break;
+        case CU_ADDED_FOREIGN:
+            catalog_remove_foreign(c, u->foreign);
+            foreign_free(u->foreign);
+            break;
+        case CU_DROPPED_FOREIGN: (void)catalog_add_foreign(c, u->foreign, &ignored); break;
         }
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
@@ -72,8 +82,12 @@ void catalog_undo_forget(Session *s) {
     while (s->catalog_undo) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
-        if (u->kind == CU_DROPPED_TABLE) table_free(u->table);
+        if (u->kind == CU_DROPPED_TABLE) {
+            session_device_forget(s, u->table->id);
+            table_free(u->table);
+        }
         if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
+        if (u->kind == CU_DROPPED_FOREIGN) foreign_free(u->foreign);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -412,6 +426,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     QueryOptions o = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
                       .account = acct, .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL, .vfs = s->db->vfs, .session = &s->info,
                       .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s, .deadline_ns = s->deadline_ns};
+    TRY(session_device_use(s, &o.device));
     TRY(query_new(out->plan, &o, &out->query, &s->err));
     if (query_run(out->query, &s->err) != ST_OK) {
         query_free(out->query);

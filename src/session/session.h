@@ -14,6 +14,7 @@
 #include "exec/rows.h"
 #include "io/copy.h"
 #include "session/txn.h"
+#include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 
 typedef struct Settings {
@@ -24,7 +25,9 @@ typedef struct Settings {
     char tz_text[64];
     char temp_directory[1024];
     char application_name[64];
-    char executor[16], device[32];
+    char executor[16], device[32], device_residence[16];
+    bool device_strict, device_wait;
+    int64_t device_memory_limit, device_initial_rows;
     bool hash_constant;
     char isa[16];
     char search_path[64];
@@ -54,7 +57,9 @@ typedef struct Session {
     bool (*copy_write)(void *ctx, const char *data, int64_t size);
     void *copy_ctx;
     struct Statement *statements;
+    bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
+    bool device_timing;  /* EXPLAIN ANALYZE: measure kernels */
 } Session;
 
 typedef struct Statement {
@@ -118,6 +123,11 @@ typedef struct RunOutput {
 } RunOutput;
 /* LIMIT and OFFSET with subqueries become constants: runs them (limit.c). session_run_plan does it itself. */
 Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
+/* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */
+Status session_device_use(Session *s, DeviceUse *out);
+/* A table is gone: no device needs its columns. */
+void session_device_forget(Session *s, int64_t table_id);
+bool device_setting_valid(const char *v);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
 /* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning. NULL: out of memory. */
@@ -141,5 +151,26 @@ Status session_add_table(Session *s, Table *t);
 Status session_drop_table(Session *s, Table *t);
 Status session_add_view(Session *s, View *v);
 Status session_drop_view(Session *s, View *v);
+Status session_add_foreign(Session *s, ForeignKey *f);
+Status session_drop_foreign(Session *s, ForeignKey *f);
+
+char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+
+/* ---- foreign keys (foreign.c) ---- */
+/* A FOREIGN KEY or REFERENCES of table t, which is in the catalog; column: of a column constraint, else NULL. Its rows are checked. */
+Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column);
+/* Every row of t has its parents: 23503. */
+Status foreign_check_table(Session *s, Statement *st, const Table *t);
+/* After the changes of a statement whose plan left `rows`; the first n of row_map (all without one) were inserted or updated. Runs actions. */
+Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map, int64_t n, int64_t changed);
+/* Before a definition changes: keys on (refuses: 2BP01) or from what goes. */
+Status foreign_drop_table(Session *s, const Table *t, bool cascade, const AstDrop *also);
+Status foreign_drop_column(Session *s, const Table *t, const char *column, bool cascade);
+Status foreign_drop_key(Session *s, const Table *t, const KeyConstraint *k, bool cascade);
+Status foreign_drop_constraint(Session *s, const Table *t, const char *name, bool *found);
+Status foreign_rename(Session *s, const char *table, const char *column, const char *new_name); /* column NULL: the table */
+Status foreign_rename_constraint(Session *s, const Table *t, const char *name, const char *new_name, bool *found);
+Status foreign_check_types(Session *s, const char *table); /* after a column's type changed */
+Status foreign_truncate(Session *s, const AstTruncate *x);
 
 #endif

@@ -27,8 +27,13 @@ static const Def defs[] = {
     {"vector_size", K_INT, AT(vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
     {"morsel_rows", K_INT, AT(morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
     {"disabled_rules", K_RULES, 0, 0, 0, 0, "", "optimiser rules switched off, separated by commas"},
-    {"executor", K_ENUM, AT(executor), 0, 0, "vm|auto", "how programs run"},
-    {"device", K_ENUM, AT(device), 0, 0, "cpu|auto", "where programs run"},
+    {"executor", K_ENUM, AT(executor), 0, 0, "auto|vm|compiled", "how programs run: on the virtual machine or compiled"},
+    {"device", K_TEXT, AT(device), 0, 0, "auto", "where compiled programs run: auto, cpu, cuda:N or opencl:N"},
+    {"device_strict", K_BOOL, AT(device_strict), 0, 0, "off", "an error instead of running part of a query on the processor's virtual machine"},
+    {"device_memory_limit", K_BYTES, AT(device_memory_limit), 0, INT64_MAX, "0", "memory of the device that may be used, 0 = nearly all"},
+    {"device_residence", K_ENUM, AT(device_residence), 0, 0, "auto|cached|serial|streamed|mapped", "how a device gets at table columns"},
+    {"device_wait", K_BOOL, AT(device_wait), 0, 0, "off", "wait for kernels to be compiled instead of using the virtual machine meanwhile"},
+    {"device_initial_rows", K_INT, AT(device_initial_rows), 0, INT64_MAX / 4, "0", "testing: first capacity of every operator on a device, 0 = by estimate"},
     {"instruction_set", K_ENUM, AT(isa), 0, 0, "auto|baseline|avx2|avx512", "instruction set of the virtual machine's loops (whole process)"},
     {"hash_constant", K_BOOL, AT(hash_constant), 0, 0, "off", "testing: every hash value is the same (whole process)"},
     {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
@@ -149,6 +154,11 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
         return ST_OK;
     case K_TEXT:
         if (strlen(value) >= d->size) return bad(e, d, value);
+        if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
+            bad(e, d, value);
+            err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
+            return ST_ERROR;
+        }
         memcpy(base + d->offset, value, strlen(value) + 1);
         return ST_OK;
     case K_ENUM: {

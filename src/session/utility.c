@@ -98,12 +98,16 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
         d->n_keys++;
         return q->name ? ST_OK : ST_ERROR;
     }
-    case AST_CON_FOREIGN_KEY:
-        err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "foreign keys are not supported");
-        err_hint(&s->err, "Leave out the REFERENCES clause.");
-        return ST_ERROR;
+    case AST_CON_FOREIGN_KEY: return ST_OK; /* defined when the table is there: foreign_keys() */
     default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated and identity columns are not supported");
     }
+}
+
+static Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k, const char *column) {
+    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    for (int64_t i = 0; i < n; i++)
+        if (k[i].kind == AST_CON_FOREIGN_KEY) TRY(foreign_define(s, st, t, &k[i], column));
+    return ST_OK;
 }
 
 static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
@@ -166,7 +170,9 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
         table_free(t);
         return ST_ERROR;
     }
-    return try_bind(s, a, t);
+    TRY(try_bind(s, a, t));
+    for (int64_t i = 0; i < x->n_columns; i++) TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints, x->columns[i]->name));
+    return foreign_keys(s, st, t->name, x->n_constraints, x->constraints, NULL);
 }
 
 /* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
@@ -346,6 +352,7 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
             if (!t && x->if_exists) continue;
             if (!t) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "table \"%s\" does not exist", n->name);
             TRY(drop_dependents(s, st->run_arena, "drop", n->name, x->cascade, "table", x));
+            TRY(foreign_drop_table(s, t, x->cascade, x));
             TRY(session_drop_table(s, t));
         } else if (x->object == AST_OBJ_VIEW) {
             if (t) {
@@ -440,7 +447,7 @@ static Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     return ST_OK;
 }
 
-static char *quoted(Arena *a, const char *name) {
+char *quote_name(Arena *a, const char *name) {
     char *q = arena_alloc(a, (int64_t)strlen(name) * 2 + 3), *p = q;
     if (!q) return NULL;
     *p++ = '"';
@@ -459,11 +466,11 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
     bool any = false;
     for (int i = 0; sql && i < t->n_cols; i++) {
         if (i == skip) continue;
-        sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", quoted(a, t->cols[i].name));
+        sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", quote_name(a, t->cols[i].name));
         any = true;
     }
     if (sql && extra) sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", extra);
-    return sql ? arena_printf(a, "%s from %s", sql, quoted(a, t->name)) : NULL;
+    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
 }
 
 /* Whether a CHECK names the column: it does not bind without it. */
@@ -471,7 +478,7 @@ static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, 
     PlanCtx c;
     BoundStmt *b;
     char *rest = select_columns(a, t, column, NULL);
-    return !rest || !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quoted(a, t->name), check), &c, &b);
+    return !rest || !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quote_name(a, t->name), check), &c, &b);
 }
 
 /* Existing rows must pass a new CHECK. */
@@ -483,7 +490,7 @@ static Status check_rows(Session *s, Statement *st, const char *table, const Che
     int64_t n;
     BoundStmt *b;
     RunOutput r;
-    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quoted(a, table), check->sql);
+    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
     if (!q) return ST_ERROR;
     TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
@@ -609,6 +616,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         break;
     }
     case AST_ALTER_DROP_COLUMN:
+        TRY(foreign_drop_column(s, t, k->name, k->cascade));
         TRY(dependents_of(s, a, t->name, &deps));
         for (int i = 0; i < d.n_keys; i++)
             for (int j = 0; j < d.keys[i].n_cols; j++)
@@ -644,10 +652,15 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_SET_DEFAULT: d.cols[col].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); break;
     case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
     case AST_ALTER_ADD_CONSTRAINT:
+        if (k->constraint->kind == AST_CON_FOREIGN_KEY) return foreign_define(s, st, t, k->constraint, NULL);
         TRY(add_constraint(s, a, &d, t->name, k->constraint, -1));
         break;
     case AST_ALTER_DROP_CONSTRAINT: {
         bool found = false;
+        TRY(foreign_drop_constraint(s, t, k->name, &found));
+        if (found) return ST_OK;
+        for (int i = 0; i < t->n_keys; i++)
+            if (strcmp(t->keys[i].name, k->name) == 0) TRY(foreign_drop_key(s, t, &t->keys[i], k->cascade));
         for (int i = 0; i < d.n_keys; i++)
             if (strcmp(d.keys[i].name, k->name) == 0) {
                 memmove(&d.keys[i], &d.keys[i + 1], sizeof(KeyDef) * (size_t)(d.n_keys - i - 1));
@@ -676,6 +689,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     TRY(rebuild(s, st, t, &d, t->name, sql, cast_col));
     if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_ADD_CONSTRAINT)
         for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
+    if (k->kind == AST_ALTER_ADD_COLUMN) TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
+    if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(s, t->name));
     return check_dependents(s, a, t->name, k->name, k->cascade, &deps);
 }
 
@@ -726,8 +741,11 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         for (int i = 0; i < d.n_checks; i++)
             if (check_uses(s, a, t, d.checks[i].sql, c)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
         d.cols[c].name = x->new_name;
+        TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
+        TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
+        if (found) return ST_OK;
         for (int i = 0; i < d.n_keys; i++)
             if (strcmp(d.keys[i].name, x->old_name) == 0) d.keys[i].name = x->new_name, found = true;
         for (int i = 0; i < d.n_checks; i++)
@@ -735,6 +753,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (!found) return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", x->old_name, t->name);
     } else {
         name = x->new_name;
+        TRY(foreign_rename(s, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);
     return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);
@@ -743,6 +762,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     TRY(session_begin_write(s));
     tag(st, "TRUNCATE TABLE");
+    TRY(foreign_truncate(s, x));
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
         if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
@@ -862,7 +882,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             int64_t rows = 0;
             TRY(copy_options(x, n, names, a, &o, &s->err));
             TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
-            char *sql = arena_printf(a, "insert into %s select * from %s", quoted(a, t->name), quoted(a, tmp->name));
+            char *sql = arena_printf(a, "insert into %s select * from %s", quote_name(a, t->name), quote_name(a, tmp->name));
             AstStmt **list;
             int64_t k;
             if (!sql) return ST_ERROR;
@@ -881,6 +901,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         CopyTarget g = {t, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
         int64_t rows = 0;
         TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
+        TRY(foreign_check_table(s, st, t));
         st->affected = rows;
         snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
         return ST_OK;
@@ -891,8 +912,8 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         char *sql = arena_strdup(a, "select ");
         if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) && !catalog_view(&s->db->catalog, slice_of(x->table.name)))
             return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
-        for (int64_t i = 0; sql && i < x->n_columns; i++) sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quoted(a, x->columns[i]));
-        if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quoted(a, x->table.name));
+        for (int64_t i = 0; sql && i < x->n_columns; i++) sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
+        if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quote_name(a, x->table.name));
         AstStmt **list;
         int64_t n;
         if (!sql) return ST_ERROR;

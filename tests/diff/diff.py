@@ -361,12 +361,14 @@ class Gen:
         k = self.r.random()
         if k < 0.4:
             s = self.select(scopes, small=True, cols=["int"], exists=True)
-            return f"{self.pick(['', 'not '])}exists ({s.render()})"
+            few = self.pick([" limit 2", " offset 1", " limit 3 offset 2", " limit 0"]) if self.chance(0.1) else ""
+            return f"{self.pick(['', 'not '])}exists ({s.render()}{few})"
         f = self.pick(["int", "int", "txt", "num", "date"])
         s = self.select(scopes, small=True, cols=[f])
         x = self.expr(f, scopes, 1)
+        few = f" order by 1{self.pick(['', ' desc'])}{self.pick([' limit 1', ' limit 2', ' offset 1', ' limit 3 offset 1'])}" if self.chance(0.12) else ""
         if k < 0.75:
-            return f"{x} {self.pick(['', 'not '])}in ({s.render()})"
+            return f"{x} {self.pick(['', 'not '])}in ({s.render()}{few})"
         return f"{x} {self.pick(['=', '<>', '<', '<=', '>', '>='])} {self.pick(['any', 'all'])} ({s.render()})"
 
     def scalar(self, f, scopes):
@@ -383,6 +385,8 @@ class Gen:
             if pairs:
                 a, b = self.pick(pairs)
                 w = (w + " and " if w else " where ") + f"{a[0]} = {b[0]}"
+        if self.chance(0.2):
+            return f"(select {self.expr(f, sc, 1)} from {src}{w} order by 1{self.pick(['', ' desc', ' nulls first'])} limit 1{self.pick(['', ' offset 1', ' offset 2'])})"
         return f"(select {agg} from {src}{w})"
 
     # -- queries
@@ -445,6 +449,12 @@ class Gen:
         if k == "avg":
             f = self.pick(["int", "num", "flt"])
             return f"avg({self.expr(f, scopes, 1)}){flt}", "out"
+        if k == "str":  # the value last, so that the order is total
+            x = self.expr("txt", scopes, 1)
+            by = f"{self.expr(self.any_family(scopes), scopes, 1)}{self.pick(['', ' desc', ' nulls first', ' desc nulls last'])}, " if self.chance(0.6) else ""
+            if self.chance(0.2):
+                return f"string_agg(distinct {x}, '-'{self.pick(['', f' order by {x}', f' order by {x} desc'])}){flt}", "txt"
+            return f"string_agg({x}, '-' order by {by}{x}{self.pick(['', ' desc'])}){flt}", "txt"
         if k == "bool":
             return f"{self.pick(['bool_and', 'bool_or'])}({self.cond(scopes, 1)}){flt}", "bool"
         f = self.pick(["int", "num", "flt", "txt", "date", "ts", "time", "tstz"])

@@ -108,6 +108,13 @@ static uint64_t content(Database *db) {
         }
         h = hash_combine(h, (uint64_t)t->n_keys * 10 + (uint64_t)t->n_checks);
     }
+    for (int64_t i = 0; i < db->catalog.n_foreign; i++) {
+        const ForeignKey *f = db->catalog.foreign[i];
+        char text[256];
+        snprintf(text, sizeof text, "%s %s %s %c %c", f->name, f->table, f->ref_table, f->on_delete, f->on_update);
+        for (int c = 0; c < f->n_cols; c++) snprintf(text + strlen(text), sizeof text - strlen(text), " %s %s", f->cols[c], f->ref_cols[c]);
+        h = hash_combine(h, hash_bytes(text, (int64_t)strlen(text)));
+    }
     return h;
 }
 static void clean(void) {
@@ -127,6 +134,9 @@ static uint64_t make_small(Vfs *v) {
     assert_int_equal(table_delete(t, 3, ids, NULL, &done, &e), ST_OK);
     static char *cols[] = {(char *)"x", NULL};
     assert_int_equal(catalog_add_view(&db->catalog, view_new("v", "SELECT 1, 2", 2, cols, &e), &e), ST_OK);
+    static char *from[] = {(char *)"b", (char *)"f"}, *to[] = {(char *)"k", (char *)"a"};
+    ForeignKey f = {.name = (char *)"fk", .table = (char *)"t", .ref_table = (char *)"t", .n_cols = 2, .cols = from, .ref_cols = to, .on_delete = 'c', .on_update = 'n'};
+    assert_int_equal(catalog_add_foreign(&db->catalog, foreign_new(&f, &e), &e), ST_OK);
     db->dirty = true;
     if (database_save(db, &e) != ST_OK) fail_msg("%s", e.message);
     assert_false(db->dirty);

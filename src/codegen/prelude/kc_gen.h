@@ -36,6 +36,65 @@ FN str dict_str(u64 offsets, u64 bytes, i32 code) {
     return str_make(bytes + from, (i64)(to - from));
 }
 
+/* Codes of rows row .. row + 3, row a multiple of 4; what lies behind the last row is readable (tablet.h). */
+#if defined(KC_HOST)
+#define UNROLL4
+#define NO_UNROLL
+#else
+#define UNROLL4 _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+#endif
+FN void load4_1(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = (u32)GRO(u8, addr)[row >> 3] >> (row & 7);
+    x[0] = b & 1u;
+    x[1] = b >> 1 & 1u;
+    x[2] = b >> 2 & 1u;
+    x[3] = b >> 3 & 1u;
+}
+FN void load4_2(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = (u32)GRO(u8, addr)[row >> 2];
+    x[0] = b & 3u;
+    x[1] = b >> 2 & 3u;
+    x[2] = b >> 4 & 3u;
+    x[3] = b >> 6;
+}
+FN void load4_4(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = (u32)GRO(u16, addr)[row >> 2];
+    x[0] = b & 15u;
+    x[1] = b >> 4 & 15u;
+    x[2] = b >> 8 & 15u;
+    x[3] = b >> 12;
+}
+FN void load4_8(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = GRO(u32, addr)[row >> 2];
+    x[0] = b & 255u;
+    x[1] = b >> 8 & 255u;
+    x[2] = b >> 16 & 255u;
+    x[3] = b >> 24;
+}
+FN void load4_16(u64 addr, u32 row, PRIV u32 *x) {
+    u64 b = GRO(u64, addr)[row >> 2];
+    u32 lo = (u32)b, hi = (u32)(b >> 32);
+    x[0] = lo & 65535u;
+    x[1] = lo >> 16;
+    x[2] = hi & 65535u;
+    x[3] = hi >> 16;
+}
+FN void load4_24(u64 addr, u32 row, PRIV u32 *x) {
+    u32 at = (row >> 2) * 3, a = GRO(u32, addr)[at], b = GRO(u32, addr)[at + 1], c = GRO(u32, addr)[at + 2];
+    x[0] = a & 0xffffffu;
+    x[1] = (a >> 24 | b << 8) & 0xffffffu;
+    x[2] = (b >> 16 | c << 16) & 0xffffffu;
+    x[3] = c >> 8;
+}
+FN void load4_32(u64 addr, u32 row, PRIV u32 *x) {
+    u64 a = GRO(u64, addr)[row >> 1], b = GRO(u64, addr)[(row >> 1) + 1];
+    x[0] = (u32)a;
+    x[1] = (u32)(a >> 32);
+    x[2] = (u32)b;
+    x[3] = (u32)(b >> 32);
+}
+
 /* Functions over text, by characters; results are views of their arguments. */
 FN str text_cut(str s, i64 from, i64 to) {
     u64 p = s.ptr, end = s.ptr + (u64)s.len, q;

@@ -5,9 +5,8 @@
  * asks it segment by segment; states move between host and device only where neighbouring segments run on different sides.
  *
  *   query.c:   dev_query_new  -> which segments can run here and whether their kernels are ready (placement)
- *              dev_query_run_segment for placed segments; otherwise the vm, after dev_query_to_host of the states it reads
- *              dev_query_to_device of states that the vm made and a placed segment reads
- *              dev_query_result  -> the result as an ordinary RowStore
+ *              dev_query_run_segment for placed segments; otherwise the vm, after dev_query_rows_to_host of the rows it reads
+ *              dev_query_rows_to_host of the result
  *
  * Residency (residency.c). Device copies of table columns are kept per (table, column, tablet) and found again by table id and version of
  * the data (tablets of main are immutable: a block address and its checksum identify it; delta tablets and delete bitmaps are compared by
@@ -28,47 +27,34 @@
 
 #include "codegen/cache.h"
 #include "codegen/emit.h"
-#include "exec/join.h"
-
-typedef enum Residence { RES_AUTO, RES_CACHED, RES_SERIAL, RES_STREAMED, RES_MAPPED } Residence;
+#include "exec/exec.h"
 
 typedef struct DevRuntime DevRuntime;
+/* Everything given must outlive the runtime. */
 Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRuntime **out, Err *e);
-void dev_runtime_free(DevRuntime *r);
+void dev_runtime_free(DevRuntime *r); /* NULL is fine; no queries any more */
 Device *dev_runtime_device(DevRuntime *r);
-/* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Not while a query pins them. */
+/* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
 
-typedef struct DevOptions {
-    Residence residence;
-    bool strict;          /* device_strict */
-    bool wait;            /* wait for compilation instead of using the vm this time */
-    int64_t initial_rows; /* 0 = by estimate; tests: capacity of every sink at first, to force restarts */
-    const QueryOptions *query;
-} DevOptions;
-
-typedef struct DevSegmentStats {
-    bool on_device;
-    const char *reason;   /* why not, in words */
-    int64_t kernel_ns, bytes_in, bytes_out, bytes_read, compile_ns, restarts, launches;
-    bool code_from_memory, code_from_disk;
-    const char *residence; /* "cached", ... */
-} DevSegmentStats;
-
 typedef struct DevQuery DevQuery;
-/* Emits, asks for code. *ready = false: kernels are being compiled beside (only when !wait); use the vm this time. */
-Status dev_query_new(DevRuntime *r, const QueryPlan *plan, const DevOptions *opt, MemAccount *account, DevQuery **out, bool *ready, Err *e);
-void dev_query_free(DevQuery *q); /* NULL is fine; gives up pins, frees states */
-const char *dev_query_reason(const DevQuery *q, int32_t segment); /* NULL = it can run here */
+/* Places the query by opt->device: emits, asks for code. *ready = false: kernels are being compiled beside (only when neither wait nor strict); free
+ * the query then and use the vm this time. The plan must outlive the query. */
+Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready, Err *e);
+void dev_query_free(DevQuery *q); /* NULL is fine; waits for the device, frees states, gives up pins */
+const char *dev_query_reason(const DevQuery *q, int32_t segment); /* NULL = it runs here */
+/* This row store will be read on the host: keep it. Before the first segment. */
+void dev_query_keep(DevQuery *q, int32_t rows);
+/* In order. The device may still be working when it returns; errors of its data then show later. */
 Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e);
-const DevSegmentStats *dev_query_stats(const DevQuery *q, int32_t segment);
-
-/* States across. to_host: downloads a finished state into the host's form, by feeding rows to the host operator (rows_append, agg and join by
- * replaying: a join's build rows are fed to join_build; a finished aggregation becomes a row store read by SRC_AGG segments through `rows`, see query.c). */
-Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowStore *out, Err *e);      /* appends; caller finishes */
-Status dev_query_join_to_host(DevQuery *q, int32_t join, JoinTable *out, Err *e);     /* join_build; caller finishes */
-/* Vectors of up to 1024 finished groups (keys, then aggregates as final values); fn returns ST_ERROR to stop. */
-Status dev_query_agg_to_host(DevQuery *q, int32_t agg, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e);
-Status dev_query_rows_to_device(DevQuery *q, int32_t rows, RowStore *from, const RowsSpec *spec, Err *e);
+/* All rows in order, as vectors of the row store's columns (RowsSpec). Waits for everything before; fn returns ST_ERROR to stop. String cells point to
+ * tables, dictionaries and the plan. */
+Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e);
+/* Waits until everything has been done and raises what went wrong. */
+Status dev_query_finish(DevQuery *q, Err *e);
+/* After dev_query_finish. */
+void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out);
+char *dev_query_join_text(const DevQuery *q, int32_t join, Arena *a); /* NULL: not made here */
+char *dev_query_agg_text(const DevQuery *q, int32_t agg, Arena *a);
 
 #endif

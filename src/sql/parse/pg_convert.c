@@ -1214,6 +1214,8 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
         return conv_names(c, k->keys, &x->columns, &x->n_columns);
     case CONSTR_FOREIGN:
         x->kind = AST_CON_FOREIGN_KEY;
+        if (k->fk_matchtype == 'f') return unsupported(c, k->location, "MATCH FULL") != NULL;
+        if (k->fk_del_set_cols) return unsupported(c, k->location, "SET NULL of some columns") != NULL;
         x->on_delete = k->fk_del_action;
         x->on_update = k->fk_upd_action;
         return conv_names(c, k->fk_attrs, &x->columns, &x->n_columns) && conv_rangevar(c, k->pktable, &x->ref_table) &&

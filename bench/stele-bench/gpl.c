@@ -1,0 +1,167 @@
+/* gpl.c - TPC-H Q5, Q7, Q8, Q9, Q14 on the executors that GPL compares [GPL §5]: kernel at a time, pipelined with its kernels one after
+ * the other, pipelined, and fused (`compiled`). Times, bytes materialised between segments, time over tile size and over work-groups with
+ * the choice of the model, and how far the model's estimate is off.
+ *
+ * Columns are (label, settings): more with --variant. What the model chose and what it expected is read from EXPLAIN ANALYZE.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { N_QUERIES = 5, N_VARIANTS = 5 };
+static const int query_number[N_QUERIES] = {5, 7, 8, 9, 14};
+
+#define DEVICE " device=$DEVICE device_strict=on device_residence=cached "
+static const Variant variants[N_VARIANTS] = {
+    {"vm", "executor=vm device=cpu threads=$THREADS ", "vm"},
+    {"kernel", "executor=kernel" DEVICE, "kernel"},
+    {"pipelined, in turn", "executor=pipelined pipeline_concurrent=off" DEVICE, "pipelined"},
+    {"pipelined", "executor=pipelined" DEVICE, "pipelined"},
+    {"compiled", "executor=compiled" DEVICE, "compiled"},
+};
+
+/* The first column of a sweep is the model's choice. */
+static const Variant tiles[] = {
+    {"model", "executor=pipelined" DEVICE, "pipelined"},
+#define TILE(label, rows) {label, "executor=pipelined pipeline_tile_rows=" rows DEVICE, "pipelined"}
+    TILE("4k rows", "4096"), TILE("16k", "16384"), TILE("64k", "65536"), TILE("256k", "262144"), TILE("1M", "1048576"), TILE("4M", "4194304"),
+};
+static const Variant groups[] = {
+    {"model", "executor=pipelined" DEVICE, "pipelined"},
+#define GROUPS(n) {n, "executor=pipelined pipeline_groups=" n DEVICE, "pipelined"}
+    GROUPS("16"), GROUPS("32"), GROUPS("64"), GROUPS("128"), GROUPS("256"), GROUPS("512"),
+};
+
+static char *read_text(const char *path, char why[WHY_MAX]) {
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    long size = -1;
+    if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0) text = malloc((size_t)size + 1);
+    if (text && fread(text, 1, (size_t)size, f) == (size_t)size) text[size] = 0;
+    else {
+        snprintf(why, WHY_MAX, "%s: %s", path, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (f) fclose(f);
+    return text;
+}
+
+static bool load(Bench *b, char why[WHY_MAX]) {
+    static const char *const tables[] = {"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"};
+    char path[4096], sql[4352];
+    snprintf(path, sizeof path, "%s/schema.sql", b->tpch);
+    char *schema = read_text(path, why);
+    bool ok = schema && run_sql(b, schema, why);
+    free(schema);
+    double t0 = now_s();
+    for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) {
+        snprintf(sql, sizeof sql, "copy %s from '%s/%s.tbl'", tables[i], b->data, tables[i]);
+        ok = run_sql(b, sql, why);
+    }
+    if (ok) printf("%s loaded in %.1f s\n", b->data, now_s() - t0);
+    return ok;
+}
+
+static bool load_queries(Bench *b, char *sql[N_QUERIES], char why[WHY_MAX]) {
+    for (int q = 0; q < N_QUERIES; q++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/queries/q%02d.sql", b->tpch, query_number[q]);
+        if (!(sql[q] = read_text(path, why))) return false;
+    }
+    return true;
+}
+
+static double materialized(const Grid *g, int r, int c, void *ctx) {
+    (void)ctx;
+    const Explain *x = &g->cell[r][c].where;
+    return x->has_materialized ? x->materialized_bytes / 1e6 : NAN;
+}
+
+static double model_error(const Grid *g, int r, int c, void *ctx) {
+    (void)ctx;
+    const Explain *x = &g->cell[r][c].where;
+    return x->has_model && x->has_kernel && x->kernel_ms > 0 ? (x->model_ms - x->kernel_ms) / x->kernel_ms * 100 : NAN;
+}
+
+/* Every query on every variant: measured, checked, recorded. */
+static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, char *const sql[N_QUERIES]) {
+    char why[WHY_MAX];
+    Grid *g = grid_new("query", n, v);
+    if (!g) return NULL;
+    for (int q = 0; q < N_QUERIES; q++) grid_row(g, "Q%d", query_number[q]);
+    for (int c = 0; c < n; c++) {
+        bool ready = apply_variant(b, &v[c], why);
+        for (int q = 0; q < N_QUERIES; q++) {
+            Measure *m = &g->cell[q][c];
+            if (ready) measure(b, &v[c], sql[q], m);
+            else {
+                m->done = true;
+                snprintf(m->why, WHY_MAX, "%s", why);
+            }
+        }
+    }
+    grid_check(b, g);
+    for (int q = 0; q < N_QUERIES; q++)
+        for (int c = 0; c < n; c++) {
+            json_begin(b);
+            json_text(b, "part", part);
+            json_int(b, "query", query_number[q]);
+            json_measure(b, &v[c], &g->cell[q][c]);
+            if (g->cell[q][c].ok) json_num(b, "model_error_percent", model_error(g, q, c, NULL));
+            json_end(b);
+        }
+    return g;
+}
+
+static bool run_executors(Bench *b, char *const sql[N_QUERIES]) {
+    Variant all[GRID_COLS_MAX];
+    int n = 0;
+    for (; n < N_VARIANTS; n++) all[n] = variants[n];
+    for (int i = 0; i < b->n_extra && n < GRID_COLS_MAX; i++) all[n++] = b->extra[i];
+    Grid *g = run_grid(b, "executors", all, n, sql);
+    if (!g) return false;
+    grid_print(g, "gpl: time, ms (median)", 3, cell_ms, NULL);
+    if (grid_any(g, -1, materialized, NULL)) grid_print(g, "  materialised between segments, MB", 3, materialized, NULL);
+    else printf("  bytes materialised: not told by EXPLAIN ANALYZE\n");
+    if (grid_any(g, -1, model_error, NULL)) grid_print(g, "  the model's relative error, %", 1, model_error, NULL);
+    else printf("  the model's relative error: not told by EXPLAIN ANALYZE\n");
+    grid_notes(g);
+    grid_free(g);
+    return true;
+}
+
+/* The model's choice against the best of the sweep. */
+static void verdict(const Grid *g) {
+    for (int r = 0; r < g->n_rows; r++) {
+        int best = -1;
+        for (int c = 1; c < g->n_cols; c++)
+            if (g->cell[r][c].ok && (best < 0 || g->cell[r][c].median_ms < g->cell[r][best].median_ms)) best = c;
+        if (best > 0 && g->cell[r][0].ok)
+            printf("    %-4s fastest: %s; the model's choice takes %.2f of its time\n", g->row[r], g->col[best], g->cell[r][0].median_ms / g->cell[r][best].median_ms);
+    }
+}
+
+static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, char *const sql[N_QUERIES]) {
+    Grid *g = run_grid(b, part, v, n, sql);
+    if (!g) return false;
+    grid_print(g, title, 3, cell_ms, NULL);
+    verdict(g);
+    grid_notes(g);
+    grid_free(g);
+    return true;
+}
+
+int bench_gpl(Bench *b) {
+    char why[WHY_MAX] = "", *sql[N_QUERIES] = {0};
+    if (!b->device) b->device = "cpu";
+    bool ok = load_queries(b, sql, why) && load(b, why);
+    if (!ok) fprintf(stderr, "stele-bench gpl: %s\n", why);
+    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, sizeof tiles / sizeof *tiles, sql) &&
+         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, sizeof groups / sizeof *groups, sql);
+    for (int q = 0; q < N_QUERIES; q++) free(sql[q]);
+    return ok && !b->failed ? 0 : 1;
+}

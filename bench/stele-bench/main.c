@@ -1,0 +1,125 @@
+/* main.c - stele-bench: options, then one of the benchmarks. Exit status: 0 measured and all rows agree, 1 not, 2 bad usage. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#ifndef STELE_COMMIT
+#define STELE_COMMIT "unknown"
+#endif
+
+static const char usage[] =
+    "usage: stele-bench virginian [--rows N,N,...] [options]     ten filter queries (8M,100M rows)\n"
+    "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
+    "       stele-bench gpl --data DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
+    "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
+    "  --threads N        worker threads (all processors)\n"
+    "  --runs N           repetitions of each query (5); the median counts\n"
+    "  --query-seconds S  most to spend on the repetitions of one query (2); three are always made, time permitting\n"
+    "  --budget S         seconds for the whole benchmark; what does not fit is left out and said\n"
+    "  --json FILE        results for bench/results\n"
+    "  --profile FILE     rates of this machine (stele calibrate); default: the user's\n"
+    "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
+    "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
+    "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); repeatable\n"
+    "  --commit ID        recorded in the JSON\n"
+    "  --verbose          every measurement on standard error\n"
+    "Numbers take k, M and G (of 1000; join: of 1024).\n";
+
+static int64_t number(const char *s, int64_t k, char **end) {
+    double x = strtod(s, end);
+    if (**end == 'k') x *= (double)k, ++*end;
+    else if (**end == 'M') x *= (double)(k * k), ++*end;
+    else if (**end == 'G') x *= (double)(k * k * k), ++*end;
+    return x >= 1 && x < 1e12 ? (int64_t)x : -1;
+}
+
+/* "8M,100M" -> numbers; 0 when malformed. */
+static int numbers(const char *s, int64_t k, int64_t *out, int max) {
+    int n = 0;
+    while (*s && n < max) {
+        char *end;
+        out[n] = number(s, k, &end);
+        if (out[n++] < 0 || (*end && *end != ',')) return 0;
+        s = *end ? end + 1 : end;
+    }
+    return *s ? 0 : n;
+}
+
+static int bad(const char *what, const char *value) {
+    fprintf(stderr, "stele-bench: %s%s%s\n%s", what, value ? ": " : "", value ? value : "", usage);
+    return 2;
+}
+
+static int run(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
+    if (strcmp(b->name, "virginian") == 0) return bench_virginian(b, sizes, n);
+    if (strcmp(b->name, "join") == 0) return bench_join(b, sizes, n, max_rows);
+    return bench_gpl(b);
+}
+
+int main(int argc, char **argv) {
+    static Bench b;
+    static Variant extra[VARIANTS_MAX];
+    int64_t sizes[16], max_rows = INT64_MAX;
+    int n = 0;
+    const char *commit = STELE_COMMIT, *profile = NULL;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
+    b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
+    bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
+    if (!virginian && !join && strcmp(b.name, "gpl") != 0) return bad("unknown benchmark", b.name);
+    int64_t k = join ? 1024 : 1000;
+    for (int i = 2; i < argc; i++) {
+        const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+        char *end = NULL;
+        if (strcmp(a, "--verbose") == 0) {
+            b.verbose = true;
+            continue;
+        }
+        if (!v) return bad("no such option, or its value is missing", a);
+        i++;
+        if ((strcmp(a, "--rows") == 0 && virginian) || (strcmp(a, "--sizes") == 0 && join)) {
+            if ((n = numbers(v, k, sizes, 16)) == 0) return bad("not a list of numbers", v);
+        } else if (strcmp(a, "--max-rows") == 0 && join) {
+            if ((max_rows = number(v, k, &end)) < 0 || *end) return bad("not a number", v);
+        } else if (strcmp(a, "--threads") == 0 || strcmp(a, "--runs") == 0) {
+            int64_t x = number(v, 1000, &end);
+            if (x < 1 || x > 1024 || *end) return bad("not a number from 1 to 1024", v);
+            *(a[2] == 't' ? &b.threads : &b.runs) = (int)x;
+        } else if (strcmp(a, "--budget") == 0 || strcmp(a, "--query-seconds") == 0) {
+            double x = strtod(v, &end);
+            if (end == v || *end || x < 0) return bad("not a number of seconds", v);
+            *(a[2] == 'b' ? &b.budget_s : &b.query_s) = x;
+        } else if (strcmp(a, "--variant") == 0) {
+            char *copy = strdup(v), *eq = copy ? strchr(copy, '=') : NULL; /* lives as long as the program */
+            if (!eq || b.n_extra == VARIANTS_MAX) return bad("not LABEL=SETTINGS, or too many", v);
+            *eq = 0;
+            extra[b.n_extra++] = (Variant){copy, eq + 1, NULL};
+        } else if (strcmp(a, "--device") == 0) b.device = v;
+        else if (strcmp(a, "--json") == 0) b.json_path = v;
+        else if (strcmp(a, "--profile") == 0) profile = v;
+        else if (strcmp(a, "--commit") == 0) commit = v;
+        else if (strcmp(a, "--data") == 0) b.data = v;
+        else if (strcmp(a, "--tpch") == 0) b.tpch = v;
+        else return bad("no such option", a);
+    }
+    if (virginian && !n) n = numbers("8M,100M", k, sizes, 16);
+    if (join && !n) n = numbers("1M,4M,16M,64M,256M,1G", k, sizes, 16);
+    if (!virginian && !join && !b.data) return bad("--data is needed", NULL);
+
+    Err e = {0};
+    if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK) fprintf(stderr, "stele-bench: %s\n", e.message);
+    stele_error_info why;
+    if (stele_open(":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) != STELE_OK) return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
+    if (stele_connect(b.db, &b.conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
+    b.started_s = now_s();
+    printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads, b.device ? b.device : "none given");
+    if (!b.has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
+    fflush(stdout);
+    json_open(&b, argc, argv, commit);
+    int rc = run(&b, sizes, n, max_rows);
+    if (!json_close(&b)) rc = 1;
+    stele_disconnect(b.conn);
+    (void)stele_close(b.db, NULL);
+    return b.failed ? 1 : rc;
+}

@@ -1,0 +1,347 @@
+/* dev.c - the runtime of a device, and queries on it: placement, start, end. See dev.h and dev_int.h. */
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "exec/device/dev_int.h"
+
+/* ---- runtime ------------------------------------------------------------------------------------ */
+Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRuntime **out, Err *e) {
+    *out = NULL;
+    DevRuntime *r = mem_calloc(account, (int64_t)sizeof *r, e);
+    if (!r) return ST_ERROR;
+    r->d = d;
+    r->cache = cache;
+    r->account = account;
+    pthread_mutexattr_t attr;
+    if (pthread_mutexattr_init(&attr) != 0) goto fail;
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    int bad = pthread_mutex_init(&r->res_lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    if (bad) goto fail;
+    if (pthread_mutex_init(&r->lock, NULL) != 0) {
+        pthread_mutex_destroy(&r->res_lock);
+        goto fail;
+    }
+    *out = r;
+    return ST_OK;
+fail:
+    mem_free(account, r, (int64_t)sizeof *r);
+    return err_oom(e);
+}
+
+void dev_runtime_free(DevRuntime *r) {
+    if (!r) return;
+    res_free(r);
+    while (r->lanes) {
+        Lane *l = r->lanes;
+        r->lanes = l->next;
+        lane_free(r, l);
+    }
+    dev_mem_trim(r);
+    if (r->free) mem_free(r->account, r->free, r->cap_free * (int64_t)sizeof *r->free);
+    pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->res_lock);
+    mem_free(r->account, r, (int64_t)sizeof *r);
+}
+Device *dev_runtime_device(DevRuntime *r) { return r->d; }
+
+/* ---- placement ------------------------------------------------------------------------------------- */
+static void set_target(const Device *d, EmitTarget *t) {
+    const DeviceInfo *i = &d->info;
+    *t = (EmitTarget){.kind = i->kind, .units = MAX_OF(i->units, 1), .direct_bytes = dev_limit(d) / 32};
+    if (i->kind == DEVICE_HOST) {
+        t->group_size = 1;
+        t->tile_rows = 16384;
+        t->local_bytes = MIN_OF(i->local_bytes, INT64_C(65536));
+    } else {
+        t->group_size = i->warp > 1 ? 256 : 64; /* warp 1: a CPU behind OpenCL */
+        while (t->group_size > 1 && t->group_size > i->group_max) t->group_size /= 2;
+        t->tile_rows = i->warp > 1 ? 2048 : 8192;
+        t->local_bytes = MIN_OF(i->local_bytes, INT64_C(24576));
+    }
+}
+
+static const char *why(DevQuery *q, const char *text, int32_t segment) {
+    const char *percent = strstr(text, "%d"), *s;
+    s = arena_printf(q->arena, "%.*s%d%s", (int)(percent - text), text, (int)segment, percent + 2);
+    return s ? s : text;
+}
+
+/* The first of the segments on the virtual machine that feeds the same state, -1 none. */
+static int32_t vm_feeder(const DevQuery *q, SinkKind kind, int32_t id) {
+    for (int32_t i = 0; i < q->n; i++) {
+        const Sink *s = &q->plan->segments[i].program->sink;
+        if (q->segs[i].reason && s->id == id && (s->kind == kind || (kind == SINK_ROWS && s->kind == SINK_SORT))) return i;
+    }
+    return -1;
+}
+static bool touches_join(const Program *p, int32_t join) {
+    if (p->sink.kind == SINK_JOIN && p->sink.id == join) return true;
+    if (p->source.kind == SRC_JOIN && p->source.id == join) return true;
+    for (int32_t k = 0; k < p->n_instrs; k++)
+        if ((p->instrs[k].op == OP_PROBE || p->instrs[k].op == OP_PROBE_BEGIN) && ((const ProbeSite *)p->instrs[k].aux)->join == join) return true;
+    return false;
+}
+
+static const char *share(DevQuery *q, const DSegment *s, int32_t segment) {
+    const Program *p = s->p;
+    int32_t other;
+    if (p->sink.kind != SINK_NONE && (other = vm_feeder(q, p->sink.kind == SINK_SORT ? SINK_ROWS : p->sink.kind, p->sink.id)) >= 0)
+        return why(q, "fills the same state as segment %d on the cpu", other);
+    if (p->source.kind == SRC_AGG && (other = vm_feeder(q, SINK_AGG, p->source.id)) >= 0) return why(q, "reads groups that segment %d made on the cpu", other);
+    if (p->source.kind == SRC_ROWS && (other = vm_feeder(q, SINK_ROWS, p->source.id)) >= 0) return why(q, "reads rows that segment %d made on the cpu", other);
+    for (int32_t k = 0; k < q->n; k++) {
+        const Program *o = q->segs[k].p;
+        if (!q->segs[k].reason || k == segment) continue;
+        if (p->sink.kind == SINK_AGG && o->source.kind == SRC_AGG && o->source.id == p->sink.id) return why(q, "makes groups that segment %d reads on the cpu", k);
+        for (int32_t j = 0; j < q->plan->n_joins; j++)
+            if (touches_join(p, j) && touches_join(o, j)) return why(q, "shares a join with segment %d on the cpu", k);
+    }
+    return NULL;
+}
+
+/* What follows for others when some segments run on the virtual machine: a state is filled and read on one side, but rows that the device made
+ * move to the host for readers there. */
+static void spread(DevQuery *q) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t i = 0; i < q->n; i++) {
+            if (q->segs[i].reason) continue;
+            q->segs[i].reason = share(q, &q->segs[i], i);
+            changed |= q->segs[i].reason != NULL;
+        }
+    }
+}
+
+static bool feeds_later(const DevQuery *q, int32_t segment) {
+    const Sink *s = &q->segs[segment].p->sink;
+    for (int32_t i = segment + 1; i < q->n; i++) {
+        const Sink *o = &q->segs[i].p->sink;
+        if (o->kind == s->kind && o->id == s->id) return true;
+    }
+    return false;
+}
+
+static Status strict_error(const DevQuery *q, Err *e) {
+    for (int32_t i = 0; i < q->n; i++) {
+        if (!q->segs[i].reason) continue;
+        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "segment %d cannot run on device %s: %s", (int)i, q->d->info.id, q->segs[i].reason);
+        if (q->segs[i].detail) err_detail(e, "%s", q->segs[i].detail);
+        err_hint(e, "SET device_strict = off lets the processor run it.");
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* Text and code of all placed segments. A segment whose code does not compile goes to the virtual machine. */
+static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
+    *ready = true;
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        if (s->reason) continue;
+        if (!s->emitted) {
+            s->last = !feeds_later(q, i);
+            TRY(emit_segment(q->ep, i, s->last, q->arena, &s->e, e));
+            s->text = hash_bytes(s->e.source, s->e.source_bytes);
+            s->emitted = true;
+        }
+        if (s->has_code) continue;
+        Err err;
+        err_clear(&err);
+        CodeState st = code_get(q->r->cache, q->d, s->e.source, "", wait, &s->code, &err);
+        if (st == CODE_PENDING) *ready = false;
+        if (st == CODE_READY) s->has_code = true;
+        if (st != CODE_FAILED) continue;
+        if (strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 || atomic_load(&q->d->info.lost)) {
+            err_copy(e, &err);
+            return ST_ERROR;
+        }
+        s->reason = arena_printf(q->arena, "its kernel cannot be compiled: %s", err.message);
+        s->detail = arena_strdup(q->arena, err.detail);
+        if (!s->reason || !s->detail) return err_oom(e);
+        log_write(LOG_WARNING, "a kernel for device %s does not compile: %s %s", q->d->info.id, err.message, err.detail);
+    }
+    spread(q);
+    return ST_OK;
+}
+
+static Status find_kernels(DevQuery *q, DSegment *s, Err *e) {
+    Status (*get)(DevModule *, const char *, DevKernel **, Err *) = q->d->ops->kernel;
+    TRY(get(s->code.module, "seg_main", &s->main, e));
+    if (s->e.kernels & EK_BUILD) TRY(get(s->code.module, "join_build", &s->build, e));
+    if (s->e.kernels & EK_SORT) {
+        TRY(get(s->code.module, "sort_init", &s->sort_init, e));
+        TRY(get(s->code.module, "sort_tile", &s->sort_tile, e));
+        TRY(get(s->code.module, "sort_merge", &s->sort_merge, e));
+        TRY(get(s->code.module, "sort_gather", &s->sort_gather, e));
+    }
+    s->stats.code_from_memory = s->code.from_memory;
+    s->stats.code_from_disk = s->code.from_disk;
+    s->stats.compile_ns = s->code.from_memory || s->code.from_disk ? 0 : s->code.compile_ns;
+    return ST_OK;
+}
+
+/* ---- start ---------------------------------------------------------------------------------------------- */
+static bool zone_misses(const Tablet *t, const Source *s) {
+    for (int32_t i = 0; i < s->n_zone; i++) {
+        const TabletColumn *c = &t->cols[s->zone[i].col];
+        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows) return true;
+    }
+    return false;
+}
+
+static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
+    const Table *t = s->p->source.table;
+    if (t->n_tablets > UINT32_MAX) return err_set(e, ERR_OUT_OF_MEMORY, "table \"%s\" has too many tablets for device %s", t->name, q->d->info.id);
+    if (!(s->list = arena_array(q->arena, uint32_t, t->n_tablets + 1))) return err_oom(e);
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        const Tablet *tab = t->tablets[i];
+        if (tab->rows == 0) continue;
+        if (zone_misses(tab, &s->p->source)) {
+            s->skipped++;
+            continue;
+        }
+        s->list[s->n_list++] = (uint32_t)i;
+        s->list_rows += tab->rows;
+    }
+    return ST_OK;
+}
+
+static Status start(DevQuery *q, Err *e) {
+    bool any = false;
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        if (s->reason) continue;
+        any = true;
+        TRY(find_kernels(q, s, e));
+        if (s->p->source.kind == SRC_TABLE) TRY(list_tablets(q, s, e));
+    }
+    TRY(states_init(q, e));
+    if (!any) return ST_OK;
+    TRY(res_plan(q, e));
+    int64_t bytes = q->control_words * 8, want = (WORDS + q->control_words) * 8;
+    if (want > q->lane->words_bytes) {
+        q->d->ops->free_pinned(q->d, q->lane->words, q->lane->words_bytes);
+        q->lane->words = NULL;
+        TRY(q->d->ops->alloc_pinned(q->d, want, &q->lane->words, NULL, e));
+        q->lane->words_bytes = want;
+    }
+    q->seen = (uint64_t *)q->lane->words + WORDS;
+    TRY(query_mem_get(q, bytes, &q->control, e));
+    TRY(query_zero(q, q->control.p, bytes, e));
+    DState *lists[] = {q->joins, q->aggs, q->rows, q->staged, q->sorts};
+    int32_t lens[] = {q->plan->n_joins, q->plan->n_aggs, q->plan->n_rows, q->plan->n_rows, q->plan->n_sorts};
+    for (int k = 0; k < 5; k++)
+        for (int32_t i = 0; i < lens[k]; i++) {
+            lists[k][i].counter = q->control.p + (uint64_t)lists[k][i].counter_word * 8;
+            if (lists[k] == q->joins) lists[k][i].flags = lists[k][i].counter + 8;
+        }
+    TRY(params_prepare(q, e));
+    q->started = true;
+    return ST_OK;
+}
+
+Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready, Err *e) {
+    *out = NULL;
+    *ready = false;
+    DevRuntime *r = opt->device.runtime;
+    Arena *a = arena_new(account, e);
+    if (!a) return ST_ERROR;
+    DevQuery *q = arena_new_of(a, DevQuery);
+    if (!q) {
+        arena_free(a);
+        return err_is_set(e) ? ST_ERROR : err_oom(e);
+    }
+    *q = (DevQuery){.r = r, .d = r->d, .plan = plan, .opt = *opt, .account = account, .arena = a, .n = plan->n_segments};
+    EmitTarget target;
+    set_target(q->d, &target);
+    bool wait = opt->device.wait || opt->device.strict, all;
+    if (!(q->segs = arena_array(a, DSegment, q->n + 1))) goto fail;
+    if (emit_plan(plan, &target, a, &q->ep, e) != ST_OK) goto fail;
+    for (int32_t i = 0; i < q->n; i++) {
+        q->segs[i].p = plan->segments[i].program;
+        q->segs[i].reason = q->ep->reasons[i];
+    }
+    spread(q);
+    if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
+    if (get_code(q, false, &all, e) != ST_OK) goto fail; /* all at once, beside each other */
+    if (!all && wait && get_code(q, true, &all, e) != ST_OK) goto fail;
+    if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
+    *ready = all;
+    if (all) {
+        if (lane_take(r, &q->lane, e) != ST_OK) goto fail;
+        if (start(q, e) != ST_OK) goto fail;
+    }
+    arena_set_err(a, NULL);
+    *out = q;
+    return ST_OK;
+fail:
+    if (!err_is_set(e)) err_oom(e);
+    dev_query_free(q);
+    return ST_ERROR;
+}
+
+void dev_query_free(DevQuery *q) {
+    if (!q) return;
+    DevRuntime *r = q->r;
+    (void)query_settle(q);
+    DState *lists[] = {q->joins, q->aggs, q->rows, q->staged, q->sorts};
+    int32_t lens[] = {q->plan->n_joins, q->plan->n_aggs, q->plan->n_rows, q->plan->n_rows, q->plan->n_sorts};
+    for (int k = 0; k < 5; k++)
+        for (int32_t i = 0; lists[k] && i < lens[k]; i++) {
+            dev_mem_put(r, &lists[k][i].mem);
+            dev_mem_put(r, &lists[k][i].head);
+        }
+    for (int32_t i = 0; q->segs && i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        res_drop_own(q, s);
+        if (s->from) q->d->ops->event_free(q->d, s->from);
+        if (s->to) q->d->ops->event_free(q->d, s->to);
+        if (s->has_code) code_release(r->cache, &s->code);
+    }
+    dev_mem_put(r, &q->control);
+    dev_mem_put(r, &q->consts);
+    for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(r, &q->held.items[i]);
+    res_unmap_all(q);
+    res_unpin_all(q);
+    lane_give(r, q->lane);
+    arena_free(q->arena);
+}
+
+/* ---- what became of it -------------------------------------------------------------------------------------- */
+const char *dev_query_reason(const DevQuery *q, int32_t segment) { return q->segs[segment].reason; }
+void dev_query_keep(DevQuery *q, int32_t rows) {
+    if (q->rows) q->rows[rows].kept = true;
+}
+
+void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
+    static const char *const names[] = {NULL, "cached", "serial", "streamed", "mapped"};
+    DSegment *s = &q->segs[segment];
+    Err quiet = {0};
+    if (s->from && s->to && s->stats.on_device && q->d->ops->event_ns(q->d, s->from, s->to, &s->stats.kernel_ns, &quiet) != ST_OK) s->stats.kernel_ns = 0;
+    if (!s->reason && s->p->source.kind == SRC_TABLE) {
+        s->stats.residence = names[s->residence];
+        s->stats.bytes_read = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
+    }
+    out->device = s->stats;
+    if (s->reason) return;
+    out->workers = 1;
+    out->tablets_skipped = s->skipped;
+    out->rows_in = s->rows_in;
+    out->rows_out = s->added;
+}
+
+char *dev_query_join_text(const DevQuery *q, int32_t join, Arena *a) {
+    static const char *const forms[] = {"bitmap", "array of chains", "hash chains"};
+    const DState *st = &q->joins[join];
+    if (st->kind != SINK_JOIN || st->first < 0) return NULL;
+    DevJoinForm form = q->ep->joins[join].form;
+    if (form == DJ_BITMAP) return arena_printf(a, "%s of %lld values on %s", forms[form], (long long)q->ep->joins[join].dom, q->d->info.id);
+    return arena_printf(a, "%s, %s%lld rows on %s", forms[form], st->exact ? "" : "at most ", (long long)st->count, q->d->info.id);
+}
+char *dev_query_agg_text(const DevQuery *q, int32_t agg, Arena *a) {
+    static const char *const forms[] = {"one group", "groups in local memory", "array of groups", "hash table of groups"};
+    const DState *st = &q->aggs[agg];
+    if (st->kind != SINK_AGG || st->first < 0) return NULL;
+    return arena_printf(a, "%s, %lld records of %d bytes on %s", forms[q->ep->aggs[agg].form], (long long)st->count, (int)q->ep->aggs[agg].stride, q->d->info.id);
+}

@@ -1,0 +1,269 @@
+/* dev_int.h - what the files of src/exec/device share; nobody else includes it.
+ *
+ *   dev.c        runtime, queries: placement, start, end
+ *   dev_mem.c    blocks of device memory and lanes (queues, pinned buffers) that are kept between queries; copies
+ *   dev_param.c  from a recipe to parameter values; plan-time data on the device (masks, maps, sets, patterns, strings)
+ *   dev_state.c  joins, aggregations, sorts and rows in device memory: capacity, allocation, growth
+ *   dev_run.c    one segment: launch, check, restart, finishing kernels
+ *   dev_move.c   rows to the host and back
+ *   residency.c  table columns and dictionaries on the device
+ *
+ * Order of work. A query has one queue that its kernels, zeroing and copies go through in order, so that a block given up by one
+ * segment may serve the next one at once; such blocks stay with the query until its queue has been waited for at its end.
+ *
+ * The control block of a query holds, per segment, the error word and stop flag, and the counters of all sinks and the flags of all joins. One small copy
+ * brings all of it to the host: that is the only synchronisation of a segment, and only of those whose counter is needed.
+ *
+ * Locks: Runtime.res_lock (recursive) before Runtime.lock. Nothing waits for a device under `lock`.
+ */
+#ifndef STELE_EXEC_DEVICE_DEV_INT_H
+#define STELE_EXEC_DEVICE_DEV_INT_H
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "exec/device/dev.h"
+
+typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
+
+/* What one query at a time uses; kept by the runtime in between. */
+enum { STAGE_BYTES = 8 << 20, STAGES = 2, DOWN_BYTES = 4 << 20, WORDS = 512 };
+typedef struct Lane {
+    struct Lane *next;
+    DevQueue *queue; /* kernels, zeroing, copies: in order */
+    DevQueue *side;  /* stop flags of a running query, streamed uploads */
+    void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
+    int64_t words_bytes;
+    void *down;      /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
+    void *stage[STAGES]; /* pinned, STAGE_BYTES each: uploads; likewise */
+    DevEvent *staged[STAGES];
+    bool stage_busy[STAGES];
+    bool broken;     /* a wait failed: not to be used again */
+} Lane;
+
+/* Sizes that an earlier run of the same kernel text needed. */
+enum { LEARNED = 1024 };
+typedef struct Learned { uint64_t text; int64_t need; } Learned;
+
+/* ---- residency ---- */
+typedef struct ResChunk { /* one upload of one column: bytes of several tablets */
+    DevMem mem;
+    int64_t refs;
+} ResChunk;
+typedef struct ResPiece {
+    const void *block;  /* main: the tablet's bytes, NULL for delta */
+    uint64_t checksum;
+    ResChunk *chunk;    /* NULL: the host's own bytes, or nothing to keep */
+    DColumn desc;
+    uint32_t *offsets;  /* packed delta strings: host copy, rows + 1 */
+    int64_t rows;
+} ResPiece;
+typedef struct ResColumn {
+    int32_t col;
+    int64_t version, n_tablets, bytes;
+    ResPiece *pieces;
+    DevMem desc; /* DColumn[n_tablets] */
+    int32_t pins;
+    int64_t last_use;
+} ResColumn;
+typedef struct ResTable {
+    struct ResTable *next;
+    int64_t id, version;
+    int64_t n_tablets;
+    DevMem tablets; /* DTablet[n_tablets], then delete bitmaps */
+    bool ready;     /* `tablets` is there for `version` */
+    int32_t pins;
+    int32_t n_cols;
+    ResColumn **cols; /* by column number, NULL = none */
+} ResTable;
+typedef struct ResDict {
+    struct ResDict *next;
+    const Dict *dict;
+    int64_t table_id, version;
+    int32_t n;
+    DevMem mem; /* u64 offsets[n + 1], bytes */
+    DevPtr offsets, bytes;
+    uint64_t *host_offsets;
+    int32_t pins;
+    int64_t last_use;
+} ResDict;
+
+typedef struct ResPin { ResTable *table; ResColumn *col; ResDict *dict; } ResPin;
+typedef struct ResMap { void *host; int64_t bytes; DevPtr at; } ResMap; /* a tablet's block that kernels read where it is */
+
+struct DevRuntime {
+    Device *d;
+    CodeCache *cache;
+    MemAccount *account;
+    pthread_mutex_t lock;
+    DevMem *free; /* blocks nobody uses */
+    int64_t n_free, cap_free, free_bytes;
+    Lane *lanes;
+    Learned learned[LEARNED];
+    pthread_mutex_t res_lock; /* recursive */
+    ResTable *tables;
+    ResDict *dicts;
+    int64_t clock; /* of last_use */
+};
+
+/* ---- a query ---- */
+/* Where addresses of strings on the device come from: read back, they become addresses of the same bytes on the host. */
+typedef struct HostRange {
+    DevPtr base;
+    int64_t bytes;
+    const char *host;    /* contiguous there too, or NULL: */
+    const Str *cells;    /* entry i is bytes [offsets[i], offsets[i+1]) */
+    const uint32_t *off32;
+    const uint64_t *off64;
+    int64_t n;
+} HostRange;
+
+/* Operator states. `mem` holds columns (rows, joins, sorts) or records (aggregations). */
+typedef struct DState {
+    SinkKind kind;
+    int32_t id;
+    int32_t first, last; /* placed segments that feed it, -1 none */
+    int32_t n_cols;
+    const DevCol *cols;
+    const bool *stored;  /* NULL = all */
+    DevMem mem;
+    DevPtr *data, *valid;
+    DevPtr next, matched;
+    DevMem head;         /* joins: head or bitmap; HASH aggregation: slots */
+    int64_t mask;
+    int64_t cap, count;  /* count: rows or records that are there, an upper bound when !exact */
+    bool exact;
+    bool fixed;          /* capacity follows from the form: no counter */
+    DevPtr counter, flags;
+    int64_t counter_word; /* its place in the control block, in words */
+    bool kept;           /* read on the host when the segments are done */
+} DState;
+
+typedef struct DSegment {
+    const Program *p;
+    const char *reason, *detail;
+    bool emitted, has_code, last;
+    EmitSegment e;
+    CodeRef code;
+    uint64_t text; /* hash of the source */
+    DevKernel *main, *build, *sort_init, *sort_tile, *sort_merge, *sort_gather;
+    uint64_t *values; /* one per parameter */
+    uint8_t *how;     /* ValueKind per parameter */
+    int64_t n_list;   /* SRC_TABLE: tablets to scan */
+    int64_t list_rows;
+    uint32_t *list;
+    int64_t list_at;  /* in the constants */
+    DevPtr tablets;
+    DevPtr *columns;  /* per e.table_cols */
+    Residence residence;
+    ResColumn **own;  /* columns of this query alone */
+    DevMem own_tablets;
+    int64_t added, base; /* rows it added to its sink and those before it, once known */
+    DevEvent *from, *to;
+    int64_t rows_in, skipped;
+    DeviceStats stats;
+} DSegment;
+
+struct DevQuery {
+    DevRuntime *r;
+    Device *d;
+    const QueryPlan *plan;
+    QueryOptions opt;
+    MemAccount *account;
+    Arena *arena;
+    Lane *lane;
+    EmitPlan *ep;
+    int32_t n;
+    DSegment *segs;
+    DState *joins, *aggs, *rows, *sorts, *staged; /* staged: of has_seq row stores, by row store */
+    bool started;     /* constants and control block are on the device */
+    bool checked;     /* no kernel was started since the control block was looked at */
+    bool busy;        /* something was put on the queue since the last wait */
+    DevMem control;
+    int64_t control_words;
+    uint64_t *seen;   /* the control block as last copied to the host (pinned) */
+    DevMem consts;
+    int64_t word_next;
+    VEC(DevMem) held; /* all blocks of the query that are free for reuse */
+    VEC(ResPin) pins;
+    VEC(ResMap) maps;
+    VEC(HostRange) ranges;
+    bool ranges_complete;
+    int64_t bytes_in, bytes_out;
+    bool stopping;    /* stop flags have been set */
+};
+
+/* ---- dev_mem.c ---- */
+int64_t dev_limit(const Device *d); /* bytes of device memory that may be used */
+/* At least `bytes`, from the blocks that are kept, else fresh; cached columns and kept blocks give way when memory is short. */
+Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e);
+void dev_mem_put(DevRuntime *r, DevMem *m); /* nothing on any queue uses it any more */
+void dev_mem_trim(DevRuntime *r);           /* frees all kept blocks */
+/* The same within a query: what is given up may be used by later work of the same query at once. */
+Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e);
+void query_mem_put(DevQuery *q, DevMem *m);
+Status lane_take(DevRuntime *r, Lane **out, Err *e);
+void lane_give(DevRuntime *r, Lane *l);
+void lane_free(DevRuntime *r, Lane *l);
+/* Waits for the query's queue; cancellation and deadline set the stop flags meanwhile: 57014 then. */
+Status query_sync(DevQuery *q, Err *e);
+/* Waits whatever happens, before memory that the queue may be using is freed. */
+Status query_settle(DevQuery *q);
+Status query_check_cancel(DevQuery *q, Err *e);
+/* Writes one 64-bit word when the queue gets there. */
+Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e);
+Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e);
+/* Host bytes to the device: piece i goes to `to` + at. Through pinned buffers, filled by the pool's threads; has been done when it returns. */
+typedef struct Upload { const void *from; int64_t bytes, at; } Upload;
+Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e);
+
+/* ---- dev_param.c ---- */
+/* Fixed values and everything plan-time data: uploads it in one copy. */
+Status params_prepare(DevQuery *q, Err *e);
+/* The segment's parameters as they are now. */
+Status params_fill(DevQuery *q, DSegment *s, Err *e);
+void params_set(DSegment *s, uint16_t kind, uint64_t v); /* all of that kind */
+
+/* ---- dev_state.c ---- */
+Status states_init(DevQuery *q, Err *e);
+DState *sink_state(DevQuery *q, const Sink *s);  /* what main writes; NULL for SINK_NONE */
+DState *source_state(DevQuery *q, const Source *s); /* NULL: no state */
+int64_t source_rows(DevQuery *q, const DSegment *s);
+/* Before the first segment that feeds it: memory for what may come. */
+Status state_begin(DevQuery *q, DState *st, int32_t segment, Err *e);
+/* Before a further segment: room for it if that is cheap. */
+Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e);
+/* Overflow: empty, with room for `need`. */
+Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err *e);
+bool state_needs_count(DevQuery *q, const DState *st, const DSegment *s);
+/* Columns for `cap` rows. */
+Status state_alloc_rows(DevQuery *q, DState *st, int64_t cap, Err *e);
+void state_release(DevQuery *q, DState *st);
+int64_t learned_get(DevRuntime *r, uint64_t text);
+void learned_put(DevRuntime *r, uint64_t text, int64_t need);
+
+/* ---- dev_run.c ---- */
+/* Control block to q->seen, waiting for everything so far; raises the first data error found. */
+Status control_fetch(DevQuery *q, Err *e);
+
+/* ---- dev_move.c ---- */
+Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e);
+
+/* ---- residency.c ---- */
+void res_free(DevRuntime *r);
+/* Frees unpinned columns, least recently used first, until `bytes` are free or nothing is left; true when something was. */
+bool res_evict(DevRuntime *r, int64_t bytes);
+/* Decides how each table of the query is reached. */
+Status res_plan(DevQuery *q, Err *e);
+/* Makes the segment's table readable: fills s->tablets and s->columns. No-op when it is. */
+Status res_bind(DevQuery *q, DSegment *s, Err *e);
+/* After its kernels are on the queue: gives up what was only for this segment. */
+Status res_unbind(DevQuery *q, DSegment *s, Err *e);
+Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);
+void res_unpin_all(DevQuery *q);
+void res_unmap_all(DevQuery *q);
+void res_drop_own(DevQuery *q, DSegment *s);
+/* Adds what the pinned string columns and dictionaries know. */
+Status res_ranges(DevQuery *q, Err *e);
+
+#endif

@@ -1,0 +1,322 @@
+/* dev_mem.c - blocks of device memory, lanes, and the small copies between them.
+ *
+ * Allocating device memory and making queues cost tens to hundreds of microseconds, so both are kept by the runtime when a query ends. Blocks have
+ * sizes from a coarse grid, which makes the next query find what the last one left. What is kept counts against device_memory_limit like
+ * everything else and goes first when memory is short, before cached columns do.
+ */
+#include "exec/device/dev_int.h"
+
+enum { BLOCK_MIN = 4096 };
+
+int64_t dev_limit(const Device *d) {
+    int64_t limit = atomic_load(&d->memory.limit), all = d->info.memory_bytes - d->info.memory_bytes / 16;
+    return limit > 0 && (limit < all || all <= 0) ? limit : all;
+}
+static int64_t keep_limit(const DevRuntime *r) { return r->d->info.shares_memory ? MIN_OF(INT64_C(64) << 20, dev_limit(r->d) / 8) : dev_limit(r->d) / 4; }
+
+/* Powers of two up to 1 MiB, then eighths of them. */
+static int64_t size_class(int64_t bytes) {
+    int64_t n = BLOCK_MIN;
+    while (n < bytes && n < INT64_C(1) << 20) n *= 2;
+    if (n >= bytes) return n;
+    while (n <= bytes / 2) n *= 2;
+    return align_up(bytes, n / 8);
+}
+
+/* Takes the last kept block out; a block of 0 bytes when there is none. Under `lock`. */
+static DevMem pop_free(DevRuntime *r) {
+    if (r->n_free == 0) return (DevMem){0};
+    DevMem m = r->free[--r->n_free];
+    r->free_bytes -= m.bytes;
+    return m;
+}
+
+void dev_mem_trim(DevRuntime *r) {
+    for (;;) {
+        pthread_mutex_lock(&r->lock);
+        DevMem m = pop_free(r);
+        pthread_mutex_unlock(&r->lock);
+        if (!m.bytes) return;
+        r->d->ops->free(r->d, m.p, m.bytes);
+    }
+}
+
+static bool out_of_memory(const Err *e) { return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0; }
+
+Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
+    *out = (DevMem){0};
+    if (bytes < 0 || bytes > INT64_MAX / 4) return err_internal(e, "device block of %lld bytes", (long long)bytes);
+    int64_t want = size_class(bytes), best = -1;
+    pthread_mutex_lock(&r->lock);
+    for (int64_t i = 0; i < r->n_free; i++) {
+        int64_t have = r->free[i].bytes;
+        if (have >= want && have <= want + want / 2 && (best < 0 || have < r->free[best].bytes)) best = i;
+    }
+    if (best >= 0) {
+        *out = r->free[best];
+        r->free[best] = r->free[--r->n_free];
+        r->free_bytes -= out->bytes;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (out->bytes) return ST_OK;
+    Err err;
+    for (int step = 0;; step++) {
+        err_clear(&err);
+        if (r->d->ops->alloc(r->d, want, &out->p, &err) == ST_OK) {
+            out->bytes = want;
+            return ST_OK;
+        }
+        out->p = 0;
+        if (!out_of_memory(&err) || step == 2) break;
+        if (step == 0) dev_mem_trim(r);
+        else if (!res_evict(r, want)) break;
+    }
+    err_copy(e, &err);
+    return ST_ERROR;
+}
+
+void dev_mem_put(DevRuntime *r, DevMem *m) {
+    if (!m->bytes) return;
+    bool kept = false;
+    pthread_mutex_lock(&r->lock);
+    if (!atomic_load(&r->d->info.lost) && r->free_bytes + m->bytes <= keep_limit(r)) {
+        if (r->n_free == r->cap_free) {
+            Err quiet = {0};
+            int64_t cap = MAX_OF(INT64_C(64), r->cap_free * 2), size = (int64_t)sizeof(DevMem);
+            DevMem *grown = mem_realloc(r->account, r->free, r->cap_free * size, cap * size, &quiet);
+            if (grown) {
+                r->free = grown;
+                r->cap_free = cap;
+            }
+        }
+        if (r->n_free < r->cap_free) {
+            r->free[r->n_free++] = *m;
+            r->free_bytes += m->bytes;
+            kept = true;
+        }
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (!kept) r->d->ops->free(r->d, m->p, m->bytes);
+    *m = (DevMem){0};
+}
+
+Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e) {
+    int64_t want = size_class(bytes), best = -1;
+    for (int64_t i = 0; i < q->held.len; i++) {
+        int64_t have = q->held.items[i].bytes;
+        if (have >= want && have <= want * 2 && (best < 0 || have < q->held.items[best].bytes)) best = i;
+    }
+    if (best >= 0) {
+        *out = q->held.items[best];
+        q->held.items[best] = q->held.items[--q->held.len];
+        return ST_OK;
+    }
+    Err err;
+    err_clear(&err);
+    if (dev_mem_get(q->r, bytes, out, &err) == ST_OK) return ST_OK;
+    /* What the query itself holds is of no use in these sizes: wait for it, give it back, try once more. */
+    if (!out_of_memory(&err) || q->held.len == 0) {
+        err_copy(e, &err);
+        return ST_ERROR;
+    }
+    TRY(query_sync(q, e));
+    for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(q->r, &q->held.items[i]);
+    q->held.len = 0;
+    dev_mem_trim(q->r);
+    return dev_mem_get(q->r, bytes, out, e);
+}
+
+void query_mem_put(DevQuery *q, DevMem *m) {
+    if (!m->bytes) return;
+    if (!vec_push(q->arena, &q->held, *m)) {
+        /* No memory to remember it: the device's free waits for what still uses it only if nothing does. */
+        Err quiet = {0};
+        (void)query_sync(q, &quiet);
+        dev_mem_put(q->r, m);
+    }
+    *m = (DevMem){0};
+}
+
+/* ---- lanes -------------------------------------------------------------------------------------- */
+void lane_free(DevRuntime *r, Lane *l) {
+    if (!l) return;
+    Device *d = r->d;
+    if (l->queue) d->ops->queue_free(d, l->queue);
+    if (l->side) d->ops->queue_free(d, l->side);
+    for (int i = 0; i < STAGES; i++) {
+        if (l->staged[i]) d->ops->event_free(d, l->staged[i]);
+        if (l->stage[i]) d->ops->free_pinned(d, l->stage[i], STAGE_BYTES);
+    }
+    if (l->words) d->ops->free_pinned(d, l->words, l->words_bytes);
+    if (l->down) d->ops->free_pinned(d, l->down, DOWN_BYTES);
+    mem_free(r->account, l, (int64_t)sizeof *l);
+}
+
+Status lane_take(DevRuntime *r, Lane **out, Err *e) {
+    pthread_mutex_lock(&r->lock);
+    Lane *l = r->lanes;
+    if (l) r->lanes = l->next;
+    pthread_mutex_unlock(&r->lock);
+    if (!l) {
+        Device *d = r->d;
+        if (!(l = mem_calloc(r->account, (int64_t)sizeof *l, e))) return ST_ERROR;
+        l->words_bytes = 65536;
+        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK ||
+            d->ops->alloc_pinned(d, l->words_bytes, &l->words, NULL, e) != ST_OK) {
+            lane_free(r, l);
+            return ST_ERROR;
+        }
+    }
+    l->next = NULL;
+    *out = l;
+    return ST_OK;
+}
+
+void lane_give(DevRuntime *r, Lane *l) {
+    if (!l) return;
+    if (l->broken || atomic_load(&r->d->info.lost)) {
+        lane_free(r, l);
+        return;
+    }
+    pthread_mutex_lock(&r->lock);
+    l->next = r->lanes;
+    r->lanes = l;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------- */
+static bool cancelled(const DevQuery *q) { return q->opt.cancel && atomic_load_explicit(q->opt.cancel, memory_order_relaxed); }
+static bool late(const DevQuery *q) { return q->opt.deadline_ns && clock_ns() > q->opt.deadline_ns; }
+
+/* Running kernels look at their stop flag between tiles. */
+static bool poll_stop(void *ctx) {
+    DevQuery *q = ctx;
+    if (q->stopping || (!cancelled(q) && !late(q))) return true;
+    q->stopping = true;
+    if (!q->control.bytes) return true;
+    Err quiet = {0};
+    uint64_t *one = (uint64_t *)q->lane->words + WORDS - 1;
+    *one = 1;
+    for (int32_t i = 0; i < q->n; i++) {
+        DevPtr flag = q->control.p + (uint64_t)i * 16 + 8;
+        if (q->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)flag = 1;
+        else (void)q->d->ops->copy_in(q->lane->side, flag, one, 8, &quiet);
+    }
+    return true;
+}
+
+static Status cancel_error(const DevQuery *q, Err *e) {
+    return err_set(e, ERR_QUERY_CANCELED, cancelled(q) ? "canceling statement due to user request" : "canceling statement due to statement timeout");
+}
+Status query_check_cancel(DevQuery *q, Err *e) { return cancelled(q) || late(q) ? cancel_error(q, e) : ST_OK; }
+
+Status query_sync(DevQuery *q, Err *e) {
+    Status st = q->d->ops->sync(q->lane->queue, poll_stop, q, e);
+    if (st == ST_OK && q->stopping) {
+        Err quiet = {0};
+        if (q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+    }
+    if (st != ST_OK) {
+        q->lane->broken = true;
+        if (!err_is_set(e)) err_set(e, ERR_SYSTEM, "device %s: waiting for a queue failed", q->d->info.id);
+        return ST_ERROR;
+    }
+    q->busy = false;
+    q->word_next = 0;
+    return q->stopping ? cancel_error(q, e) : ST_OK;
+}
+
+Status query_settle(DevQuery *q) {
+    Err quiet = {0};
+    if (!q->lane || !q->busy) return ST_OK;
+    if (q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) != ST_OK) {
+        q->lane->broken = true;
+        return ST_ERROR;
+    }
+    q->busy = false;
+    q->word_next = 0;
+    return ST_OK;
+}
+
+Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e) {
+    if (q->word_next == WORDS - 1) TRY(query_sync(q, e));
+    uint64_t *slot = (uint64_t *)q->lane->words + q->word_next++;
+    *slot = v;
+    q->busy = true;
+    return q->d->ops->copy_in(q->lane->queue, at, slot, 8, e);
+}
+
+Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
+    if (bytes == 0) return ST_OK;
+    q->busy = true;
+    return q->d->ops->fill(q->lane->queue, at, 0, bytes, e);
+}
+
+/* ---- uploads ------------------------------------------------------------------------------------------- */
+typedef struct Fill {
+    const Upload *pieces;
+    int64_t n;
+    char *stage;
+    int64_t from, to; /* the window */
+    _Atomic int64_t next;
+} Fill;
+
+static void fill_worker(void *ctx, int worker) {
+    Fill *f = ctx;
+    (void)worker;
+    enum { SLICE = 1 << 20 };
+    for (;;) {
+        int64_t lo = f->from + atomic_fetch_add(&f->next, SLICE);
+        if (lo >= f->to) return;
+        int64_t hi = MIN_OF(lo + SLICE, f->to);
+        int64_t a = 0, b = f->n; /* first piece that ends after lo */
+        while (a < b) {
+            int64_t mid = a + (b - a) / 2;
+            if (f->pieces[mid].at + f->pieces[mid].bytes <= lo) a = mid + 1;
+            else b = mid;
+        }
+        for (; a < f->n && f->pieces[a].at < hi; a++) {
+            const Upload *u = &f->pieces[a];
+            int64_t x = MAX_OF(lo, u->at), y = MIN_OF(hi, u->at + u->bytes);
+            if (x < y) memcpy(f->stage + (x - f->from), (const char *)u->from + (x - u->at), (size_t)(y - x));
+        }
+    }
+}
+
+static Status stage_ready(DevQuery *q, int i, Err *e) {
+    Lane *l = q->lane;
+    const DeviceOps *ops = q->d->ops;
+    if (!l->stage[i]) TRY(ops->alloc_pinned(q->d, STAGE_BYTES, &l->stage[i], NULL, e));
+    if (!l->staged[i]) TRY(ops->event_new(q->d, &l->staged[i], e));
+    if (l->stage_busy[i]) TRY(ops->event_sync(q->d, l->staged[i], e));
+    l->stage_busy[i] = false;
+    return ST_OK;
+}
+
+Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
+    const DeviceOps *ops = q->d->ops;
+    Lane *l = q->lane;
+    if (n == 0) return ST_OK;
+    q->busy = true;
+    if (q->d->info.shares_memory) {
+        for (int64_t i = 0; i < n; i++)
+            if (pieces[i].bytes) TRY(ops->copy_in(l->queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
+        return query_sync(q, e);
+    }
+    int64_t end = pieces[n - 1].at + pieces[n - 1].bytes, at = pieces[0].at;
+    for (int i = 0; at < end; i = (i + 1) % STAGES) {
+        TRY(query_check_cancel(q, e));
+        TRY(stage_ready(q, i, e));
+        Fill f = {.pieces = pieces, .n = n, .stage = l->stage[i], .from = at, .to = MIN_OF(at + STAGE_BYTES, end)};
+        int workers = q->opt.pool && f.to - f.from > 2 << 20 ? MIN_OF(q->opt.threads, pool_threads(q->opt.pool)) : 1;
+        if (workers > 1) pool_run(q->opt.pool, workers, fill_worker, &f);
+        else fill_worker(&f, 0);
+        TRY(ops->copy_in(l->queue, to + (uint64_t)f.from, l->stage[i], f.to - f.from, e));
+        TRY(ops->event_record(l->queue, l->staged[i], e));
+        l->stage_busy[i] = true;
+        at = f.to;
+    }
+    TRY(query_sync(q, e));
+    for (int i = 0; i < STAGES; i++) l->stage_busy[i] = false;
+    return ST_OK;
+}

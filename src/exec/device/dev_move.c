@@ -1,0 +1,161 @@
+/* dev_move.c - rows from the device to a row store and back.
+ *
+ * Rows come over column by column in pieces through a pinned buffer (devices that share the host's memory are read in place) and are
+ * appended as vectors. Codes become strings through their dictionary on the host. Other strings are not moved at all: every string on the device
+ * was brought there from the host, so its address there is turned into the address of the same bytes here (HostRange).
+ */
+#include <stdlib.h>
+
+#include "exec/device/dev_int.h"
+
+enum { VECTOR = 4096 };
+
+/* ---- addresses of strings ------------------------------------------------------------------------- */
+static int compare_ranges(const void *a, const void *b) {
+    const HostRange *x = a, *y = b;
+    return x->base < y->base ? -1 : x->base > y->base;
+}
+
+Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e) {
+    if (len == 0) {
+        *out = str_make("", 0);
+        return ST_OK;
+    }
+    if (len < 0 || len > UINT32_MAX) return err_internal(e, "a string of %lld bytes came from device %s", (long long)len, q->d->info.id);
+    int64_t lo = 0, hi = q->ranges.len; /* the last range that begins at or before the address */
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (q->ranges.items[mid].base <= address) lo = mid + 1;
+        else hi = mid;
+    }
+    const HostRange *r = lo > 0 ? &q->ranges.items[lo - 1] : NULL;
+    if (!r || address - r->base + (uint64_t)len > (uint64_t)r->bytes) {
+        if (q->d->info.shares_memory) {
+            *out = str_make((const char *)(uintptr_t)address, len);
+            return ST_OK;
+        }
+        return err_internal(e, "a string from device %s has the unknown address %llx", q->d->info.id, (unsigned long long)address);
+    }
+    int64_t at = (int64_t)(address - r->base);
+    if (r->host) {
+        *out = str_make(r->host + at, len);
+        return ST_OK;
+    }
+    int64_t a = 0, b = r->n; /* the last entry that begins at or before it; empty ones do not count */
+    while (b - a > 1) {
+        int64_t mid = a + (b - a) / 2;
+        int64_t off = r->off64 ? (int64_t)r->off64[mid] : (int64_t)r->off32[mid];
+        if (off <= at) a = mid;
+        else b = mid;
+    }
+    int64_t off = r->off64 ? (int64_t)r->off64[a] : (int64_t)r->off32[a];
+    if (at - off + len > r->cells[a].len) return err_internal(e, "a string from device %s crosses an entry", q->d->info.id);
+    *out = str_make(r->cells[a].ptr + (at - off), len);
+    return ST_OK;
+}
+
+/* ---- to the host --------------------------------------------------------------------------------------- */
+typedef struct Down { /* one column of the piece that is on the host */
+    const DevCol *from;
+    uint8_t phys; /* wanted */
+    const char *data;
+    const uint8_t *valid;
+    Str *strs; /* scratch of a vector */
+} Down;
+
+static Status decode_codes(const DevCol *c, const int32_t *code, const uint8_t *valid, int64_t n, Str *out, Err *e) {
+    const Dict *d = c->dict;
+    for (int64_t i = 0; i < n; i++) {
+        if (valid && !valid[i]) out[i] = str_make("", 0);
+        else if (code[i] < 0 || code[i] >= d->n) return err_internal(e, "code %d of a dictionary of %d", (int)code[i], (int)d->n);
+        else out[i] = d->entries[code[i]];
+    }
+    return ST_OK;
+}
+
+static Status vector_of(DevQuery *q, Down *c, int64_t first, int64_t n, Vec *out, Err *e) {
+    int64_t size = phys_size((Phys)c->from->phys);
+    const char *data = c->data + first * size;
+    const uint8_t *valid = c->valid ? c->valid + first : NULL;
+    *out = (Vec){.data = (void *)(uintptr_t)data, .valid = (uint8_t *)(uintptr_t)valid, .phys = c->phys, .type = c->from->type};
+    if (c->phys != PH_STR) return ST_OK;
+    out->data = c->strs;
+    if (c->from->phys != PH_STR) return decode_codes(c->from, (const int32_t *)(const void *)data, valid, n, c->strs, e);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t cell[2];
+        memcpy(cell, data + i * 16, 16);
+        if (valid && !valid[i]) c->strs[i] = str_make("", 0);
+        else TRY(dev_translate(q, cell[0], (int64_t)cell[1], &c->strs[i], e));
+    }
+    return ST_OK;
+}
+
+static Status append_piece(DevQuery *q, Down *cols, int32_t n_cols, int64_t n, Vec *vecs, Status (*fn)(void *, int64_t, const Vec *, Err *), void *ctx, Err *e) {
+    for (int64_t i = 0; i < n; i += VECTOR) {
+        int64_t m = MIN_OF((int64_t)VECTOR, n - i);
+        for (int32_t c = 0; c < n_cols; c++) TRY(vector_of(q, &cols[c], i, m, &vecs[c], e));
+        TRY(fn(ctx, m, vecs, e));
+        TRY(query_check_cancel(q, e));
+    }
+    return ST_OK;
+}
+
+/* Rows [first, first + n) of all columns into the pinned buffer. */
+static Status fetch_piece(DevQuery *q, const DState *st, Down *cols, int64_t first, int64_t n, Err *e) {
+    Lane *l = q->lane;
+    if (!l->down) TRY(q->d->ops->alloc_pinned(q->d, DOWN_BYTES, &l->down, NULL, e));
+    int64_t at = 0;
+    for (int32_t c = 0; c < st->n_cols; c++) {
+        int64_t size = phys_size((Phys)st->cols[c].phys);
+        char *to = (char *)l->down + at;
+        TRY(q->d->ops->copy_out(l->queue, to, st->data[c] + (uint64_t)(first * size), n * size, e));
+        cols[c].data = to;
+        at += align_up(n * size, 64);
+        cols[c].valid = NULL;
+        if (!st->valid[c]) continue;
+        to = (char *)l->down + at;
+        TRY(q->d->ops->copy_out(l->queue, to, st->valid[c] + (uint64_t)first, n, e));
+        cols[c].valid = (const uint8_t *)to;
+        at += align_up(n, 64);
+    }
+    return query_sync(q, e);
+}
+
+Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e) {
+    const DState *st = &q->rows[rows];
+    const RowsSpec *spec = &q->plan->rows[rows];
+    TRY(dev_query_finish(q, e)); /* everything is right and done */
+    if (st->n_cols != spec->n_cols) return err_internal(e, "row store %d has %d columns on the device", (int)rows, (int)st->n_cols);
+    if (st->count == 0) return ST_OK;
+    Down *cols = arena_array(q->arena, Down, st->n_cols + 1);
+    Vec *vecs = arena_array(q->arena, Vec, st->n_cols + 1);
+    if (!cols || !vecs) return err_oom(e);
+    int64_t width = 0;
+    bool strings = false;
+    for (int32_t c = 0; c < st->n_cols; c++) {
+        cols[c] = (Down){.from = &st->cols[c], .phys = spec->cols[c].phys};
+        uint8_t from = st->cols[c].phys;
+        if (cols[c].phys != from && !(cols[c].phys == PH_STR && from == PH_I32 && st->cols[c].dict))
+            return err_internal(e, "column %d of row store %d is %s on the device", (int)c, (int)rows, phys_name((Phys)from));
+        width += phys_size((Phys)from) + 1;
+        strings |= from == PH_STR;
+        if (cols[c].phys == PH_STR && !(cols[c].strs = arena_alloc(q->arena, MIN_OF((int64_t)VECTOR, st->count) * 16))) return err_oom(e);
+    }
+    if (strings) TRY(res_ranges(q, e));
+    if (strings && q->ranges.len > 1) qsort(q->ranges.items, (size_t)q->ranges.len, sizeof *q->ranges.items, compare_ranges);
+    if (q->d->info.shares_memory) {
+        for (int32_t c = 0; c < st->n_cols; c++) {
+            cols[c].data = (const char *)(uintptr_t)st->data[c];
+            cols[c].valid = (const uint8_t *)(uintptr_t)st->valid[c];
+        }
+        return append_piece(q, cols, st->n_cols, st->count, vecs, fn, ctx, e);
+    }
+    int64_t piece = (DOWN_BYTES - 128 * ((int64_t)st->n_cols + 1)) / MAX_OF(width, INT64_C(1));
+    if (piece < 1) return err_internal(e, "a row of %lld bytes", (long long)width);
+    for (int64_t i = 0; i < st->count; i += piece) {
+        int64_t n = MIN_OF(piece, st->count - i);
+        TRY(fetch_piece(q, st, cols, i, n, e));
+        TRY(append_piece(q, cols, st->n_cols, n, vecs, fn, ctx, e));
+    }
+    return ST_OK;
+}

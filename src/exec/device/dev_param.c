@@ -1,0 +1,251 @@
+/* dev_param.c - from a recipe to parameter values.
+ *
+ * Most parameters never change while a query runs: values that follow from the plan, and addresses of plan-time data. They are found once; the data
+ * (constants' strings, masks, maps, sets, patterns, lists of tablets, of all segments together) go into one buffer and to the device in
+ * one copy. What remains is filled in before each launch from the operator states.
+ */
+#include "codegen/like_code.h"
+#include "exec/device/dev_int.h"
+
+enum { HOW_LATE, HOW_FIXED, HOW_DATA }; /* DATA: an offset into the buffer until it is uploaded */
+
+typedef struct ConstBuf {
+    uint8_t *bytes;
+    int64_t n, cap;
+    VEC(int64_t) fixups; /* places that hold an offset into the buffer and want the address */
+} ConstBuf;
+
+static int64_t put_bytes(DevQuery *q, ConstBuf *b, const void *p, int64_t n) {
+    int64_t at = align_up(b->n, 16), need = at + n + 16; /* kernels may read whole words */
+    if (need > b->cap) {
+        int64_t cap = MAX_OF(need, MAX_OF(b->cap * 2, INT64_C(4096)));
+        uint8_t *grown = arena_calloc(q->arena, cap);
+        if (!grown) return -1;
+        if (b->n) memcpy(grown, b->bytes, (size_t)b->n);
+        b->bytes = grown;
+        b->cap = cap;
+    }
+    if (n && p) memcpy(b->bytes + at, p, (size_t)n);
+    b->n = need;
+    return at;
+}
+
+/* A string and its way back. -1 on OOM. */
+static int64_t put_string(DevQuery *q, ConstBuf *b, Str s) {
+    int64_t at = put_bytes(q, b, s.ptr, s.len);
+    if (at < 0 || s.len == 0) return at;
+    HostRange r = {.base = (DevPtr)at, .bytes = s.len, .host = s.ptr};
+    return vec_push(q->arena, &q->ranges, r) ? at : -1;
+}
+
+/* n cells of phys; strings become device cells. */
+static int64_t put_cells(DevQuery *q, ConstBuf *b, uint8_t phys, const void *cells, const uint8_t *valid, int64_t n) {
+    int64_t size = phys_size((Phys)phys);
+    if (phys != PH_STR) return put_bytes(q, b, cells, n * size);
+    int64_t at = put_bytes(q, b, NULL, n * 16);
+    for (int64_t i = 0; i < n && at >= 0; i++) {
+        Str s = ((const Str *)cells)[i];
+        if (valid && !valid[i]) s = str_make("", 0);
+        int64_t bytes = put_string(q, b, s), place = at + i * 16;
+        if (bytes < 0 || !vec_push(q->arena, &b->fixups, place)) return -1;
+        uint64_t cell[2] = {(uint64_t)bytes, s.len};
+        memcpy(b->bytes + place, cell, 16);
+    }
+    return at;
+}
+
+static Status prepare_data(DevQuery *q, DSegment *s, const EmitParam *p, ConstBuf *b, int64_t *at, Err *e) {
+    const Program *prog = s->p;
+    switch (p->kind) {
+    case KP_CONST: { /* a string: the value goes through emit_param_value otherwise */
+        Str str = prog->regs[p->id].value.u.str;
+        if (prog->regs[p->id].value.is_null) str = str_make("", 0);
+        *at = put_string(q, b, str);
+        break;
+    }
+    case KP_MASK: {
+        const CodeMask *m = prog->instrs[p->id].aux;
+        *at = put_bytes(q, b, m->mask, m->n + 1);
+        break;
+    }
+    case KP_MAP_CELLS: {
+        const CodeMap *m = prog->instrs[p->id].aux;
+        *at = put_cells(q, b, prog->regs[prog->instrs[p->id].dst].phys, m->cells, m->valid, m->n);
+        break;
+    }
+    case KP_MAP_VALID: {
+        const CodeMap *m = prog->instrs[p->id].aux;
+        *at = put_bytes(q, b, m->valid, m->n);
+        break;
+    }
+    case KP_SET: {
+        const InSet *set = prog->instrs[p->id].aux;
+        *at = put_cells(q, b, prog->regs[prog->instrs[p->id].a].phys, set->cells, NULL, set->n);
+        break;
+    }
+    case KP_LIKE: {
+        const LikePattern *like = prog->instrs[p->id].aux;
+        *at = put_bytes(q, b, NULL, like_encoded_bytes(like));
+        if (*at >= 0) like_encode(like, b->bytes + *at);
+        break;
+    }
+    default: return err_internal(e, "parameter kind %d holds no data", (int)p->kind);
+    }
+    return *at >= 0 ? ST_OK : err_oom(e);
+}
+
+static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, ConstBuf *b, Err *e) {
+    const EmitParam *p = &s->e.params[i];
+    s->how[i] = HOW_FIXED;
+    if (p->kind == KP_ERR) {
+        s->values[i] = q->control.p + (uint64_t)segment * 16;
+        return ST_OK;
+    }
+    if (emit_param_value(q->ep, segment, p, &s->values[i])) return ST_OK;
+    switch (p->kind) {
+    case KP_CONST:
+        if (p->col == 1) {
+            const Value *v = &s->p->regs[p->id].value;
+            s->values[i] = v->is_null ? 0 : v->u.str.len;
+            return ST_OK;
+        }
+        break;
+    case KP_MAP_VALID:
+        if (!((const CodeMap *)s->p->instrs[p->id].aux)->valid) {
+            s->values[i] = 0;
+            return ST_OK;
+        }
+        break;
+    case KP_SET_N: s->values[i] = (uint64_t)((const InSet *)s->p->instrs[p->id].aux)->n; return ST_OK;
+    case KP_SEQ_BASE: s->values[i] = (uint64_t)segment << 44; return ST_OK;
+    case KP_SERIES_START: s->values[i] = (uint64_t)s->p->source.start; return ST_OK;
+    case KP_SERIES_STEP: s->values[i] = (uint64_t)s->p->source.step; return ST_OK;
+    case KP_JOIN_MIN: s->values[i] = (uint64_t)q->ep->joins[p->id].min; return ST_OK;
+    case KP_JOIN_DOM: s->values[i] = (uint64_t)q->ep->joins[p->id].dom; return ST_OK;
+    case KP_AGG_KEY_MIN: s->values[i] = (uint64_t)q->ep->aggs[p->id].key_min[p->col]; return ST_OK;
+    case KP_DICT_OFFSETS:
+    case KP_DICT_BYTES: {
+        const ResDict *d;
+        TRY(res_dict(q, p->dict, &d, e));
+        s->values[i] = p->kind == KP_DICT_OFFSETS ? d->offsets : d->bytes;
+        return ST_OK;
+    }
+    case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: break;
+    default: s->how[i] = HOW_LATE; return ST_OK;
+    }
+    s->how[i] = HOW_DATA;
+    int64_t at = -1;
+    TRY(prepare_data(q, s, p, b, &at, e));
+    s->values[i] = (uint64_t)at;
+    return ST_OK;
+}
+
+static Status upload(DevQuery *q, ConstBuf *b, Err *e) {
+    TRY(query_mem_get(q, b->n + 64, &q->consts, e));
+    for (int64_t i = 0; i < b->fixups.len; i++) {
+        uint64_t v;
+        memcpy(&v, b->bytes + b->fixups.items[i], 8);
+        v += q->consts.p;
+        memcpy(b->bytes + b->fixups.items[i], &v, 8);
+    }
+    int64_t used = (WORDS + q->control_words) * 8;
+    if (used + b->n <= q->lane->words_bytes) {
+        char *staging = (char *)q->lane->words + used;
+        memcpy(staging, b->bytes, (size_t)b->n);
+        q->busy = true;
+        return q->d->ops->copy_in(q->lane->queue, q->consts.p, staging, b->n, e);
+    }
+    Upload u = {b->bytes, b->n, 0};
+    return query_upload(q, q->consts.p, &u, 1, e);
+}
+
+Status params_prepare(DevQuery *q, Err *e) {
+    ConstBuf b = {0};
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        if (s->reason) continue;
+        s->values = arena_array(q->arena, uint64_t, s->e.n_params + 1);
+        s->how = arena_array(q->arena, uint8_t, s->e.n_params + 1);
+        if (!s->values || !s->how) return err_oom(e);
+        for (int32_t k = 0; k < s->e.n_params; k++) TRY(prepare_one(q, s, i, k, &b, e));
+        if (s->p->source.kind != SRC_TABLE) continue;
+        s->list_at = put_bytes(q, &b, s->list, s->n_list * 4);
+        if (s->list_at < 0) return err_oom(e);
+    }
+    if (b.n == 0) return ST_OK;
+    TRY(upload(q, &b, e));
+    for (int64_t i = 0; i < q->ranges.len; i++) q->ranges.items[i].base += q->consts.p; /* so far they are all in the buffer */
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        for (int32_t k = 0; !s->reason && k < s->e.n_params; k++)
+            if (s->how[k] == HOW_DATA) s->values[k] += q->consts.p;
+    }
+    return ST_OK;
+}
+
+/* ---- before a launch ------------------------------------------------------------------------------------ */
+static int64_t tiles(const DevQuery *q, const DSegment *s, int64_t rows) {
+    int64_t tile = q->ep->target.tile_rows;
+    if (s->p->source.kind == SRC_TABLE) return s->n_list * (TABLET_ROWS / tile);
+    return (rows + tile - 1) / tile;
+}
+
+/* Columns that main writes for a sort, or for rows with sequence numbers (id -1 - row store). */
+static const DState *sort_input(const DevQuery *q, int32_t id) { return id >= 0 ? &q->sorts[id] : &q->staged[-1 - id]; }
+
+static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uint64_t *out, Err *e) {
+    const Source *src = &s->p->source;
+    const DState *sink = sink_state(q, &s->p->sink);
+    switch (p->kind) {
+    case KP_SRC_FIRST: {
+        bool slice = src->kind == SRC_ROWS && q->plan->rows[src->id].sort < 0;
+        *out = slice ? (uint64_t)q->plan->rows[src->id].offset : 0;
+        return ST_OK;
+    }
+    case KP_SRC_ROWS: *out = (uint64_t)source_rows(q, s); return ST_OK;
+    case KP_SRC_TILES: *out = (uint64_t)tiles(q, s, source_rows(q, s)); return ST_OK;
+    case KP_TABLETS: *out = s->tablets; return ST_OK;
+    case KP_TABLET_LIST: *out = q->consts.p + (uint64_t)s->list_at; return ST_OK;
+    case KP_COLUMN:
+        for (int32_t i = 0; i < s->e.n_tables_cols; i++)
+            if (s->e.table_cols[i] == p->col) {
+                *out = s->columns[i];
+                return ST_OK;
+            }
+        return err_internal(e, "column %d is not among those the segment reads", (int)p->col);
+    case KP_ROWS_DATA: *out = q->rows[p->id].data[p->col]; return ST_OK;
+    case KP_ROWS_VALID: *out = q->rows[p->id].valid[p->col]; return ST_OK;
+    case KP_JOIN_DATA: *out = q->joins[p->id].data[p->col]; return ST_OK;
+    case KP_JOIN_VALID: *out = q->joins[p->id].valid[p->col]; return ST_OK;
+    case KP_JOIN_HEAD: *out = q->joins[p->id].head.p; return ST_OK;
+    case KP_JOIN_NEXT: *out = q->joins[p->id].next; return ST_OK;
+    case KP_JOIN_MASK: *out = (uint64_t)q->joins[p->id].mask; return ST_OK;
+    case KP_JOIN_FLAGS: *out = q->joins[p->id].flags; return ST_OK;
+    case KP_JOIN_MATCHED: *out = q->joins[p->id].matched; return ST_OK;
+    case KP_JOIN_ROWS: *out = (uint64_t)q->joins[p->id].count; return ST_OK;
+    case KP_AGG_RECORDS: *out = q->aggs[p->id].mem.p; return ST_OK;
+    case KP_AGG_SLOTS: *out = q->aggs[p->id].head.p; return ST_OK;
+    case KP_AGG_MASK: *out = (uint64_t)q->aggs[p->id].mask; return ST_OK;
+    case KP_AGG_COUNT: *out = q->aggs[p->id].counter; return ST_OK;
+    case KP_AGG_CAP: *out = (uint64_t)q->aggs[p->id].cap; return ST_OK;
+    case KP_OUT_COUNT: *out = sink ? sink->counter : 0; return ST_OK;
+    case KP_OUT_CAP: *out = sink ? (uint64_t)sink->cap : 0; return ST_OK;
+    case KP_OUT_BASE: *out = (uint64_t)s->base; return ST_OK;
+    case KP_SORT_DATA: *out = sort_input(q, p->id)->data[p->col]; return ST_OK;
+    case KP_SORT_VALID: *out = sort_input(q, p->id)->valid[p->col]; return ST_OK;
+    case KP_SORT_A: case KP_SORT_B: case KP_SORT_N: case KP_SORT_WIDTH: case KP_SORT_FIRST: case KP_SORT_TAKE:
+        *out = 0; /* set while sorting */
+        return ST_OK;
+    default: return err_internal(e, "parameter kind %d", (int)p->kind);
+    }
+}
+
+Status params_fill(DevQuery *q, DSegment *s, Err *e) {
+    for (int32_t i = 0; i < s->e.n_params; i++)
+        if (s->how[i] == HOW_LATE) TRY(late_value(q, s, &s->e.params[i], &s->values[i], e));
+    return ST_OK;
+}
+void params_set(DSegment *s, uint16_t kind, uint64_t v) {
+    for (int32_t i = 0; i < s->e.n_params; i++)
+        if (s->e.params[i].kind == kind) s->values[i] = v;
+}

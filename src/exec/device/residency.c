@@ -1,0 +1,613 @@
+/* residency.c - table columns and dictionaries on the device.
+ *
+ * A column of a table is kept as one array of descriptors (DColumn per tablet) and the bytes they point to. Bytes of main tablets never change: they
+ * are known by the address of their block and its checksum, and are uploaded once however often the table grows. Delta tablets are
+ * uploaded again when the table's version has changed. On devices that share the host's memory descriptors point into the tablets themselves.
+ *
+ * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main.
+ *
+ * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that nobody pins. A table's version
+ * does not change while a query runs (the session's lock), so that pinned columns are always those of the present version.
+ *
+ * Modes: see dev.h. The mode is a table's, except that strings are never streamed: cells that point to them may outlive the piece.
+ */
+#include "exec/device/dev_int.h"
+#include "storage/storage_int.h" /* blocks of tablets, by which bytes on the device are known again */
+
+enum { ALIGN = 64, GUARD = 64 };
+
+static void chunk_drop(DevRuntime *r, ResChunk *c) {
+    if (!c || --c->refs > 0) return;
+    dev_mem_put(r, &c->mem);
+    mem_free(r->account, c, (int64_t)sizeof *c);
+}
+
+static void piece_drop(DevRuntime *r, ResPiece *p) {
+    chunk_drop(r, p->chunk);
+    if (p->offsets) mem_free(r->account, p->offsets, (p->rows + 1) * 4);
+    *p = (ResPiece){0};
+}
+
+static void column_free(DevRuntime *r, ResColumn *c) {
+    if (!c) return;
+    for (int64_t i = 0; i < c->n_tablets; i++) piece_drop(r, &c->pieces[i]);
+    if (c->pieces) mem_free(r->account, c->pieces, c->n_tablets * (int64_t)sizeof *c->pieces);
+    dev_mem_put(r, &c->desc);
+    mem_free(r->account, c, (int64_t)sizeof *c);
+}
+
+static void table_free_cached(DevRuntime *r, ResTable *t) {
+    for (int32_t i = 0; i < t->n_cols; i++) column_free(r, t->cols[i]);
+    dev_mem_put(r, &t->tablets);
+    if (t->cols) mem_free(r->account, t->cols, t->n_cols * (int64_t)sizeof *t->cols);
+    mem_free(r->account, t, (int64_t)sizeof *t);
+}
+
+static void dict_drop(DevRuntime *r, ResDict *d) {
+    dev_mem_put(r, &d->mem);
+    if (d->host_offsets) mem_free(r->account, d->host_offsets, ((int64_t)d->n + 1) * 8);
+    mem_free(r->account, d, (int64_t)sizeof *d);
+}
+
+void res_free(DevRuntime *r) {
+    while (r->tables) {
+        ResTable *t = r->tables;
+        r->tables = t->next;
+        table_free_cached(r, t);
+    }
+    while (r->dicts) {
+        ResDict *d = r->dicts;
+        r->dicts = d->next;
+        dict_drop(r, d);
+    }
+}
+
+void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
+    if (!r) return;
+    pthread_mutex_lock(&r->res_lock);
+    for (ResTable **link = &r->tables; *link;) {
+        ResTable *t = *link;
+        bool pinned = t->pins > 0;
+        for (int32_t i = 0; i < t->n_cols; i++) pinned |= t->cols[i] && t->cols[i]->pins > 0;
+        if (pinned || (table_id >= 0 && t->id != table_id)) {
+            link = &t->next;
+            continue;
+        }
+        *link = t->next;
+        table_free_cached(r, t);
+    }
+    for (ResDict **link = &r->dicts; *link;) {
+        ResDict *d = *link;
+        if (d->pins > 0 || (table_id >= 0 && d->table_id != table_id)) {
+            link = &d->next;
+            continue;
+        }
+        *link = d->next;
+        dict_drop(r, d);
+    }
+    pthread_mutex_unlock(&r->res_lock);
+}
+
+bool res_evict(DevRuntime *r, int64_t bytes) {
+    int64_t freed = 0;
+    pthread_mutex_lock(&r->res_lock);
+    while (freed < bytes) {
+        ResTable *in = NULL;
+        ResColumn *oldest = NULL;
+        for (ResTable *t = r->tables; t; t = t->next)
+            for (int32_t i = 0; i < t->n_cols; i++) {
+                ResColumn *c = t->cols[i];
+                if (c && c->pins == 0 && (!oldest || c->last_use < oldest->last_use)) {
+                    oldest = c;
+                    in = t;
+                }
+            }
+        ResDict **dict = NULL;
+        for (ResDict **link = &r->dicts; *link; link = &(*link)->next)
+            if ((*link)->pins == 0 && (!oldest || (*link)->last_use < oldest->last_use) && (!dict || (*link)->last_use < (*dict)->last_use)) dict = link;
+        if (dict) {
+            ResDict *d = *dict;
+            freed += d->mem.bytes;
+            *dict = d->next;
+            dict_drop(r, d);
+        } else if (oldest) {
+            freed += oldest->bytes + oldest->desc.bytes;
+            in->cols[oldest->col] = NULL;
+            column_free(r, oldest);
+        } else {
+            break;
+        }
+    }
+    if (freed > 0) dev_mem_trim(r); /* they went to the kept blocks */
+    pthread_mutex_unlock(&r->res_lock);
+    return freed > 0;
+}
+
+/* ---- pins ----------------------------------------------------------------------------------------- */
+static Status pin(DevQuery *q, ResTable *t, ResColumn *c, ResDict *d, Err *e) {
+    for (int64_t i = 0; i < q->pins.len; i++) {
+        const ResPin *p = &q->pins.items[i];
+        if (p->table == t && p->col == c && p->dict == d) return ST_OK;
+    }
+    ResPin p = {t, c, d};
+    if (!vec_push(q->arena, &q->pins, p)) return err_oom(e);
+    if (t) t->pins++;
+    if (c) c->pins++;
+    if (d) d->pins++;
+    return ST_OK;
+}
+
+void res_unpin_all(DevQuery *q) {
+    pthread_mutex_lock(&q->r->res_lock);
+    for (int64_t i = 0; i < q->pins.len; i++) {
+        const ResPin *p = &q->pins.items[i];
+        if (p->table) p->table->pins--;
+        if (p->col) p->col->pins--;
+        if (p->dict) p->dict->pins--;
+    }
+    q->pins.len = 0;
+    pthread_mutex_unlock(&q->r->res_lock);
+}
+
+/* ---- what a tablet's column consists of ---------------------------------------------------------------- */
+typedef struct Areas {
+    const void *data, *validity, *var;
+    int64_t data_bytes, validity_bytes, var_bytes;
+} Areas;
+
+static bool packs(const TabletColumn *c) { return c->encoding == ENC_STR && c->is_delta; }
+static bool has_strings(const Column *c) { return !c->dict && type_phys(c->type) == PH_STR; }
+static int64_t delta_bytes(const TabletColumn *c, int64_t rows) {
+    int64_t n = 0;
+    const Str *cells = c->data;
+    for (int64_t i = 0; i < rows; i++)
+        if (column_row_valid(c, i)) n += cells[i].len;
+    return n;
+}
+
+static Areas areas_of(const TabletColumn *c, int64_t rows) {
+    Areas a = {.data = c->data};
+    switch (c->encoding) {
+    case ENC_FOR: a.data_bytes = (rows * c->width + 7) / 8; break;
+    case ENC_PLAIN: a.data_bytes = rows * phys_size((Phys)c->phys); break;
+    default:
+        a.data = c->is_delta ? NULL : c->offsets;
+        a.data_bytes = (rows + 1) * 4;
+        a.var = c->is_delta ? NULL : c->var_base;
+        a.var_bytes = c->is_delta ? delta_bytes(c, rows) : (int64_t)c->offsets[rows];
+    }
+    if (c->validity) {
+        a.validity = c->validity;
+        a.validity_bytes = (rows + 63) / 64 * 8;
+    }
+    return a;
+}
+static int64_t room(int64_t bytes) { return bytes ? align_up(bytes + GUARD, ALIGN) : 0; }
+
+/* Offsets and bytes of a delta tablet's strings, side by side in memory of the query. */
+static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
+    if (a->var_bytes > UINT32_MAX) return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s", (long long)a->var_bytes, q->d->info.id);
+    p->rows = rows;
+    if (!(p->offsets = mem_alloc(q->r->account, (rows + 1) * 4, e))) return ST_ERROR;
+    char *bytes = arena_alloc(q->arena, a->var_bytes + 1);
+    if (!bytes) return err_oom(e);
+    const Str *cells = c->data;
+    uint32_t at = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        p->offsets[i] = at;
+        if (!column_row_valid(c, i) || cells[i].len == 0) continue;
+        memcpy(bytes + at, cells[i].ptr, cells[i].len);
+        at += cells[i].len;
+    }
+    p->offsets[rows] = at;
+    a->data = p->offsets;
+    a->var = bytes;
+    return ST_OK;
+}
+
+static const void *block_of(const Tablet *t, uint64_t *checksum) {
+    *checksum = 0;
+    if (t->is_delta || !t->block || !t->block->bytes) return NULL;
+    *checksum = ((const TabletHeader *)t->block->bytes)->checksum;
+    return t->block->bytes;
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------- */
+static DevPtr put_area(Upload *jobs, int64_t *n, int64_t *at, const void *p, int64_t bytes) {
+    if (!bytes) return 0;
+    DevPtr where = (DevPtr)*at;
+    if (p) jobs[(*n)++] = (Upload){p, bytes, *at};
+    *at += room(bytes);
+    return where;
+}
+
+/* Descriptors of the host's own bytes, or under which address the device reaches them. */
+static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
+    d->data = c->encoding == ENC_STR ? (uint64_t)(uintptr_t)c->offsets : (uint64_t)(uintptr_t)c->data;
+    d->var = c->encoding == ENC_STR ? (uint64_t)(uintptr_t)c->var_base : 0;
+    d->validity = (uint64_t)(uintptr_t)c->validity;
+    if (d->data) d->data += shift;
+    if (d->var) d->var += shift;
+    if (d->validity) d->validity += shift;
+}
+
+/* The main tablet's block is reachable by kernels at host address + *shift. */
+static Status map_block(DevQuery *q, const Tablet *t, uint64_t *shift, bool *mapped, Err *e) {
+    *mapped = false;
+    uint64_t sum;
+    const void *block = block_of(t, &sum);
+    if (!block || t->block->size < 1 << 20) return ST_OK; /* small ones share pages with others */
+    for (int64_t i = 0; i < q->maps.len; i++)
+        if (q->maps.items[i].host == block) {
+            *shift = q->maps.items[i].at - (uint64_t)(uintptr_t)block;
+            *mapped = true;
+            return ST_OK;
+        }
+    ResMap m = {.host = t->block->bytes, .bytes = t->block->size};
+    TRY(q->d->ops->map_host(q->d, m.host, m.bytes, &m.at, e));
+    if (!vec_push(q->arena, &q->maps, m)) {
+        q->d->ops->unmap_host(q->d, m.host, m.bytes);
+        return err_oom(e);
+    }
+    *shift = m.at - (uint64_t)(uintptr_t)block;
+    *mapped = true;
+    return ST_OK;
+}
+
+void res_unmap_all(DevQuery *q) {
+    for (int64_t i = 0; i < q->maps.len; i++) q->d->ops->unmap_host(q->d, q->maps.items[i].host, q->maps.items[i].bytes);
+    q->maps.len = 0;
+}
+
+/* A column as `old` (may be NULL) has it plus what is new. */
+static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool map, ResColumn **out, Err *e) {
+    DevRuntime *r = q->r;
+    bool shares = q->d->info.shares_memory;
+    int64_t n = t->n_tablets, total = 0, jobs_n = 0;
+    ResChunk *chunk = NULL;
+    ResColumn *c = mem_calloc(r->account, (int64_t)sizeof *c, e);
+    if (!c) return ST_ERROR;
+    c->col = col;
+    c->version = t->version;
+    c->n_tablets = n;
+    Status st = ST_ERROR;
+    Upload *jobs = arena_array(q->arena, Upload, 3 * n + 1);
+    DColumn *desc = arena_array(q->arena, DColumn, n + 1);
+    if (!jobs || !desc) {
+        err_oom(e);
+        goto done;
+    }
+    if (n > 0 && !(c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) {
+        c->n_tablets = 0;
+        goto done;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const Tablet *tab = t->tablets[i];
+        const TabletColumn *tc = &tab->cols[col];
+        ResPiece *p = &c->pieces[i];
+        p->block = block_of(tab, &p->checksum);
+        if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block && old->pieces[i].checksum == p->checksum) {
+            *p = old->pieces[i];
+            if (p->chunk) p->chunk->refs++;
+            continue;
+        }
+        p->rows = tab->rows;
+        p->desc = (DColumn){.base = tc->base, .form = dev_form(tc)};
+        if (tab->rows == 0) continue;
+        bool direct = shares;
+        uint64_t shift = 0;
+        if (map && !shares && !packs(tc) && map_block(q, tab, &shift, &direct, e) != ST_OK) goto done;
+        if (direct && !packs(tc)) {
+            describe_host(tc, &p->desc, shift);
+            continue;
+        }
+        if (!chunk) {
+            if (!(chunk = mem_calloc(r->account, (int64_t)sizeof *chunk, e))) goto done;
+            chunk->refs = 1; /* while it is being made */
+        }
+        p->chunk = chunk;
+        chunk->refs++;
+        Areas a = areas_of(tc, tab->rows);
+        if (packs(tc) && pack_strings(q, tc, tab->rows, &a, p, e) != ST_OK) goto done;
+        p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
+        p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
+        p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1 : 0; /* + 1: place 0 is one, too */
+    }
+    if (chunk) {
+        if (dev_mem_get(r, total + GUARD, &chunk->mem, e) != ST_OK) goto done;
+        if (query_upload(q, chunk->mem.p, jobs, jobs_n, e) != ST_OK) goto done;
+        q->bytes_in += total;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        ResPiece *p = &c->pieces[i];
+        if (p->chunk && p->chunk == chunk) {
+            p->desc.data += chunk->mem.p;
+            if (p->desc.var || p->desc.form == DF_STR) p->desc.var += chunk->mem.p;
+            if (p->desc.validity) p->desc.validity += chunk->mem.p - 1;
+        }
+        desc[i] = p->desc;
+        if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
+    }
+    if (dev_mem_get(r, n * (int64_t)sizeof *desc + 64, &c->desc, e) != ST_OK) goto done;
+    Upload u = {desc, n * (int64_t)sizeof *desc, 0};
+    if (n > 0 && query_upload(q, c->desc.p, &u, 1, e) != ST_OK) goto done;
+    st = ST_OK;
+done:
+    chunk_drop(r, chunk);
+    if (st != ST_OK) {
+        (void)query_settle(q);
+        column_free(r, c);
+        c = NULL;
+    }
+    *out = c;
+    return st;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+static Status table_find(DevQuery *q, const Table *t, ResTable **out, Err *e) {
+    DevRuntime *r = q->r;
+    ResTable *x = r->tables;
+    while (x && x->id != t->id) x = x->next;
+    if (x && x->n_cols == t->n_cols) {
+        *out = x;
+        return ST_OK;
+    }
+    if (x) return err_internal(e, "table \"%s\" has other columns than its copy on device %s", t->name, q->d->info.id);
+    if (!(x = mem_calloc(r->account, (int64_t)sizeof *x, e))) return ST_ERROR;
+    x->id = t->id;
+    x->n_cols = t->n_cols;
+    if (t->n_cols > 0 && !(x->cols = mem_calloc(r->account, t->n_cols * (int64_t)sizeof *x->cols, e))) {
+        mem_free(r->account, x, (int64_t)sizeof *x);
+        return ST_ERROR;
+    }
+    x->next = r->tables;
+    r->tables = x;
+    *out = x;
+    return ST_OK;
+}
+
+/* DTablet[] and the delete bitmaps. */
+static Status tablets_make(DevQuery *q, const Table *t, DevMem *out, Err *e) {
+    int64_t n = t->n_tablets, jobs_n = 0, total = room(n * (int64_t)sizeof(DTablet));
+    DTablet *d = arena_array(q->arena, DTablet, n + 1);
+    Upload *jobs = arena_array(q->arena, Upload, n + 1);
+    if (!d || !jobs) return err_oom(e);
+    if (n > 0) jobs[jobs_n++] = (Upload){d, n * (int64_t)sizeof *d, 0};
+    for (int64_t i = 0; i < n; i++) {
+        const Tablet *tab = t->tablets[i];
+        d[i] = (DTablet){.rows = tab->rows, .number = i};
+        if (!tab->deleted || tab->n_deleted == 0 || tab->rows == 0) continue;
+        if (q->d->info.shares_memory) d[i].deleted = (uint64_t)(uintptr_t)tab->deleted;
+        else d[i].deleted = put_area(jobs, &jobs_n, &total, tab->deleted, (tab->rows + 63) / 64 * 8);
+    }
+    TRY(dev_mem_get(q->r, total + GUARD, out, e));
+    if (!q->d->info.shares_memory)
+        for (int64_t i = 0; i < n; i++)
+            if (d[i].deleted) d[i].deleted += out->p;
+    if (n > 0 && query_upload(q, out->p, jobs, jobs_n, e) != ST_OK) {
+        (void)query_settle(q);
+        dev_mem_put(q->r, out);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
+    DevRuntime *r = q->r;
+    const Table *t = s->p->source.table;
+    ResTable *rt = NULL;
+    TRY(table_find(q, t, &rt, e));
+    if (rt->ready && rt->version != t->version) {
+        if (rt->pins > 0) return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
+        dev_mem_put(r, &rt->tablets);
+        rt->ready = false;
+    }
+    if (!rt->ready) {
+        TRY(tablets_make(q, t, &rt->tablets, e));
+        rt->version = t->version;
+        rt->n_tablets = t->n_tablets;
+        rt->ready = true;
+    }
+    TRY(pin(q, rt, NULL, NULL, e));
+    s->tablets = rt->tablets.p;
+    for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+        int32_t col = s->e.table_cols[i];
+        ResColumn *c = rt->cols[col];
+        if (!c || c->version != t->version) {
+            if (c && c->pins > 0) return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
+            ResColumn *made;
+            if (c) c->pins++; /* not to be evicted meanwhile */
+            Status st = column_make(q, t, col, c, false, &made, e);
+            if (c) c->pins--;
+            TRY(st);
+            column_free(r, c);
+            rt->cols[col] = c = made;
+        }
+        c->last_use = ++r->clock;
+        TRY(pin(q, NULL, c, NULL, e));
+        s->columns[i] = c->desc.p;
+    }
+    return ST_OK;
+}
+
+/* For this segment only (serial), or with the tablets where they are (mapped). */
+static Status bind_own(DevQuery *q, DSegment *s, bool map, Err *e) {
+    const Table *t = s->p->source.table;
+    if (!s->own && !(s->own = arena_array(q->arena, ResColumn *, s->e.n_tables_cols + 1))) return err_oom(e);
+    if (!s->own_tablets.bytes) TRY(tablets_make(q, t, &s->own_tablets, e));
+    s->tablets = s->own_tablets.p;
+    for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+        if (!s->own[i]) TRY(column_make(q, t, s->e.table_cols[i], NULL, map, &s->own[i], e));
+        s->columns[i] = s->own[i]->desc.p;
+    }
+    return ST_OK;
+}
+
+Status res_bind(DevQuery *q, DSegment *s, Err *e) {
+    if (!s->columns && !(s->columns = arena_array(q->arena, DevPtr, s->e.n_tables_cols + 1))) return err_oom(e);
+    pthread_mutex_lock(&q->r->res_lock);
+    Status st = s->residence == RES_CACHED ? bind_cached(q, s, e) : bind_own(q, s, s->residence == RES_MAPPED, e);
+    pthread_mutex_unlock(&q->r->res_lock);
+    return st;
+}
+
+void res_drop_own(DevQuery *q, DSegment *s) {
+    dev_mem_put(q->r, &s->own_tablets);
+    for (int32_t i = 0; s->own && i < s->e.n_tables_cols; i++) {
+        column_free(q->r, s->own[i]);
+        s->own[i] = NULL;
+    }
+}
+
+Status res_unbind(DevQuery *q, DSegment *s, Err *e) {
+    if (s->residence != RES_SERIAL || !s->own) return ST_OK;
+    for (int32_t i = 0; i < s->e.n_tables_cols; i++)
+        if (has_strings(&s->p->source.table->cols[s->e.table_cols[i]])) return ST_OK; /* cells of later states point there */
+    TRY(query_sync(q, e));
+    res_drop_own(q, s);
+    return ST_OK;
+}
+
+/* ---- dictionaries -------------------------------------------------------------------------------------------- */
+/* A dictionary changes with its table's version only. Those of tables that the query does not scan cannot be known again. */
+static void owner_of(const DevQuery *q, const Dict *dict, int64_t *id, int64_t *version) {
+    *id = *version = -1;
+    for (int32_t i = 0; i < q->n; i++) {
+        const Table *t = q->plan->segments[i].program->source.kind == SRC_TABLE ? q->plan->segments[i].program->source.table : NULL;
+        for (int c = 0; t && c < t->n_cols; c++)
+            if (t->cols[c].dict == dict) {
+                *id = t->id;
+                *version = t->version;
+                return;
+            }
+    }
+}
+
+static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
+    int64_t n = d->n, total = 0;
+    if (!(d->host_offsets = mem_alloc(q->r->account, (n + 1) * 8, e))) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) {
+        d->host_offsets[i] = (uint64_t)total;
+        total += d->dict->entries[i].len;
+    }
+    d->host_offsets[n] = (uint64_t)total;
+    char *bytes = arena_alloc(q->arena, total + 1);
+    if (!bytes) return err_oom(e);
+    for (int64_t i = 0; i < n; i++)
+        if (d->dict->entries[i].len) memcpy(bytes + d->host_offsets[i], d->dict->entries[i].ptr, d->dict->entries[i].len);
+    int64_t at = room((n + 1) * 8);
+    TRY(dev_mem_get(q->r, at + room(total) + GUARD, &d->mem, e));
+    d->offsets = d->mem.p;
+    d->bytes = d->mem.p + (uint64_t)at;
+    Upload jobs[2] = {{d->host_offsets, (n + 1) * 8, 0}, {bytes, total, at}};
+    q->bytes_in += at + total;
+    return query_upload(q, d->mem.p, jobs, total ? 2 : 1, e);
+}
+
+Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
+    DevRuntime *r = q->r;
+    int64_t id, version;
+    owner_of(q, dict, &id, &version);
+    pthread_mutex_lock(&r->res_lock);
+    Status st = ST_OK;
+    ResDict *d = NULL;
+    for (int64_t i = 0; i < q->pins.len && !d; i++)
+        if (q->pins.items[i].dict && q->pins.items[i].dict->dict == dict) d = q->pins.items[i].dict; /* of this query: surely the same */
+    for (ResDict **link = &r->dicts; !d && *link;) {
+        ResDict *x = *link;
+        if (x->dict == dict && id >= 0 && x->table_id == id && x->version == version && x->n == dict->n) {
+            d = x;
+        } else if (x->pins == 0 && (x->dict == dict || (id >= 0 && x->table_id == id && x->version != version))) {
+            *link = x->next; /* out of date */
+            dict_drop(r, x);
+        } else {
+            link = &x->next;
+        }
+    }
+    if (!d) {
+        if ((d = mem_calloc(r->account, (int64_t)sizeof *d, e))) {
+            *d = (ResDict){.dict = dict, .table_id = id, .version = version, .n = dict->n};
+            st = dict_make(q, d, e);
+            if (st == ST_OK) {
+                d->next = r->dicts;
+                r->dicts = d;
+            } else {
+                (void)query_settle(q);
+                dict_drop(r, d);
+            }
+        } else {
+            st = ST_ERROR;
+        }
+    }
+    if (st == ST_OK) {
+        d->last_use = ++r->clock;
+        st = pin(q, NULL, NULL, d, e);
+        *out = d;
+    }
+    pthread_mutex_unlock(&r->res_lock);
+    return st;
+}
+
+/* ---- strings back ------------------------------------------------------------------------------------------------ */
+static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err *e) {
+    for (int64_t i = 0; i < c->n_tablets; i++) {
+        const ResPiece *p = &c->pieces[i];
+        const TabletColumn *tc = &t->tablets[i]->cols[c->col];
+        if (tc->encoding != ENC_STR || t->tablets[i]->rows == 0) continue;
+        HostRange r = {.base = p->desc.var};
+        if (p->offsets) {
+            r.bytes = p->offsets[p->rows];
+            r.cells = tc->data;
+            r.off32 = p->offsets;
+            r.n = p->rows;
+        } else {
+            r.bytes = tc->offsets[t->tablets[i]->rows];
+            r.host = tc->var_base;
+        }
+        if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
+    }
+    return ST_OK;
+}
+
+Status res_ranges(DevQuery *q, Err *e) {
+    if (q->ranges_complete) return ST_OK;
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        const Table *t = s->reason || s->p->source.kind != SRC_TABLE ? NULL : s->p->source.table;
+        if (!t) continue;
+        for (int32_t k = 0; s->own && k < s->e.n_tables_cols; k++)
+            if (s->own[k]) TRY(column_ranges(q, t, s->own[k], e));
+        bool before = false;
+        for (int32_t k = 0; k < i; k++) before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == t;
+        if (before) continue;
+        for (ResTable *rt = q->r->tables; rt; rt = rt->next) {
+            if (rt->id != t->id) continue;
+            for (int64_t k = 0; k < q->pins.len; k++) {
+                const ResColumn *c = q->pins.items[k].col;
+                if (c && c->col < rt->n_cols && rt->cols[c->col] == c) TRY(column_ranges(q, t, c, e));
+            }
+        }
+    }
+    for (int64_t i = 0; i < q->pins.len; i++) {
+        const ResDict *d = q->pins.items[i].dict;
+        if (!d) continue;
+        HostRange r = {.base = d->bytes, .bytes = (int64_t)d->host_offsets[d->n], .cells = d->dict->entries, .off64 = d->host_offsets, .n = d->n};
+        if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
+    }
+    q->ranges_complete = true;
+    return ST_OK;
+}
+
+/* ---- which way -------------------------------------------------------------------------------------------------------- */
+Status res_plan(DevQuery *q, Err *e) {
+    (void)e;
+    Residence want = q->opt.device.residence;
+    bool shares = q->d->info.shares_memory;
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        if (s->reason || s->p->source.kind != SRC_TABLE) continue;
+        s->residence = shares || want == RES_AUTO ? RES_CACHED : want;
+        if (s->residence == RES_MAPPED && !q->d->info.can_map) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
+    }
+    return ST_OK;
+}
