@@ -1,5 +1,10 @@
-# Writes OUT, a C file that holds the kernel C prelude as text: HEADERS in order, their own includes left out.
-# cmake -DOUT=file.c "-DHEADERS=a.h;b.h" -P embed_prelude.cmake
+# Writes OUT, a C file that holds kernel C as text: HEADERS in order, their own includes left out. NAME is the array (kernel_prelude_text unless given),
+# DECLARED the header that declares it.
+# cmake -DOUT=file.c "-DHEADERS=a.h;b.h" [-DNAME=name -DDECLARED=header.h] -P embed_prelude.cmake
+if(NOT DEFINED NAME)
+  set(NAME kernel_prelude_text)
+  set(DECLARED codegen/prelude.h)
+endif()
 set(text "")
 foreach(header ${HEADERS})
   file(READ ${header} part)
@@ -10,7 +15,7 @@ string(HEX "${text}" hex)
 string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
 file(WRITE ${OUT} "/* Made by cmake/embed_prelude.cmake from src/codegen/prelude. */
-#include \"codegen/prelude.h\"
-const char kernel_prelude_text[] = {
+#include \"${DECLARED}\"
+const char ${NAME}[] = {
 ${hex}0};
 ")

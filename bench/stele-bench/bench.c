@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { SUM_ROWS_MAX = 1000000 }; /* results up to here are compared row by row */
-static const double compile_wait_s = 15, statement_limit_s = 120;
+static const int statement_limit_s = 120;
 
 double now_s(void) {
     struct timespec t;
@@ -45,7 +45,7 @@ bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]) {
     char text[512], sql[640], *save = NULL;
     snprintf(text, sizeof text, "reset all");
     if (!run_sql(b, text, why)) return false;
-    snprintf(text, sizeof text, "statement_timeout=%ds %s", (int)statement_limit_s, v->settings);
+    snprintf(text, sizeof text, "statement_timeout=%ds %s", statement_limit_s, v->settings);
     for (char *item = strtok_r(text, " ", &save); item; item = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(item, '='), count[16];
         if (!eq) return snprintf(why, WHY_MAX, "\"%s\" is not name=value", item), false;
@@ -62,30 +62,52 @@ bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]) {
 }
 
 /* ---- EXPLAIN ANALYZE ------------------------------------------------------------------------------- */
-/* Finds ", NAME NUMBER UNIT" in a line and adds the number (ms, bytes) to *sum. */
+/* Number and unit (ms; bytes) at the start of an item. */
+static bool figure_value(const char *p, const char *end, double *out) {
+    static const struct { const char *unit; double f; } units[] = {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"B", 1}, {"kB", 1024}, {"MB", 1048576}, {"GB", 1073741824}};
+    char *unit;
+    double x = strtod(p, &unit);
+    if (unit == p || unit > end) return false;
+    while (*unit == ' ') unit++;
+    size_t n = strcspn(unit, " ,");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].unit) == n && strncmp(unit, units[i].unit, n) == 0) return *out = x * units[i].f, true;
+    return false;
+}
+
+/* Adds the figures called `name` among the items of a line, "NUMBER UNIT NAME" or "NAME NUMBER UNIT" between commas. */
 static void figure(const char *line, const char *name, double *sum, bool *found) {
     size_t n = strlen(name);
-    for (const char *p = strstr(line, name); p; p = strstr(p + 1, name)) {
-        if ((p > line && p[-1] != ' ') || p[n] != ' ') continue;
-        char *unit;
-        double x = strtod(p + n, &unit);
-        if (unit == p + n) continue;
-        while (*unit == ' ') unit++;
-        static const struct { const char *unit; double f; } units[] = {{"kB", 1024}, {"MB", 1048576}, {"GB", 1073741824}, {"us", 1e-3}, {"ms", 1}, {"s", 1e3}, {"B", 1}};
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-            size_t m = strlen(units[i].unit);
-            if (strncmp(unit, units[i].unit, m) != 0 || strchr("abcdefghijklmnopqrstuvwxyz/", unit[m] ? unit[m] : '.')) continue;
-            *sum += x * units[i].f;
+    for (const char *item = line; *item;) {
+        while (*item == ' ') item++;
+        const char *end = strstr(item, ", ");
+        if (!end) end = item + strlen(item);
+        double x;
+        bool before = (size_t)(end - item) > n && strncmp(item, name, n) == 0 && item[n] == ' ';
+        bool after = (size_t)(end - item) > n && strncmp(end - n, name, n) == 0 && end[-(ptrdiff_t)n - 1] == ' ';
+        if ((before || after) && figure_value(before ? item + n : item, end, &x)) {
+            *sum += x;
             *found = true;
-            return;
         }
+        item = *end ? end + 2 : end;
     }
 }
 
-/* A segment's line: "  0: label  [executor, device, ...]  rows in ..., name number unit, ..." */
-static void explain_segment(Explain *x, const char *line, const char *expect) {
-    const char *open = NULL, *end = strstr(line, "]  rows in ");
-    if (!end) end = strrchr(line, ']');
+/* "  0: label  [executor, device, ...]  rows in ...", and further lines with what a device did. */
+static void explain_line(Explain *x, const char *line, const char *expect) {
+    static const char refused[] = "not on the device: ";
+    int number, used = 0;
+    const char *open = NULL, *end = strstr(line, "]  rows in "), *reason = strstr(line, refused);
+    if (sscanf(line, " %d:%n", &number, &used) != 1 || !used) {
+        if (reason && !*x->reason) snprintf(x->reason, sizeof x->reason, "%s", reason + sizeof refused - 1);
+        figure(line, "kernels", &x->kernel_ms, &x->has_kernel);
+        figure(line, "read", &x->read_bytes, &x->has_read);
+        figure(line, "in", &x->in_bytes, &x->has_moved);
+        figure(line, "out", &x->out_bytes, &x->has_moved);
+        figure(line, "materialized", &x->materialized_bytes, &x->has_materialized);
+        figure(line, "model", &x->model_ms, &x->has_model);
+        return;
+    }
     for (const char *p = line; end && p < end; p++)
         if (*p == '[') open = p;
     if (!open) return;
@@ -95,12 +117,6 @@ static void explain_segment(Explain *x, const char *line, const char *expect) {
     x->segments++;
     x->matched += !expect || strcmp(executor, expect) == 0;
     if (!strstr(x->ran, executor)) snprintf(x->ran + have, sizeof x->ran - have, "%s%s", have ? ", " : "", executor);
-    figure(end, "kernel", &x->kernel_ms, &x->has_kernel);
-    figure(end, "read", &x->read_bytes, &x->has_read);
-    figure(end, "to device", &x->moved_bytes, &x->has_moved);
-    figure(end, "to host", &x->moved_bytes, &x->has_moved);
-    figure(end, "materialized", &x->materialized_bytes, &x->has_materialized);
-    figure(end, "model", &x->model_ms, &x->has_model);
 }
 
 typedef struct Reader {
@@ -114,11 +130,10 @@ static bool explain_row(void *ctx, int64_t n, const char *const *values, const c
     (void)n, (void)names;
     Reader *r = ctx;
     const char *line = values[0] ? values[0] : "";
-    int number, used = 0;
     if (strcmp(line, "Segments:") == 0) r->segments = true;
     else if (r->segments) {
         if (r->text) fprintf(r->text, "%s\n", line);
-        if (sscanf(line, " %d:%n", &number, &used) == 1 && used) explain_segment(r->x, line, r->expect);
+        explain_line(r->x, line, r->expect);
     }
     return false;
 }
@@ -178,20 +193,15 @@ static double run_once(Bench *b, const char *sql, Measure *m, bool sum) {
 
 void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
     *m = (Measure){.done = true};
-    double times[64], began = now_s();
+    double times[64];
     if (over_budget(b)) {
         snprintf(m->why, WHY_MAX, "left out: the time budget of %.0f s is used up", b->budget_s);
         return;
     }
     if ((m->first_ms = run_once(b, sql, m, true)) < 0) return;
-    /* Kernels compile beside execution: wait until they are used. */
-    do {
-        if (!explain_analyze(b, v, sql, &m->where, m->why)) return;
-        if (m->where.matched == m->where.segments) break;
-        usleep(100000);
-    } while (now_s() - began < compile_wait_s + m->first_ms / 1e3);
+    if (!explain_analyze(b, v, sql, &m->where, m->why)) return;
     if (m->where.segments && !m->where.matched) {
-        snprintf(m->why, WHY_MAX, "ran on %s", m->where.ran);
+        snprintf(m->why, WHY_MAX, "ran on %s%s%s", m->where.ran, *m->where.reason ? ": " : "", m->where.reason);
         return;
     }
     double spent = 0;
@@ -454,7 +464,8 @@ void json_measure(Bench *b, const Variant *v, const Measure *m) {
         json_int(b, "segments_as_asked", m->where.matched);
         if (m->where.has_kernel) json_num(b, "kernel_ms", m->where.kernel_ms);
         if (m->where.has_read) json_num(b, "read_bytes", m->where.read_bytes);
-        if (m->where.has_moved) json_num(b, "moved_bytes", m->where.moved_bytes);
+        if (m->where.has_moved) json_num(b, "to_device_bytes", m->where.in_bytes);
+        if (m->where.has_moved) json_num(b, "to_host_bytes", m->where.out_bytes);
         if (m->where.has_materialized) json_num(b, "materialized_bytes", m->where.materialized_bytes);
         if (m->where.has_model) json_num(b, "model_ms", m->where.model_ms);
     }

@@ -28,7 +28,8 @@ typedef struct Explain {
     int segments, matched;  /* all; those on the executor expected */
     char ran[64];           /* executors seen, "vm, compiled" */
     bool has_kernel, has_read, has_moved, has_materialized, has_model;
-    double kernel_ms, read_bytes, moved_bytes, materialized_bytes, model_ms;
+    double kernel_ms, read_bytes, in_bytes, out_bytes, materialized_bytes, model_ms;
+    char reason[160];       /* why not on the device, the first */
     char *text;             /* the segments' lines; malloc'ed */
 } Explain;
 
@@ -75,7 +76,7 @@ void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(
 bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]);
 /* Resets all settings and applies the variant's. False: why names the setting. */
 bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
-/* Times `sql` under settings already applied. Waits (a few seconds) until compiled code is used. Fills m; m->where.text is the caller's: measure_free. */
+/* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m; m->where.text is the caller's: measure_free. */
 void measure(Bench *b, const Variant *v, const char *sql, Measure *m);
 /* Sets m->wrong unless m has the rows of `reference`. Both must be ok. */
 void measure_compare(Bench *b, const Measure *reference, Measure *m);

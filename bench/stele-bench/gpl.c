@@ -14,7 +14,7 @@
 enum { N_QUERIES = 5, N_VARIANTS = 5 };
 static const int query_number[N_QUERIES] = {5, 7, 8, 9, 14};
 
-#define DEVICE " device=$DEVICE device_strict=on device_residence=cached "
+#define DEVICE " device=$DEVICE device_strict=on device_wait=on device_residence=cached "
 static const Variant variants[N_VARIANTS] = {
     {"vm", "executor=vm device=cpu threads=$THREADS ", "vm"},
     {"kernel", "executor=kernel" DEVICE, "kernel"},

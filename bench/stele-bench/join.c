@@ -18,10 +18,10 @@ enum { N_VARIANTS = 8, N_PLAIN = 6, MATCH_ROWS = 16 << 20 };
 
 /* The last ones, without the cache that stages results in local memory, only where the match rate varies. Modes that leave columns on the
  * device come after those that move them. */
-#define ON_DEVICE(residence) "executor=compiled device=$DEVICE device_strict=on device_residence=" residence
+#define ON_DEVICE(residence) "executor=compiled device=$DEVICE device_strict=on device_wait=on device_residence=" residence
 static const Variant variants[N_VARIANTS] = {
     {"vm", "executor=vm device=cpu threads=$THREADS ", "vm"},
-    {"compiled cpu", "executor=compiled device=cpu device_strict=on threads=$THREADS ", "compiled"},
+    {"compiled cpu", "executor=compiled device=cpu device_strict=on device_wait=on threads=$THREADS ", "compiled"},
     {"serial", ON_DEVICE("serial"), "compiled"},
     {"streamed", ON_DEVICE("streamed"), "compiled"},
     {"mapped", ON_DEVICE("mapped"), "compiled"},
@@ -33,7 +33,7 @@ static const Variant variants[N_VARIANTS] = {
 static const char *const form_name[2] = {"rows", "grouped"};
 static const char *const form_sql[2] = {
     "select b.rid, p.rid from probe p join build b on p.key = b.key",
-    "select b.rid & 15 as g, count(*), sum(p.rid) from probe p join build b on p.key = b.key group by 1",
+    "select b.rid % 16 as g, count(*), sum(p.rid) from probe p join build b on p.key = b.key group by 1",
 };
 
 typedef struct Config {

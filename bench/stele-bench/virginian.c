@@ -19,12 +19,12 @@ enum { N_QUERIES = 10, N_VARIANTS = 8 };
 static const Variant variants[N_VARIANTS] = {
     {"vm, 1 core", "executor=vm device=cpu threads=1 ", "vm"},
     {"vm, all cores", "executor=vm device=cpu threads=$THREADS ", "vm"},
-    {"compiled cpu", "executor=compiled device=cpu device_strict=on threads=$THREADS ", "compiled"},
-    {"serial", "executor=compiled device=$DEVICE device_strict=on device_residence=serial", "compiled"},
-    {"streamed", "executor=compiled device=$DEVICE device_strict=on device_residence=streamed", "compiled"},
-    {"mapped", "executor=compiled device=$DEVICE device_strict=on device_residence=mapped", "compiled"},
-    {"interpreted", "executor=interpreted device=$DEVICE device_strict=on device_residence=cached", "interpreted"},
-    {"cached", "executor=compiled device=$DEVICE device_strict=on device_residence=cached", "compiled"},
+    {"compiled cpu", "executor=compiled device=cpu device_strict=on device_wait=on threads=$THREADS ", "compiled"},
+    {"serial", "executor=compiled device=$DEVICE device_strict=on device_wait=on device_residence=serial", "compiled"},
+    {"streamed", "executor=compiled device=$DEVICE device_strict=on device_wait=on device_residence=streamed", "compiled"},
+    {"mapped", "executor=compiled device=$DEVICE device_strict=on device_wait=on device_residence=mapped", "compiled"},
+    {"interpreted", "executor=interpreted device=$DEVICE device_strict=on device_wait=on device_residence=cached", "interpreted"},
+    {"cached", "executor=compiled device=$DEVICE device_strict=on device_wait=on device_residence=cached", "compiled"},
 };
 
 /* Columns: what the query reads, 4 bytes each. The paper's NOT x is x = 0. */

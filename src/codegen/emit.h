@@ -45,9 +45,9 @@
  *   - KP_ERR is a word of the segment's own. Record, row and pair counters are zeroed with everything else at the query's start.
  *   - Dense sources: rows KP_SRC_FIRST .. KP_SRC_FIRST + KP_SRC_ROWS - 1, in KP_SRC_TILES tiles of tile_rows. SRC_AGG: records 0 .. KP_SRC_ROWS - 1
  *     (HASH: those appended, dead ones included; other forms: n_slots). SRC_JOIN: build rows. A row store with LIMIT or OFFSET and no sort: the slice.
- *   - A row store with has_seq is appended to as if it were a sort's input: main writes KP_SORT_DATA / KP_SORT_VALID with id = -1 - row store (its columns, then
- *     the sequence numbers as column n_cols), KP_OUT_COUNT, KP_OUT_CAP; the kernels of EK_SORT then read those and gather into KP_ROWS_DATA / KP_ROWS_VALID of the row store.
- *   - Sorts likewise: main writes KP_SORT_* with id = sort; sort_gather writes KP_ROWS_* of the row store. KP_SORT_N is the number of rows.
+ *   - A row store with has_seq: main writes KP_ROWS_DATA / KP_ROWS_VALID of arrays apart, the sequence numbers as column n_cols; the executor brings the rows
+ *     in order with kernels of its own. Its readers get the ordered ones under the same kinds.
+ *   - A sort: main writes KP_SORT_* with id = sort; sort_gather writes KP_ROWS_* of the row store. KP_SORT_N is the number of rows.
  *   - sort_init fills pairs A[0..N). sort_tile sorts each run of SORT_TILE of A in place (16 * SORT_TILE bytes of local memory; sort kernels get no
  *     other). sort_merge merges runs of KP_SORT_WIDTH pairs of A into runs of twice that in B; the executor swaps A and B. sort_gather reads pairs A
  *     [FIRST, FIRST + TAKE) and writes rows 0 .. TAKE - 1. All of them work for any number of groups.
@@ -165,7 +165,8 @@ typedef enum ParamKind {
     KP_LIKE,          /* address of instruction `id`'s encoded pattern (like_code.h) */
     KP_DICT_OFFSETS, KP_DICT_BYTES,          /* of EmitParam.dict: u64 offsets[n + 1], bytes */
     KP_LIMIT,         /* value: rows after which a SINK_ROWS segment may stop */
-    KP_MASK_BITS      /* value: instruction `id`'s CodeMask of at most 64 codes as bits */
+    KP_MASK_BITS,     /* value: instruction `id`'s CodeMask of at most 64 codes as bits */
+    KP_CODE           /* address of EmitSegment.code on the device, 16-byte aligned */
 } ParamKind;
 typedef struct EmitParam {
     uint16_t kind;
@@ -182,7 +183,7 @@ enum { /* kernels a segment's module has */
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
 
 typedef struct EmitSegment {
-    char *source;         /* with the #defines, the prelude and the kernels; arena */
+    char *source;         /* the #defines, the line for the prelude (KERNEL_PRELUDE_INCLUDE) and the kernels; arena */
     int64_t source_bytes;
     int32_t n_params;     /* shared by all kernels of the module */
     EmitParam *params;
@@ -191,6 +192,8 @@ typedef struct EmitSegment {
     bool identity_sink;   /* row i of the source becomes row KP_OUT_BASE + i: the executor sets the count */
     int32_t n_tables_cols;
     int32_t *table_cols;  /* columns of the source table that are read */
+    const void *code;     /* interpreted segments (interp.h): bytes that go to the device as they are; else NULL */
+    int64_t code_bytes;
     double bytes_per_row; /* estimate of source bytes read per row, for cost and EXPLAIN */
 } EmitSegment;
 /* `last`: no later segment feeds the same sink (finishing kernels are emitted for the last one only). */

@@ -282,11 +282,25 @@ static void global_update(Em *m, const View *v) {
     }
 }
 
+/* Codes are within their dictionary; other keys where the register's own range says so. */
+static bool key_proven(const Em *m, const View *v, int32_t i) {
+    const DevCol *c = &v->dev->cols[i];
+    Reg k = m->prog->sink.keys[i];
+    const RegInfo *ri = &m->prog->regs[k];
+    int64_t values = v->dev->key_extent[i] - (c->nullable ? 1 : 0);
+    if (m->regs[k].dict && m->regs[k].dict == c->dict) return true;
+    if (c->phys == PH_BOOL) return true;
+    return ri->has_range && ri->min >= v->dev->key_min[i] && (int128_t)ri->max - v->dev->key_min[i] < values;
+}
+
 /* Declares g: the record number of LOCAL and DIRECT. */
 static void slot_number(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
     int64_t radix = 1;
-    w(m, "u32 g = 0;\nbool inside = true;\n");
+    bool checked = false;
+    w(m, "u32 g = 0;\n");
+    for (int32_t i = 0; i < v->spec->n_keys; i++) checked |= !key_proven(m, v, i);
+    if (checked) w(m, "bool inside = true;\n");
     for (int32_t i = 0; i < v->spec->n_keys; i++) {
         Reg k = s->keys[i];
         int64_t ext = v->dev->key_extent[i], values = ext - (v->dev->cols[i].nullable ? 1 : 0);
@@ -294,14 +308,15 @@ static void slot_number(Em *m, const View *v) {
         if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         else w(m, "const u32 x = (u32)(i32)%r - (u32)P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         if (NULLABLE(m, k)) {
-            w(m, "inside = inside && (!%v || x < %lu);\n", k, values);
+            if (checked) w(m, "inside = inside && (!%v || x < %lu);\n", k, values);
             w(m, "g += (%v ? (u32)x : %lu) * %lu;\n}\n", k, values, radix);
         } else {
-            w(m, "inside = inside && x < %lu;\ng += (u32)x * %lu;\n}\n", values, radix);
+            if (checked) w(m, "inside = inside && x < %lu;\n", values);
+            w(m, "g += (u32)x * %lu;\n}\n", radix);
         }
         radix *= ext;
     }
-    w(m, "if (!inside) { RAISE(%d); continue; }\n", raise_code(m->pc, RK_INTERNAL));
+    if (checked) w(m, "if (!inside) { RAISE(%d); continue; }\n", raise_code(m->pc, RK_INTERNAL));
 }
 
 /* ---- local ------------------------------------------------------------------------------------------------------ */

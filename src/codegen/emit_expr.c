@@ -34,6 +34,11 @@ static const DevCall *dev_call(const CallSite *c) {
     return NULL;
 }
 
+const char *emit_call_fn(const CallSite *c) {
+    const DevCall *d = dev_call(c);
+    return d ? d->fn : NULL;
+}
+
 /* ---- reasons ------------------------------------------------------------------------------ */
 const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, const RegForm *regs, Arena *a) {
     (void)ep, (void)p, (void)regs;

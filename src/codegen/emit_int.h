@@ -1,4 +1,4 @@
-/* emit_int.h - inside of the emitter. Only src/codegen/emit*.c may include it.
+/* emit_int.h - inside of the emitter. Only src/codegen/emit*.c and interp*.c may include it.
  *
  *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
  *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
@@ -167,6 +167,7 @@ bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of
 /* emit_expr.c */
 bool em_expr(Em *m, const Instr *in); /* false: no such opcode here */
 const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, const RegForm *regs, Arena *a);
+const char *emit_call_fn(const CallSite *c); /* the prelude's function behind a call, NULL none */
 void em_cmp3(Em *m, Out *o, uint8_t phys, const char *a, const char *b); /* <0, 0, >0 */
 void em_equal(Em *m, Out *o, uint8_t phys, const char *a, const char *b);
 void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a); /* h = combined hash */

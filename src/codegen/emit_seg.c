@@ -455,7 +455,7 @@ static void assemble(Em *m, Out *o) {
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
     out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", t->tile_rows, (int32_t)TABLET_ROWS);
-    out_put(m, o, kernel_prelude_text, (int64_t)strlen(kernel_prelude_text));
+    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
     append_out(m, o, &m->top);
     if (m->spin) out_w(m, o, "    u32 spin = 0;\n");

@@ -113,6 +113,7 @@ typedef struct DeviceUse { /* segments run compiled on a device where they can *
     struct DevRuntime *runtime; /* NULL: everything on the virtual machine */
     Residence residence;
     bool strict;          /* 0A000 instead of running anything on the virtual machine */
+    bool interpreted;     /* by the device's interpreter instead of kernels of their own */
     bool wait;            /* for compilation, instead of using the virtual machine this time */
     bool timing;          /* measure kernels (EXPLAIN ANALYZE) */
     int64_t initial_rows; /* 0 = by estimate; tests: first capacity of every sink, to force restarts */
@@ -136,6 +137,7 @@ typedef struct QueryOptions {
 
 typedef struct DeviceStats { /* of a segment; all zero when no device was asked for */
     bool on_device;
+    const char *device;    /* its name, "cuda:0" */
     const char *reason;    /* why not, in words */
     int64_t kernel_ns;     /* 0: not measured */
     int64_t bytes_in, bytes_out; /* moved to and from the device for this segment */

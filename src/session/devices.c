@@ -96,20 +96,25 @@ static Residence residence_of(const char *v) {
     return RES_AUTO;
 }
 
-Status session_device_use(Session *s, DeviceUse *out) {
-    const Settings *x = &s->settings;
-    *out = (DeviceUse){0};
-    if (strcmp(x->executor, "compiled") != 0) return ST_OK;
+static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
     DeviceHub *h;
     TRY(hub_get(s->db, &h, &s->err));
-    const char *id = x->device;
     if (!strcasecmp(id, "auto")) {
         const DeviceEntry *best = devices_auto(h->devices);
         id = best ? best->id : "host";
     } else if (!strcasecmp(id, "cpu")) {
         id = "host";
     }
-    TRY(runtime_get(h, id, &out->runtime, &s->err));
+    return runtime_get(h, id, out, &s->err);
+}
+
+Status session_device_use(Session *s, DeviceUse *out) {
+    const Settings *x = &s->settings;
+    *out = (DeviceUse){0};
+    out->interpreted = strcmp(x->executor, "interpreted") == 0;
+    if (strcmp(x->executor, "compiled") != 0 && !out->interpreted) return ST_OK;
+    if (s->device_override) out->runtime = s->device_override;
+    else TRY(runtime_named(s, x->device, &out->runtime));
     atomic_store(&dev_runtime_device(out->runtime)->memory.limit, x->device_memory_limit);
     out->residence = residence_of(x->device_residence);
     out->strict = x->device_strict;

@@ -29,6 +29,22 @@ static char *size_text(Arena *a, int64_t bytes) {
     return arena_printf(a, "%lld MB", (long long)(bytes / 1048576));
 }
 
+/* What a device did for a segment, or why it did nothing. */
+static Status put_device(Statement *st, const DeviceStats *d) {
+    Arena *a = st->run_arena;
+    if (d->reason) return put(st, arena_printf(a, "       not on the device: %s", d->reason));
+    if (!d->on_device) return ST_OK;
+    char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "", d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
+                              size_text(a, d->bytes_in), size_text(a, d->bytes_out), size_text(a, d->bytes_read));
+    if (line && d->kernel_ns) line = arena_printf(a, "%s, kernels %.3f ms", line, (double)d->kernel_ns / 1e6);
+    if (line && d->kernel_ns && d->bytes_read) line = arena_printf(a, "%s, %.1f GB/s", line, (double)d->bytes_read / (double)d->kernel_ns);
+    if (line && d->restarts) line = arena_printf(a, "%s, restarted %lld time%s", line, (long long)d->restarts, d->restarts == 1 ? "" : "s");
+    if (line && d->code_from_memory) line = arena_printf(a, "%s, code from memory", line);
+    else if (line && d->code_from_disk) line = arena_printf(a, "%s, code from disk", line);
+    else if (line) line = arena_printf(a, "%s, compiled in %.0f ms", line, (double)d->compile_ns / 1e6);
+    return line ? put(st, line) : ST_ERROR;
+}
+
 static Status option_flag(Session *s, const AstExplain *x, const char *name, bool *out) {
     for (int64_t i = 0; i < x->n_options; i++) {
         const AstOption *o = &x->options[i];
@@ -85,7 +101,8 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     TRY(put(st, "Segments:"));
     for (int32_t i = 0; i < r.plan->n_segments; i++) {
         const SegmentPlan *g = &r.plan->segments[i];
-        char *line = arena_printf(a, "  %d: %s  [vm, cpu, %s]", (int)i, g->label, vm_isa());
+        const DeviceStats *d = analyze ? &query_stats(r.query, i)->device : NULL;
+        char *line = arena_printf(a, d && d->on_device ? "  %d: %s  [compiled, %s]" : "  %d: %s  [vm, cpu, %s]", (int)i, g->label, d && d->on_device ? d->device : vm_isa());
         if (analyze && line) {
             const SegmentStats *t = query_stats(r.query, i);
             line = arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in, (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
@@ -95,6 +112,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         }
         if (!line) return ST_ERROR;
         TRY(put(st, line));
+        if (d) TRY(put_device(st, d));
         const Sink *sink = &g->program->sink;
         if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
             char *t = sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);

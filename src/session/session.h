@@ -60,6 +60,7 @@ typedef struct Session {
     bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
     bool device_timing;  /* EXPLAIN ANALYZE: measure kernels */
+    struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
 
 typedef struct Statement {

@@ -27,7 +27,7 @@ static const Def defs[] = {
     {"vector_size", K_INT, AT(vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
     {"morsel_rows", K_INT, AT(morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
     {"disabled_rules", K_RULES, 0, 0, 0, 0, "", "optimiser rules switched off, separated by commas"},
-    {"executor", K_ENUM, AT(executor), 0, 0, "auto|vm|compiled", "how programs run: on the virtual machine or compiled"},
+    {"executor", K_ENUM, AT(executor), 0, 0, "auto|vm|compiled|interpreted", "how programs run: on the virtual machine, compiled, or by a device's interpreter"},
     {"device", K_TEXT, AT(device), 0, 0, "auto", "where compiled programs run: auto, cpu, cuda:N or opencl:N"},
     {"device_strict", K_BOOL, AT(device_strict), 0, 0, "off", "an error instead of running part of a query on the processor's virtual machine"},
     {"device_memory_limit", K_BYTES, AT(device_memory_limit), 0, INT64_MAX, "0", "memory of the device that may be used, 0 = nearly all"},

@@ -473,6 +473,14 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
     return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
 }
 
+/* The columns of t with an expression in the place of one. */
+static char *select_using(Arena *a, const Table *t, int col, Slice expr) {
+    char *sql = arena_strdup(a, "select ");
+    for (int i = 0; sql && i < t->n_cols; i++)
+        sql = i == col ? arena_printf(a, "%s%s(%.*s\n)", sql, i ? ", " : "", (int)expr.len, expr.ptr) : arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, t->cols[i].name));
+    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+}
+
 /* Whether a CHECK names the column: it does not bind without it. */
 static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, int column) {
     PlanCtx c;
@@ -675,10 +683,10 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         break;
     }
     case AST_ALTER_SET_TYPE: {
-        if (k->expr) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER COLUMN TYPE ... USING is not supported");
         TRY(no_view_reads(s, a, t, col));
         TRY(sql_bind_type(k->column->type, &d.cols[col].type, &s->err));
         cast_col = col;
+        if (k->expr) sql = select_using(a, t, col, k->expr_source);
         break;
     }
     case AST_ALTER_SET_OPTIONS: return ST_OK;

@@ -662,7 +662,7 @@ K1(interval_days_k, Interval, int32_t, x.days)
 K1(interval_micros_k, Interval, int64_t, x.micros)
 KNF(interval_from_sums, Interval, (Interval){0}, {
     const int64_t months = AT(int64_t, 0, i), days = AT(int64_t, 1, i);
-    const int128_t micros = num_at(&args[2], i);
+    const int128_t micros = num_at(&args[2], i) / pow10_i128[args[2].type.scale];
     if (months != (int32_t)months || days != (int32_t)days || micros != (int64_t)micros) IV_RANGE(i);
     z = (Interval){.micros = (int64_t)micros, .days = (int32_t)days, .months = (int32_t)months};
 })

@@ -56,10 +56,12 @@ static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first
     case PH_UUID: put(o, c, 16); break;
     case PH_STR: {
         const Str *s = c;
-        for (uint32_t k = 0; k < s->len; k++) {
-            put(o, &s->ptr[k], 1);
-            if (!s->ptr[k]) put(o, "\xff", 1);
+        const char *p = s->ptr, *end = p + s->len;
+        for (const char *nul; p < end && (nul = memchr(p, 0, (size_t)(end - p))); p = nul + 1) {
+            put(o, p, nul - p);
+            put(o, "\0\xff", 2);
         }
+        put(o, p, end - p);
         put(o, "\0\0", 2);
         break;
     }

@@ -305,7 +305,7 @@ static void test_definitions(void **state) {
         {"drop sequence q", "(drop SEQUENCE q)"},
         {"truncate a, s.b", "(truncate a s.b)"},
         {"alter table t add column a int not null, drop column b, alter c set not null, alter d drop not null, alter e set default (1 + 2) * 3, alter f drop default, alter g type bigint using g::bigint, add constraint k unique (a), drop constraint l",
-         "(alter_table t (add_column \"a\" (column_def a int4 (not_null))) (drop_column \"b\") (set_not_null \"c\") (drop_not_null \"d\") (set_default \"e\" source=\"(1 + 2) * 3\" (expr (op * (op + (int 1) (int 2)) (int 3)))) (drop_default \"f\") (set_type \"g\" (column_def - int8) (expr (cast (column \"g\") int8))) (add_constraint (unique name=\"k\" (columns \"a\"))) (drop_constraint \"l\"))"},
+         "(alter_table t (add_column \"a\" (column_def a int4 (not_null))) (drop_column \"b\") (set_not_null \"c\") (drop_not_null \"d\") (set_default \"e\" source=\"(1 + 2) * 3\" (expr (op * (op + (int 1) (int 2)) (int 3)))) (drop_default \"f\") (set_type \"g\" (column_def - int8) source=\"g::bigint\" (expr (cast (column \"g\") int8))) (add_constraint (unique name=\"k\" (columns \"a\"))) (drop_constraint \"l\"))"},
         {"alter table t rename to u", "(rename t new=\"u\")"},
         {"alter table t rename column a to b", "(rename t old=\"a\" new=\"b\")"},
         {"comment on column s.t.a is 'x'", "(comment s.t column=\"a\" \"x\")"},

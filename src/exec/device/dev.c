@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "codegen/interp.h"
 #include "exec/device/dev_int.h"
 
 /* ---- runtime ------------------------------------------------------------------------------------ */
@@ -141,8 +142,14 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         if (s->reason) continue;
         if (!s->emitted) {
             s->last = !feeds_later(q, i);
-            TRY(emit_segment(q->ep, i, s->last, q->arena, &s->e, e));
-            s->text = hash_bytes(s->e.source, s->e.source_bytes);
+            if (q->opt.device.interpreted) {
+                s->reason = interp_reason(q->ep, i, q->arena);
+                if (s->reason) continue;
+                TRY(interp_segment(q->ep, i, s->last, q->arena, &s->e, e));
+            } else {
+                TRY(emit_segment(q->ep, i, s->last, q->arena, &s->e, e));
+            }
+            s->text = hash_combine(hash_bytes(s->e.source, s->e.source_bytes), hash_bytes(s->e.code, s->e.code_bytes));
             s->emitted = true;
         }
         if (s->has_code) continue;
@@ -162,7 +169,13 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         log_write(LOG_WARNING, "a kernel for device %s does not compile: %s %s", q->d->info.id, err.message, err.detail);
     }
     spread(q);
-    return ST_OK;
+    Err err;
+    err_clear(&err);
+    CodeState st = order_code(q, wait, &err);
+    if (st == CODE_PENDING) *ready = false;
+    if (st != CODE_FAILED) return ST_OK;
+    err_copy(e, &err);
+    return ST_ERROR;
 }
 
 static Status find_kernels(DevQuery *q, DSegment *s, Err *e) {
@@ -299,6 +312,7 @@ void dev_query_free(DevQuery *q) {
         if (s->to) q->d->ops->event_free(q->d, s->to);
         if (s->has_code) code_release(r->cache, &s->code);
     }
+    if (q->has_order) code_release(r->cache, &q->order);
     dev_mem_put(r, &q->control);
     dev_mem_put(r, &q->consts);
     for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(r, &q->held.items[i]);
@@ -323,6 +337,7 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
         s->stats.residence = names[s->residence];
         s->stats.bytes_read = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
     }
+    s->stats.device = q->d->info.id;
     out->device = s->stats;
     if (s->reason) return;
     out->workers = 1;

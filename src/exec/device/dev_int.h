@@ -5,6 +5,7 @@
  *   dev_param.c  from a recipe to parameter values; plan-time data on the device (masks, maps, sets, patterns, strings)
  *   dev_state.c  joins, aggregations, sorts and rows in device memory: capacity, allocation, growth
  *   dev_run.c    one segment: launch, check, restart, finishing kernels
+ *   dev_order.c  rows in source order
  *   dev_move.c   rows to the host and back
  *   residency.c  table columns and dictionaries on the device
  *
@@ -27,7 +28,7 @@
 typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
 
 /* What one query at a time uses; kept by the runtime in between. */
-enum { STAGE_BYTES = 8 << 20, STAGES = 2, DOWN_BYTES = 4 << 20, WORDS = 512 };
+enum { STAGE_BYTES = 8 << 20, STAGES = 2, RING = 3, DOWN_BYTES = 4 << 20, WORDS = 512 };
 typedef struct Lane {
     struct Lane *next;
     DevQueue *queue; /* kernels, zeroing, copies: in order */
@@ -38,6 +39,7 @@ typedef struct Lane {
     void *stage[STAGES]; /* pinned, STAGE_BYTES each: uploads; likewise */
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
+    DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
     bool broken;     /* a wait failed: not to be used again */
 } Lane;
 
@@ -172,12 +174,15 @@ struct DevQuery {
     MemAccount *account;
     Arena *arena;
     Lane *lane;
+    CodeRef order; /* dev_order.c */
+    bool has_order;
     EmitPlan *ep;
     int32_t n;
     DSegment *segs;
     DState *joins, *aggs, *rows, *sorts, *staged; /* staged: of has_seq row stores, by row store */
     bool started;     /* constants and control block are on the device */
     bool checked;     /* no kernel was started since the control block was looked at */
+    bool side_busy;   /* the same for the lane's other queue */
     bool busy;        /* something was put on the queue since the last wait */
     DevMem control;
     int64_t control_words;
@@ -216,6 +221,9 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e);
 /* Host bytes to the device: piece i goes to `to` + at. Through pinned buffers, filled by the pool's threads; has been done when it returns. */
 typedef struct Upload { const void *from; int64_t bytes, at; } Upload;
 Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e);
+/* The same without the last wait, on either queue of the lane; `from` must stay. */
+Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e);
+Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev_param.c ---- */
 /* Fixed values and everything plan-time data: uploads it in one copy. */
@@ -242,6 +250,12 @@ void state_release(DevQuery *q, DState *st);
 int64_t learned_get(DevRuntime *r, uint64_t text);
 void learned_put(DevRuntime *r, uint64_t text, int64_t need);
 
+/* ---- dev_order.c ---- */
+/* The module, when the query needs it. */
+CodeState order_code(DevQuery *q, bool wait, Err *e);
+/* in: rows with sequence numbers as the last column; out: the same rows in their order, without. */
+Status order_rows(DevQuery *q, DState *in, DState *out, Err *e);
+
 /* ---- dev_run.c ---- */
 /* Control block to q->seen, waiting for everything so far; raises the first data error found. */
 Status control_fetch(DevQuery *q, Err *e);
@@ -257,6 +271,8 @@ bool res_evict(DevRuntime *r, int64_t bytes);
 Status res_plan(DevQuery *q, Err *e);
 /* Makes the segment's table readable: fills s->tablets and s->columns. No-op when it is. */
 Status res_bind(DevQuery *q, DSegment *s, Err *e);
+/* A streamed table: lays out pieces, binds descriptors that point into the ring, then calls run(ctx) for each piece, with tablets list[first .. first + n). */
+Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e);
 /* After its kernels are on the queue: gives up what was only for this segment. */
 Status res_unbind(DevQuery *q, DSegment *s, Err *e);
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);

@@ -143,6 +143,10 @@ void lane_free(DevRuntime *r, Lane *l) {
     Device *d = r->d;
     if (l->queue) d->ops->queue_free(d, l->queue);
     if (l->side) d->ops->queue_free(d, l->side);
+    for (int i = 0; i < RING; i++) {
+        if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
+        if (l->used[i]) d->ops->event_free(d, l->used[i]);
+    }
     for (int i = 0; i < STAGES; i++) {
         if (l->staged[i]) d->ops->event_free(d, l->staged[i]);
         if (l->stage[i]) d->ops->free_pinned(d, l->stage[i], STAGE_BYTES);
@@ -228,7 +232,9 @@ Status query_sync(DevQuery *q, Err *e) {
 
 Status query_settle(DevQuery *q) {
     Err quiet = {0};
-    if (!q->lane || !q->busy) return ST_OK;
+    if (!q->lane || (!q->busy && !q->side_busy)) return ST_OK;
+    if (q->side_busy && q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+    q->side_busy = false;
     if (q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) != ST_OK) {
         q->lane->broken = true;
         return ST_ERROR;
@@ -283,25 +289,28 @@ static void fill_worker(void *ctx, int worker) {
     }
 }
 
+Status lane_event(DevQuery *q, DevEvent **ev, Err *e) { return *ev ? ST_OK : q->d->ops->event_new(q->d, ev, e); }
+
 static Status stage_ready(DevQuery *q, int i, Err *e) {
     Lane *l = q->lane;
     const DeviceOps *ops = q->d->ops;
     if (!l->stage[i]) TRY(ops->alloc_pinned(q->d, STAGE_BYTES, &l->stage[i], NULL, e));
-    if (!l->staged[i]) TRY(ops->event_new(q->d, &l->staged[i], e));
+    TRY(lane_event(q, &l->staged[i], e));
     if (l->stage_busy[i]) TRY(ops->event_sync(q->d, l->staged[i], e));
     l->stage_busy[i] = false;
     return ST_OK;
 }
 
-Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
+Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
     const DeviceOps *ops = q->d->ops;
     Lane *l = q->lane;
     if (n == 0) return ST_OK;
-    q->busy = true;
+    if (queue == l->side) q->side_busy = true;
+    else q->busy = true;
     if (q->d->info.shares_memory) {
         for (int64_t i = 0; i < n; i++)
-            if (pieces[i].bytes) TRY(ops->copy_in(l->queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
-        return query_sync(q, e);
+            if (pieces[i].bytes) TRY(ops->copy_in(queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
+        return ST_OK;
     }
     int64_t end = pieces[n - 1].at + pieces[n - 1].bytes, at = pieces[0].at;
     for (int i = 0; at < end; i = (i + 1) % STAGES) {
@@ -311,12 +320,18 @@ Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err
         int workers = q->opt.pool && f.to - f.from > 2 << 20 ? MIN_OF(q->opt.threads, pool_threads(q->opt.pool)) : 1;
         if (workers > 1) pool_run(q->opt.pool, workers, fill_worker, &f);
         else fill_worker(&f, 0);
-        TRY(ops->copy_in(l->queue, to + (uint64_t)f.from, l->stage[i], f.to - f.from, e));
-        TRY(ops->event_record(l->queue, l->staged[i], e));
+        TRY(ops->copy_in(queue, to + (uint64_t)f.from, l->stage[i], f.to - f.from, e));
         l->stage_busy[i] = true;
+        if (ops->event_record(queue, l->staged[i], e) != ST_OK) {
+            l->broken = true; /* nobody can tell when the buffer is free again */
+            return ST_ERROR;
+        }
         at = f.to;
     }
-    TRY(query_sync(q, e));
-    for (int i = 0; i < STAGES; i++) l->stage_busy[i] = false;
     return ST_OK;
+}
+
+Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
+    TRY(query_upload_on(q, q->lane->queue, to, pieces, n, e));
+    return query_sync(q, e);
 }

@@ -89,6 +89,7 @@ static Status prepare_data(DevQuery *q, DSegment *s, const EmitParam *p, ConstBu
         if (*at >= 0) like_encode(like, b->bytes + *at);
         break;
     }
+    case KP_CODE: *at = put_bytes(q, b, s->e.code, s->e.code_bytes); break;
     default: return err_internal(e, "parameter kind %d holds no data", (int)p->kind);
     }
     return *at >= 0 ? ST_OK : err_oom(e);
@@ -130,7 +131,7 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
         s->values[i] = p->kind == KP_DICT_OFFSETS ? d->offsets : d->bytes;
         return ST_OK;
     }
-    case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: break;
+    case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: case KP_CODE: break;
     default: s->how[i] = HOW_LATE; return ST_OK;
     }
     s->how[i] = HOW_DATA;
@@ -190,8 +191,11 @@ static int64_t tiles(const DevQuery *q, const DSegment *s, int64_t rows) {
     return (rows + tile - 1) / tile;
 }
 
-/* Columns that main writes for a sort, or for rows with sequence numbers (id -1 - row store). */
-static const DState *sort_input(const DevQuery *q, int32_t id) { return id >= 0 ? &q->sorts[id] : &q->staged[-1 - id]; }
+/* Rows with sequence numbers are written to one place and read, in order, from another. */
+static const DState *rows_of(DevQuery *q, const DSegment *s, int32_t id) {
+    const Sink *sink = &s->p->sink;
+    return sink->kind == SINK_ROWS && sink->id == id ? sink_state(q, sink) : &q->rows[id];
+}
 
 static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uint64_t *out, Err *e) {
     const Source *src = &s->p->source;
@@ -213,8 +217,8 @@ static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uin
                 return ST_OK;
             }
         return err_internal(e, "column %d is not among those the segment reads", (int)p->col);
-    case KP_ROWS_DATA: *out = q->rows[p->id].data[p->col]; return ST_OK;
-    case KP_ROWS_VALID: *out = q->rows[p->id].valid[p->col]; return ST_OK;
+    case KP_ROWS_DATA: *out = rows_of(q, s, p->id)->data[p->col]; return ST_OK;
+    case KP_ROWS_VALID: *out = rows_of(q, s, p->id)->valid[p->col]; return ST_OK;
     case KP_JOIN_DATA: *out = q->joins[p->id].data[p->col]; return ST_OK;
     case KP_JOIN_VALID: *out = q->joins[p->id].valid[p->col]; return ST_OK;
     case KP_JOIN_HEAD: *out = q->joins[p->id].head.p; return ST_OK;
@@ -231,8 +235,8 @@ static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uin
     case KP_OUT_COUNT: *out = sink ? sink->counter : 0; return ST_OK;
     case KP_OUT_CAP: *out = sink ? (uint64_t)sink->cap : 0; return ST_OK;
     case KP_OUT_BASE: *out = (uint64_t)s->base; return ST_OK;
-    case KP_SORT_DATA: *out = sort_input(q, p->id)->data[p->col]; return ST_OK;
-    case KP_SORT_VALID: *out = sort_input(q, p->id)->valid[p->col]; return ST_OK;
+    case KP_SORT_DATA: *out = q->sorts[p->id].data[p->col]; return ST_OK;
+    case KP_SORT_VALID: *out = q->sorts[p->id].valid[p->col]; return ST_OK;
     case KP_SORT_A: case KP_SORT_B: case KP_SORT_N: case KP_SORT_WIDTH: case KP_SORT_FIRST: case KP_SORT_TAKE:
         *out = 0; /* set while sorting */
         return ST_OK;

@@ -24,18 +24,34 @@ static Status launch(DevQuery *q, DSegment *s, DevKernel *k, int64_t work, int64
 }
 static int64_t tiles_of(const DevQuery *q, int64_t rows) { return (rows + q->ep->target.tile_rows - 1) / q->ep->target.tile_rows; }
 
+typedef struct Streamed { DevQuery *q; DSegment *s; } Streamed;
+static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
+    DevQuery *q = ((Streamed *)ctx)->q;
+    DSegment *s = ((Streamed *)ctx)->s;
+    int64_t work = n * (TABLET_ROWS / q->ep->target.tile_rows);
+    TRY(params_fill(q, s, e));
+    params_set(s, KP_TABLET_LIST, q->consts.p + (uint64_t)(s->list_at + first * 4));
+    params_set(s, KP_SRC_TILES, (uint64_t)work);
+    return launch(q, s, s->main, work, s->e.main_local_bytes, e);
+}
+
 /* Where an identity sink's rows begin is known on the host; counters on the device learn of such rows when another segment counts on. */
 static Status run_main(DevQuery *q, DSegment *s, DState *st, Err *e) {
     int64_t rows = source_rows(q, s);
-    if (s->p->source.kind == SRC_TABLE) TRY(res_bind(q, s, e));
+    if (s->p->source.kind == SRC_TABLE) TRY(res_bind(q, s, e)); /* may decide to stream */
     s->base = st && !st->fixed ? st->count : 0;
     if (s->e.identity_sink && st) {
         if (s->base + rows > st->cap) return err_internal(e, "%lld rows for a sink of %lld", (long long)(s->base + rows), (long long)st->cap);
         s->added = rows;
     }
-    TRY(params_fill(q, s, e));
     int64_t work = s->p->source.kind == SRC_TABLE ? s->n_list * (TABLET_ROWS / q->ep->target.tile_rows) : tiles_of(q, rows);
-    TRY(launch(q, s, s->main, work, s->e.main_local_bytes, e));
+    if (s->p->source.kind == SRC_TABLE && s->residence == RES_STREAMED) {
+        Streamed x = {q, s};
+        TRY(res_stream(q, s, run_piece, &x, e));
+    } else {
+        TRY(params_fill(q, s, e));
+        TRY(launch(q, s, s->main, work, s->e.main_local_bytes, e));
+    }
     if (s->e.identity_sink && st) {
         st->count += rows;
         if (!s->last) TRY(query_set_word(q, st->counter, (uint64_t)st->count, e));
@@ -99,12 +115,9 @@ static Status sort_pairs(DevQuery *q, DSegment *s, int64_t n, DevMem *a, DevMem 
 }
 
 static Status sort_rows(DevQuery *q, DSegment *s, DState *in, DState *out, Err *e) {
-    int64_t n = in->count, first = 0, take = n;
-    if (s->p->sink.kind == SINK_SORT) {
-        const SortSpec *spec = &q->plan->sorts[in->id];
-        first = MIN_OF(n, MAX_OF(spec->offset, INT64_C(0)));
-        take = spec->limit >= 0 ? MIN_OF(spec->limit, n - first) : n - first;
-    }
+    const SortSpec *spec = &q->plan->sorts[in->id];
+    int64_t n = in->count, first = MIN_OF(n, MAX_OF(spec->offset, INT64_C(0)));
+    int64_t take = spec->limit >= 0 ? MIN_OF(spec->limit, n - first) : n - first;
     TRY(state_alloc_rows(q, out, take, e));
     out->count = take;
     out->exact = true;
@@ -126,7 +139,10 @@ static Status sort_rows(DevQuery *q, DSegment *s, DState *in, DState *out, Err *
 static Status finish(DevQuery *q, DSegment *s, DState *st, Err *e) {
     const Sink *sink = &s->p->sink;
     if (sink->kind == SINK_JOIN) return build_join(q, s, st, e);
-    if (sink->kind == SINK_SORT || (sink->kind == SINK_ROWS && st == &q->staged[sink->id])) return sort_rows(q, s, st, &q->rows[sink->id], e);
+    if (sink->kind == SINK_SORT) return sort_rows(q, s, st, &q->rows[sink->id], e);
+    if (sink->kind != SINK_ROWS || st != &q->staged[sink->id]) return ST_OK;
+    TRY(order_rows(q, st, &q->rows[sink->id], e));
+    state_release(q, st);
     return ST_OK;
 }
 

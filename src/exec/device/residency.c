@@ -430,14 +430,17 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     return ST_OK;
 }
 
-/* For this segment only (serial), or with the tablets where they are (mapped). */
-static Status bind_own(DevQuery *q, DSegment *s, bool map, Err *e) {
+/* For this query only: all columns (serial), read where they are (mapped), or those with strings (streamed). */
+static Status bind_own(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
     if (!s->own && !(s->own = arena_array(q->arena, ResColumn *, s->e.n_tables_cols + 1))) return err_oom(e);
     if (!s->own_tablets.bytes) TRY(tablets_make(q, t, &s->own_tablets, e));
     s->tablets = s->own_tablets.p;
+    bool streamed = s->residence == RES_STREAMED, map = s->residence == RES_MAPPED || (streamed && q->d->info.can_map);
     for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
-        if (!s->own[i]) TRY(column_make(q, t, s->e.table_cols[i], NULL, map, &s->own[i], e));
+        int32_t col = s->e.table_cols[i];
+        if (streamed && !has_strings(&t->cols[col])) continue;
+        if (!s->own[i]) TRY(column_make(q, t, col, NULL, map, &s->own[i], e));
         s->columns[i] = s->own[i]->desc.p;
     }
     return ST_OK;
@@ -446,8 +449,120 @@ static Status bind_own(DevQuery *q, DSegment *s, bool map, Err *e) {
 Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     if (!s->columns && !(s->columns = arena_array(q->arena, DevPtr, s->e.n_tables_cols + 1))) return err_oom(e);
     pthread_mutex_lock(&q->r->res_lock);
-    Status st = s->residence == RES_CACHED ? bind_cached(q, s, e) : bind_own(q, s, s->residence == RES_MAPPED, e);
+    Err err;
+    err_clear(&err);
+    Status st = s->residence == RES_CACHED ? bind_cached(q, s, &err) : bind_own(q, s, &err);
+    /* Less fitted than it seemed: others' columns are pinned, or states take the memory. */
+    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO && strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
+        err_clear(&err);
+        s->residence = RES_STREAMED;
+        st = bind_own(q, s, &err);
+    }
     pthread_mutex_unlock(&q->r->res_lock);
+    if (st != ST_OK) err_copy(e, &err);
+    return st;
+}
+
+/* ---- streaming ----------------------------------------------------------------------------------------------- */
+/* Pieces are runs of tablets; piece p lies in slot p % RING of the ring, so that descriptors can be made once for the whole table. The lane's side
+ * queue copies, its main queue computes: a kernel waits for its piece, a copy for the kernel that read what was there before. */
+typedef struct Piece { int64_t first, n, jobs, n_jobs, bytes; } Piece;
+typedef struct Stream {
+    Piece *pieces;
+    int64_t n;
+    Upload *jobs;
+    int64_t slot_bytes;
+    DevMem ring, desc;
+} Stream;
+
+static Status stream_pieces(DevQuery *q, DSegment *s, Stream *x, DColumn *desc, Err *e) {
+    const Table *t = s->p->source.table;
+    int64_t want = MAX_OF(MIN_OF(INT64_C(64) << 20, dev_limit(q->d) / 16), INT64_C(1) << 16), jobs_n = 0;
+    x->pieces = arena_array(q->arena, Piece, s->n_list + 1);
+    x->jobs = arena_array(q->arena, Upload, 2 * (int64_t)s->e.n_tables_cols * s->n_list + 1);
+    if (!x->pieces || !x->jobs) return err_oom(e);
+    Piece *p = NULL;
+    for (int64_t k = 0; k < s->n_list; k++) {
+        const Tablet *tab = t->tablets[s->list[k]];
+        int64_t need = 0;
+        for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+            Areas a = areas_of(&tab->cols[s->e.table_cols[i]], tab->rows);
+            if (!has_strings(&t->cols[s->e.table_cols[i]])) need += room(a.data_bytes) + room(a.validity_bytes);
+        }
+        if (!p || p->bytes + need > want) {
+            p = &x->pieces[x->n++];
+            *p = (Piece){.first = k, .jobs = jobs_n};
+        }
+        for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+            if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
+            const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
+            Areas a = areas_of(tc, tab->rows);
+            DColumn *d = &desc[i * t->n_tablets + s->list[k]];
+            *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
+            d->data = put_area(x->jobs, &jobs_n, &p->bytes, a.data, a.data_bytes);
+            d->validity = a.validity_bytes ? put_area(x->jobs, &jobs_n, &p->bytes, a.validity, a.validity_bytes) + 1 : 0;
+        }
+        p->n++;
+        p->n_jobs = jobs_n - p->jobs;
+        if (p->bytes > x->slot_bytes) x->slot_bytes = p->bytes;
+    }
+    x->slot_bytes = align_up(x->slot_bytes + GUARD, 256);
+    return ST_OK;
+}
+
+static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int64_t, int64_t, Err *), void *ctx, Err *e) {
+    const DeviceOps *ops = q->d->ops;
+    Lane *l = q->lane;
+    for (int i = 0; i < RING; i++) {
+        TRY(lane_event(q, &l->copied[i], e));
+        TRY(lane_event(q, &l->used[i], e));
+    }
+    /* The ring's memory may have been something else of this query a moment ago. */
+    TRY(ops->event_record(l->queue, l->used[0], e));
+    TRY(ops->event_wait(l->side, l->used[0], e));
+    for (int64_t k = 0; k < x->n; k++) {
+        const Piece *p = &x->pieces[k];
+        int slot = (int)(k % RING);
+        TRY(query_check_cancel(q, e));
+        q->busy = q->side_busy = true;
+        if (k >= RING) TRY(ops->event_wait(l->side, l->used[slot], e));
+        TRY(query_upload_on(q, l->side, x->ring.p + (uint64_t)(slot * x->slot_bytes), x->jobs + p->jobs, p->n_jobs, e));
+        TRY(ops->event_record(l->side, l->copied[slot], e));
+        TRY(ops->event_wait(l->queue, l->copied[slot], e));
+        TRY(run(ctx, p->first, p->n, e));
+        TRY(ops->event_record(l->queue, l->used[slot], e));
+        q->bytes_in += p->bytes;
+    }
+    return ST_OK;
+}
+
+Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e) {
+    const Table *t = s->p->source.table;
+    int64_t n = t->n_tablets, bytes = s->e.n_tables_cols * n * (int64_t)sizeof(DColumn);
+    DColumn *desc = arena_array(q->arena, DColumn, s->e.n_tables_cols * n + 1);
+    if (!desc) return err_oom(e);
+    Stream x = {0};
+    TRY(stream_pieces(q, s, &x, desc, e));
+    if (x.n == 0) return ST_OK;
+    Status st = query_mem_get(q, x.slot_bytes * MIN_OF((int64_t)RING, x.n), &x.ring, e);
+    if (st == ST_OK) st = query_mem_get(q, bytes + 64, &x.desc, e);
+    for (int64_t k = 0; k < x.n && st == ST_OK; k++) {
+        DevPtr slot = x.ring.p + (uint64_t)(k % RING * x.slot_bytes);
+        for (int64_t j = x.pieces[k].first; j < x.pieces[k].first + x.pieces[k].n; j++)
+            for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+                DColumn *d = &desc[i * n + s->list[j]];
+                d->data += slot;
+                if (d->validity) d->validity += slot - 1;
+            }
+    }
+    Upload u = {desc, bytes, 0};
+    if (st == ST_OK && bytes > 0) st = query_upload(q, x.desc.p, &u, 1, e);
+    for (int32_t i = 0; i < s->e.n_tables_cols; i++)
+        if (!has_strings(&t->cols[s->e.table_cols[i]])) s->columns[i] = x.desc.p + (uint64_t)(i * n * (int64_t)sizeof(DColumn));
+    if (st == ST_OK) st = stream_run(q, &x, run, ctx, e);
+    if (st != ST_OK) (void)query_settle(q); /* copies may be under way */
+    query_mem_put(q, &x.ring);
+    query_mem_put(q, &x.desc);
     return st;
 }
 
@@ -599,8 +714,69 @@ Status res_ranges(DevQuery *q, Err *e) {
 }
 
 /* ---- which way -------------------------------------------------------------------------------------------------------- */
+static bool is_resident(const DevQuery *q, const Table *t, int32_t col) {
+    for (const ResTable *x = q->r->tables; x; x = x->next)
+        if (x->id == t->id) return col < x->n_cols && x->cols[col] && x->cols[col]->version == t->version;
+    return false;
+}
+
+static int64_t column_bytes(const Table *t, int32_t col) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        Areas a = areas_of(&t->tablets[i]->cols[col], t->tablets[i]->rows);
+        n += room(a.data_bytes) + room(a.validity_bytes) + room(a.var_bytes);
+    }
+    return n;
+}
+
+
+/* Bytes of all columns that the query's segments read of a table. */
+static int64_t table_bytes(const DevQuery *q, const Table *t) {
+    int64_t n = 0;
+    for (int32_t c = 0; c < t->n_cols; c++) {
+        bool read = false;
+        for (int32_t i = 0; i < q->n && !read; i++) {
+            const DSegment *s = &q->segs[i];
+            if (s->reason || s->p->source.kind != SRC_TABLE || s->p->source.table != t) continue;
+            for (int32_t k = 0; k < s->e.n_tables_cols; k++) read |= s->e.table_cols[k] == c;
+        }
+        if (read) n += column_bytes(t, c);
+    }
+    return n;
+}
+
+/* Largest tables are streamed until the rest fits beside what operators need. */
+static void plan_auto(DevQuery *q) {
+    bool resident = true;
+    for (int32_t i = 0; i < q->n && resident; i++) {
+        const DSegment *s = &q->segs[i];
+        if (s->reason || s->p->source.kind != SRC_TABLE) continue;
+        for (int32_t k = 0; k < s->e.n_tables_cols && resident; k++) resident = is_resident(q, s->p->source.table, s->e.table_cols[k]);
+    }
+    if (resident) return;
+    for (int64_t budget = dev_limit(q->d) / 4 * 3;;) {
+        int64_t total = 0, most = 0;
+        const Table *largest = NULL;
+        for (int32_t i = 0; i < q->n; i++) {
+            const DSegment *s = &q->segs[i];
+            if (s->reason || s->p->source.kind != SRC_TABLE || s->residence == RES_STREAMED) continue;
+            bool before = false;
+            for (int32_t k = 0; k < i; k++) before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == s->p->source.table;
+            if (before) continue;
+            int64_t n = table_bytes(q, s->p->source.table);
+            total += n;
+            if (n > most) {
+                most = n;
+                largest = s->p->source.table;
+            }
+        }
+        if (total <= budget || !largest) return;
+        for (int32_t i = 0; i < q->n; i++)
+            if (!q->segs[i].reason && q->segs[i].p->source.kind == SRC_TABLE && q->segs[i].p->source.table == largest) q->segs[i].residence = RES_STREAMED;
+    }
+}
+
 Status res_plan(DevQuery *q, Err *e) {
-    (void)e;
     Residence want = q->opt.device.residence;
     bool shares = q->d->info.shares_memory;
     for (int32_t i = 0; i < q->n; i++) {
@@ -609,5 +785,9 @@ Status res_plan(DevQuery *q, Err *e) {
         s->residence = shares || want == RES_AUTO ? RES_CACHED : want;
         if (s->residence == RES_MAPPED && !q->d->info.can_map) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
     }
+    if (want != RES_AUTO || shares) return ST_OK;
+    pthread_mutex_lock(&q->r->res_lock);
+    plan_auto(q);
+    pthread_mutex_unlock(&q->r->res_lock);
     return ST_OK;
 }

@@ -378,5 +378,10 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_PROGRAM_LIMIT, "cannot pass more than 1664 arguments to a function");
         return NULL;
     }
-    return bind_call(b, name, false, (int)f->n_args, args, f->location);
+    Expr *e = bind_call(b, name, false, (int)f->n_args, args, f->location);
+    if (e && e->kind == EX_FUNC && e->u.func->doc && strncmp(e->u.func->doc, "internal:", 9) == 0) {
+        err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s does not exist", name);
+        return NULL;
+    }
+    return e;
 }

@@ -759,7 +759,7 @@ typedef struct AstAlterCmd {
     bool cascade;
     AstColumnDef *column; /* ADD COLUMN; SET TYPE: type only */
     AstExpr *expr;        /* SET DEFAULT; SET TYPE ... USING */
-    Slice expr_source;    /* SET DEFAULT */
+    Slice expr_source;    /* its text */
     AstConstraint *constraint;
     AstOption *options;
     int64_t n_options;

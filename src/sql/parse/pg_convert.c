@@ -1461,6 +1461,17 @@ static AstStmt *conv_drop(Conv *c, DropStmt *s) {
     return (AstStmt *)x;
 }
 
+/* The text of x->expr. It begins somewhere at or before its node's location: behind the last `word` before that. */
+static bool copy_alter_expr(Conv *c, AstAlterCmd *x, const char *word) {
+    int64_t at = c->stmt_offset, from = at;
+    for (int64_t limit = x->expr->location > 0 ? x->expr->location : at + c->stmt.len;;) {
+        Tok t = scan_next(c->text, &at);
+        if (t.kind == TOK_END || t.start >= limit) break;
+        if (scan_is_word(c->text, t, word)) from = at;
+    }
+    return copy_source(c, scan_to_comma((Slice){c->text.ptr, c->stmt_offset + c->stmt.len}, from), &x->expr_source);
+}
+
 static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd *x) {
     x->location = pos_of(location);
     x->if_exists = s->missing_ok;
@@ -1480,20 +1491,12 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
         x->kind = s->def ? AST_ALTER_SET_DEFAULT : AST_ALTER_DROP_DEFAULT;
         if (!s->def) return true;
         if (!(x->expr = conv_expr(c, s->def))) return false;
-        /* The expression begins somewhere at or before its node's location: look for the DEFAULT before it. */
-        {
-            int64_t at = c->stmt_offset, from = at;
-            for (int64_t limit = x->expr->location > 0 ? x->expr->location : at + c->stmt.len;;) {
-                Tok t = scan_next(c->text, &at);
-                if (t.kind == TOK_END || t.start >= limit) break;
-                if (scan_is_word(c->text, t, "default")) from = at;
-            }
-            return copy_source(c, scan_to_comma((Slice){c->text.ptr, c->stmt_offset + c->stmt.len}, from), &x->expr_source);
-        }
+        return copy_alter_expr(c, x, "default");
     case AT_AlterColumnType:
         x->kind = AST_ALTER_SET_TYPE;
         if (!(x->column = conv_column_def(c, (ColumnDef *)s->def))) return false;
-        return conv_opt_expr(c, ((ColumnDef *)s->def)->raw_default, &x->expr);
+        if (!((ColumnDef *)s->def)->raw_default) return true;
+        return conv_opt_expr(c, ((ColumnDef *)s->def)->raw_default, &x->expr) && copy_alter_expr(c, x, "using");
     case AT_AddConstraint:
         x->kind = AST_ALTER_ADD_CONSTRAINT;
         x->constraint = arena_new_of(c->a, AstConstraint);

@@ -1,0 +1,361 @@
+/* test_dev.c - queries on a device: the answers of the virtual machine in every mode, restarts, faults at every call, cancellation.
+ *
+ * The device is the host's own compiler behind the fault wrapper; told not to share memory, it goes through all the copies that a
+ * GPU would. The rule for faults: an error with the right SQLSTATE or the right answer, and nothing leaks (the accounts and ASan tell).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/catalog.h"
+#include "exec/device/dev.h"
+#include "session/session.h"
+#include "unit.h"
+
+static Database *db;
+static Session *session;
+static MemAccount root;
+static Devices *devices;
+static Device *inner, *device;
+static CodeCache *cache;
+static FaultPlan plan;
+
+/* An order-sensitive digest. */
+typedef struct Answer { uint64_t hash; int64_t rows; } Answer;
+
+static Status run(const char *sql, Answer *out) {
+    Statement *st;
+    int64_t used;
+    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK) return ST_ERROR;
+    Status r = statement_run(st);
+    *out = (Answer){1469598103934665603u, 0};
+    for (int64_t i = 0; r == ST_OK && st->rows && i < st->n_rows; i++)
+        for (int32_t c = 0; c < st->n_cols; c++) {
+            const void *cell;
+            bool null;
+            assert_int_equal(rows_cell(st->rows, i, st->first_col + c, &cell, &null, &session->err), ST_OK);
+            Value v = {.type = st->types[c], .is_null = null};
+            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+            Arena *a = arena_new(&root, NULL);
+            int64_t n = 0;
+            const char *text = null ? "\1" : value_to_text(a, &v, &n);
+            for (const char *p = text; *p; p++) out->hash = (out->hash ^ (unsigned char)*p) * 1099511628211u;
+            out->hash = (out->hash ^ 255) * 1099511628211u;
+            arena_free(a);
+        }
+    out->rows = st->n_rows;
+    statement_free(st);
+    return r;
+}
+static void must(const char *sql) {
+    Answer a;
+    if (run(sql, &a) != ST_OK) fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
+}
+static void set(const char *name, const char *value) {
+    err_clear(&session->err);
+    if (settings_set(session, name, value, &session->err) != ST_OK) fail_msg("set %s: %s", name, session->err.message);
+}
+
+static const char *const queries[] = {
+    "select count(*), sum(b), min(a), max(d), max(f) from t",
+    "select a, b, s, d, n from t where a < 40",
+    "select s, count(*), sum(b), count(n), min(d) from t group by s order by s",
+    "select a % 1000, count(*), sum(b) from t group by 1 order by 2 desc, 1 limit 20",
+    "select t.a, u.n, u.s from t join u on t.a = u.k where t.b > 100 order by t.a, u.n",
+    "select t.a, u.n from t left join u on t.a = u.k and u.n > 'n3' where t.a < 60 order by 1, 2",
+    "select t.a from t where not exists (select 1 from u where u.k = t.a) and a < 500 order by 1",
+    "select u.k, x.c from u full join (select a, count(*) c from t where a between 90 and 110 group by a) x on x.a = u.k order by 1, 2",
+    "select n from t where n like '%7%' and a < 300 union all select n from u where k < 5",
+    "select a, n from t order by n desc, a limit 7 offset 3",
+    "select distinct n from u order by n",
+    "select x.a from t x, t y where x.a = y.a + 1 and y.b < 50 order by 1",
+};
+enum { N_QUERIES = (int)(sizeof queries / sizeof *queries) };
+static Answer expected[N_QUERIES];
+
+static int setup(void **state) {
+    (void)state;
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
+    assert_non_null(db->txn_lock = txn_lock_new(&e));
+    assert_int_equal(session_new(db, &session, &e), ST_OK);
+    must("create table t(a int, b numeric(10,2), s text, d date, n text, f double precision)");
+    must("insert into t select g, (g % 500) * 1.5, 'name' || (g % 7), date '2020-01-01' + (g % 100)::int, case when g % 11 = 0 then null else 'n' || (g * 7919 % 100003) end, g / 7.0 "
+         "from generate_series(1, 3000) g");
+    must("create table u(k int, n text, s text)");
+    must("insert into u select g % 120, 'n' || g, case when g % 3 = 0 then null else 's' || (g % 4) end from generate_series(1, 400) g");
+    must("insert into u values (null, 'none', null)");
+    must("delete from t where a % 50 = 49");
+    must("vacuum t");
+    must("delete from t where a % 100 = 13");
+    must("insert into t values (5001, 1.5, 'name1', '2020-03-03', 'late', 0.5), (5002, null, null, null, '', null)");
+    for (int i = 0; i < N_QUERIES; i++) {
+        if (run(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
+        assert_true(expected[i].rows > 0);
+    }
+    assert_int_equal(devices_open(db->pool, &root, &devices, &e), ST_OK);
+    assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
+    assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
+    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    set("executor", "compiled");
+    set("device_wait", "on");
+    set("device_strict", "on");
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    session_free(session);
+    code_cache_drop_device(cache, device);
+    code_cache_free(cache);
+    device->ops->close(device);
+    devices_close(devices); /* its pool is the database's */
+    TxnLock *lock = db->txn_lock;
+    database_close(db);
+    txn_lock_free(lock);
+    assert_int_equal(atomic_load(&root.used), 0);
+    return 0;
+}
+
+static DevRuntime *use(bool shares) {
+    Err e = {0};
+    DevRuntime *r;
+    plan.fail_at = 0;
+    dev_runtime_free(session->device_override); /* of a test that failed */
+    device->info.shares_memory = shares;
+    assert_int_equal(dev_runtime_new(device, cache, &root, &r, &e), ST_OK);
+    session->device_override = r;
+    return r;
+}
+static void done(DevRuntime *r) {
+    session->device_override = NULL;
+    dev_runtime_free(r);
+    assert_int_equal(atomic_load(&device->memory.used), 0);
+}
+
+static void all_queries(const char *how) {
+    for (int i = 0; i < N_QUERIES; i++) {
+        Answer a;
+        if (run(queries[i], &a) != ST_OK) fail_msg("%s, %s: %s %s %s", how, queries[i], session->err.sqlstate, session->err.message, session->err.detail);
+        if (a.rows != expected[i].rows || a.hash != expected[i].hash)
+            fail_msg("%s, %s: %lld rows, expected %lld; hashes %s", how, queries[i], (long long)a.rows, (long long)expected[i].rows, a.hash == expected[i].hash ? "agree" : "differ");
+    }
+}
+
+static void test_answers(void **state) {
+    (void)state;
+    for (int shares = 0; shares < 2; shares++) {
+        DevRuntime *r = use(shares);
+        all_queries("cold");
+        all_queries("hot");
+        done(r);
+    }
+}
+
+static void test_residence(void **state) {
+    (void)state;
+    static const char *const modes[] = {"cached", "serial", "streamed", "mapped"};
+    for (int i = 0; i < 4; i++) {
+        if (i == 3 && !device->info.can_map) continue;
+        DevRuntime *r = use(false);
+        set("device_residence", modes[i]);
+        all_queries(modes[i]);
+        done(r);
+    }
+    set("device_residence", "auto");
+}
+
+/* More pieces than the ring has slots, twice in a join; strings stay whole. */
+static void test_streamed(void **state) {
+    (void)state;
+    static const char *const sql[] = {
+        "select count(*), sum(a), sum(b), min(d) from big where a % 3 = 0",
+        "select x.s, count(*), sum(y.b) from big x join big y on x.a = y.a where y.b < 700 and x.s <> 's5' group by x.s order by x.s",
+        "select a, s from big where b = 77 order by a limit 50",
+    };
+    set("executor", "vm");
+    must("create table big(a int, b int, d date, s text)");
+    must("insert into big select g, g * 31 % 1000, date '2000-01-01' + (g % 3000)::int, 's' || (g * 7 % 250007) from generate_series(1, 800000) g");
+    must("vacuum big");
+    Answer want[3], got;
+    for (int i = 0; i < 3; i++) assert_int_equal(run(sql[i], &want[i]), ST_OK);
+    set("executor", "compiled");
+    set("device_residence", "streamed");
+    set("device_memory_limit", "64MB"); /* pieces of at most 4 MB: a tablet or two */
+    for (int i = 0; i < 3; i++) {
+        DevRuntime *r = use(false);
+        for (int again = 0; again < 2; again++) {
+            if (run(sql[i], &got) != ST_OK) fail_msg("%s: %s %s", sql[i], session->err.message, session->err.detail);
+            if (got.rows != want[i].rows || got.hash != want[i].hash) fail_msg("%s: wrong", sql[i]);
+        }
+        done(r);
+    }
+    set("device_residence", "auto");
+    set("device_memory_limit", "0");
+    must("drop table big");
+}
+
+/* Every sink overflows: the segment starts again with enough room. */
+static void test_restarts(void **state) {
+    (void)state;
+    static const char *const rows[] = {"1", "7", "64"};
+    for (int i = 0; i < 3; i++) {
+        DevRuntime *r = use(i % 2 == 0);
+        set("device_initial_rows", rows[i]);
+        all_queries(rows[i]);
+        done(r);
+    }
+    set("device_initial_rows", "0");
+}
+
+/* Data changes between runs: cached columns follow. */
+static void test_changes(void **state) {
+    (void)state;
+    DevRuntime *r = use(false);
+    for (int i = 0; i < 7; i++) {
+        static const char *const changes[] = {"insert into w values (7, 'seven')", "update w set n = 'changed' where k = 7", "delete from w where k = 3",
+                                              "vacuum w", "insert into w select g, 'x' || g from generate_series(10, 300) g", "truncate w"};
+        set("executor", "vm");
+        if (i == 0) {
+            must("create table w(k int, n text)");
+            must("insert into w select g, 'w' || g from generate_series(1, 5) g");
+        } else {
+            must(changes[i - 1]);
+        }
+        Answer on, off;
+        assert_int_equal(run("select k, n from w order by k, n", &off), ST_OK);
+        set("executor", "compiled");
+        for (int again = 0; again < 2; again++) {
+            if (run("select k, n from w order by k, n", &on) != ST_OK) fail_msg("%s", session->err.message);
+            assert_int_equal(on.rows, off.rows);
+            assert_true(on.hash == off.hash);
+        }
+    }
+    must("drop table w");
+    done(r);
+}
+
+/* The n-th call of the device fails, once: with device_strict an error of the device or the answer, without it always the answer. */
+static void faults(bool strict, bool shares, int first, int step, const char *rows) {
+    set("device_strict", strict ? "on" : "off");
+    set("device_initial_rows", rows);
+    for (int i = first; i < N_QUERIES; i += step) {
+        int64_t n = 1, failed = 0;
+        for (;; n++) {
+            DevRuntime *r = use(shares);
+            atomic_store(&plan.calls, 0);
+            plan.fail_at = n;
+            Answer a;
+            Status st = run(queries[i], &a);
+            bool over = atomic_load(&plan.calls) < n;
+            if (st == ST_OK) {
+                if (a.rows != expected[i].rows || a.hash != expected[i].hash) fail_msg("%s: wrong after a fault at call %lld", queries[i], (long long)n);
+            } else {
+                failed++;
+                if (!strict || (strcmp(session->err.sqlstate, ERR_SYSTEM) != 0 && strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0))
+                    fail_msg("%s: call %lld: %s %s", queries[i], (long long)n, session->err.sqlstate, session->err.message);
+            }
+            done(r);
+            if (over) break;
+        }
+        assert_true(n > 5);
+        assert_true(strict == (failed > 0));
+    }
+    set("device_strict", "on");
+    set("device_initial_rows", "0");
+}
+static void test_faults_strict(void **state) {
+    (void)state;
+    faults(true, false, 0, 1, "0");
+}
+static void test_faults_restarts(void **state) {
+    (void)state;
+    faults(true, true, 1, 3, "5");
+}
+static void test_faults_fall_back(void **state) {
+    (void)state;
+    faults(false, false, 0, 3, "0");
+}
+
+/* Device memory that is too small: clean, and right where it fits. */
+static void test_limit(void **state) {
+    (void)state;
+    for (int64_t limit = 64 << 10; limit <= 64 << 20; limit *= 4) {
+        DevRuntime *r = use(false);
+        char text[32];
+        snprintf(text, sizeof text, "%lld", (long long)limit);
+        set("device_memory_limit", text);
+        for (int i = 0; i < N_QUERIES; i++) {
+            Answer a;
+            if (run(queries[i], &a) != ST_OK) {
+                assert_string_equal(session->err.sqlstate, ERR_OUT_OF_MEMORY);
+                continue;
+            }
+            assert_int_equal(a.rows, expected[i].rows);
+            assert_true(a.hash == expected[i].hash);
+        }
+        done(r);
+    }
+    set("device_memory_limit", "0");
+}
+
+/* Data errors are the virtual machine's. */
+static void test_errors(void **state) {
+    (void)state;
+    DevRuntime *r = use(false);
+    Answer a;
+    assert_int_equal(run("select sum(1 / (a - 20)) from t", &a), ST_ERROR);
+    assert_string_equal(session->err.sqlstate, "22012");
+    assert_int_equal(run("select a from t where (select n from u where k = t.a % 2 + 1) is null", &a), ST_ERROR);
+    assert_string_equal(session->err.sqlstate, "21000");
+    assert_int_equal(run("select upper(n) from t order by 1", &a), ST_ERROR);
+    assert_string_equal(session->err.sqlstate, ERR_FEATURE_NOT_SUPPORTED);
+    assert_non_null(strstr(session->err.message, "cannot run on device"));
+    done(r);
+}
+
+/* Segments on both sides. */
+static void test_mixed(void **state) {
+    (void)state;
+    static const char *const sql[] = {
+        "select upper(n), count(*) from t group by 1 order by 2 desc, 1 limit 10",
+        "select lower(x.n) from (select n, a from t where a < 50 order by a limit 20) x order by 1",
+        "select u.k, upper(t.s) from t join u on t.a = u.k where t.a < 30 order by 1, 2",
+        "select upper(s), sum(c) from (select s, a % 3 m, count(*) c from t group by 1, 2) x group by 1 order by 1",
+    };
+    set("device_strict", "off");
+    for (int i = 0; i < 4; i++) {
+        Answer on, off;
+        set("executor", "vm");
+        if (run(sql[i], &off) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
+        set("executor", "compiled");
+        DevRuntime *r = use(false);
+        if (run(sql[i], &on) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
+        if (on.rows != off.rows || on.hash != off.hash) fail_msg("%s: %lld rows, expected %lld", sql[i], (long long)on.rows, (long long)off.rows);
+        done(r);
+    }
+    set("device_strict", "on");
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    DevRuntime *r = use(true);
+    must("select count(*) from generate_series(1, 10) x, generate_series(1, 10) y where x.x + y.y > 100");
+    set("statement_timeout", "300ms");
+    Answer a;
+    int64_t start = clock_ns();
+    assert_int_equal(run("select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100", &a), ST_ERROR);
+    assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
+    assert_true(clock_ns() - start < INT64_C(5000000000));
+    set("statement_timeout", "0");
+    done(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers), cmocka_unit_test(test_residence), cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_restarts), cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_mixed), cmocka_unit_test(test_limit), cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_faults_strict), cmocka_unit_test(test_faults_restarts), cmocka_unit_test(test_faults_fall_back),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
