@@ -17,7 +17,17 @@ double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-bool over_budget(const Bench *b) { return b->budget_s > 0 && now_s() - b->started_s > b->budget_s; }
+bool over_budget(const Bench *b) {
+    double t = now_s();
+    return b->budget_s > 0 && (t - b->started_s > b->budget_s || t > b->until_s);
+}
+
+void share_budget(Bench *b, int slots) {
+    double t = now_s(), left = b->started_s + b->budget_s - t;
+    b->until_s = t + 2 * left / (slots < 1 ? 1 : slots);
+}
+
+void out_of_time(const Bench *b, char why[WHY_MAX]) { snprintf(why, WHY_MAX, "left out: no time left for it in the budget of %.0f s", b->budget_s); }
 
 double memory_total(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE); }
 
@@ -93,6 +103,35 @@ static void figure(const char *line, const char *name, double *sum, bool *found)
     }
 }
 
+static void add_word(char *list, size_t size, const char *word) {
+    size_t have = strlen(list);
+    if (!strstr(list, word)) snprintf(list + have, size - have, "%s%s", have ? ", " : "", word);
+}
+
+/* A device's line starts with how it got at a table's columns. */
+static void explain_residence(Explain *x, const char *line) {
+    static const char *const modes[] = {"cached", "serial", "streamed", "mapped"};
+    while (*line == ' ') line++;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strncmp(line, modes[i], strlen(modes[i])) == 0 && line[strlen(modes[i])] == ',') add_word(x->residence, sizeof x->residence, modes[i]);
+}
+
+/* A pipeline's line: how it ran, model NUMBER ms, measured NUMBER ms, ... */
+static void explain_model(Explain *x, const char *line) {
+    double model = 0, measured = 0;
+    bool found = false;
+    figure(line, "model", &model, &found);
+    figure(line, "measured", &measured, &found);
+    if (model <= 0 || measured <= 0) return;
+    x->has_model = true;
+    x->model_ms += model;
+    x->measured_ms += measured;
+    if (measured <= x->choice_ms) return;
+    x->choice_ms = measured;
+    while (*line == ' ') line++;
+    snprintf(x->choice, sizeof x->choice, "%.*s", (int)(strstr(line, ", model ") - line), line);
+}
+
 /* "  0: label  [executor, device, ...]  rows in ...", and further lines with what a device did. */
 static void explain_line(Explain *x, const char *line, const char *expect) {
     static const char refused[] = "not on the device: ";
@@ -100,23 +139,23 @@ static void explain_line(Explain *x, const char *line, const char *expect) {
     const char *open = NULL, *end = strstr(line, "]  rows in "), *reason = strstr(line, refused);
     if (sscanf(line, " %d:%n", &number, &used) != 1 || !used) {
         if (reason && !*x->reason) snprintf(x->reason, sizeof x->reason, "%s", reason + sizeof refused - 1);
+        explain_residence(x, line);
         figure(line, "kernels", &x->kernel_ms, &x->has_kernel);
         figure(line, "read", &x->read_bytes, &x->has_read);
         figure(line, "in", &x->in_bytes, &x->has_moved);
         figure(line, "out", &x->out_bytes, &x->has_moved);
         figure(line, "materialized", &x->materialized_bytes, &x->has_materialized);
-        figure(line, "model", &x->model_ms, &x->has_model);
+        explain_model(x, line);
         return;
     }
     for (const char *p = line; end && p < end; p++)
         if (*p == '[') open = p;
     if (!open) return;
-    size_t n = strcspn(open + 1, ",]"), have = strlen(x->ran);
     char executor[32];
-    snprintf(executor, sizeof executor, "%.*s", (int)n, open + 1);
+    snprintf(executor, sizeof executor, "%.*s", (int)strcspn(open + 1, ",]"), open + 1);
     x->segments++;
     x->matched += !expect || strcmp(executor, expect) == 0;
-    if (!strstr(x->ran, executor)) snprintf(x->ran + have, sizeof x->ran - have, "%s%s", have ? ", " : "", executor);
+    add_word(x->ran, sizeof x->ran, executor);
 }
 
 typedef struct Reader {
@@ -195,11 +234,17 @@ void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
     *m = (Measure){.done = true};
     double times[64];
     if (over_budget(b)) {
-        snprintf(m->why, WHY_MAX, "left out: the time budget of %.0f s is used up", b->budget_s);
+        out_of_time(b, m->why);
         return;
     }
     if ((m->first_ms = run_once(b, sql, m, true)) < 0) return;
     if (!explain_analyze(b, v, sql, &m->where, m->why)) return;
+    const char *asked = strstr(v->settings, "device_residence=");
+    size_t asked_len = asked ? strcspn(asked += sizeof "device_residence=" - 1, " ") : 0;
+    if (asked && *m->where.residence && (strlen(m->where.residence) != asked_len || strncmp(m->where.residence, asked, asked_len) != 0)) {
+        snprintf(m->why, WHY_MAX, "columns were %s", m->where.residence);
+        return;
+    }
     if (m->where.segments && !m->where.matched) {
         snprintf(m->why, WHY_MAX, "ran on %s%s%s", m->where.ran, *m->where.reason ? ": " : "", m->where.reason);
         return;
@@ -217,7 +262,8 @@ void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
     if (b->verbose) fprintf(stderr, "  %-24s %10.3f ms  %lld rows  %.60s\n", v->label, m->median_ms, (long long)m->rows, sql);
 }
 
-void measure_compare(Bench *b, const Measure *reference, Measure *m) {
+/* Sets m->wrong unless m has the rows of `reference`. Both must be ok. */
+static void measure_compare(Bench *b, const Measure *reference, Measure *m) {
     bool same = m->rows == reference->rows && (!m->summed || !reference->summed || m->sum == reference->sum);
     if (same) return;
     m->wrong = b->failed = true;
@@ -225,7 +271,7 @@ void measure_compare(Bench *b, const Measure *reference, Measure *m) {
              (long long)reference->rows, (unsigned long long)reference->sum);
 }
 
-void measure_free(Measure *m) {
+static void measure_free(Measure *m) {
     free(m->where.text);
     m->where.text = NULL;
 }
@@ -255,16 +301,13 @@ void grid_free(Grid *g) {
     free(g);
 }
 
-void grid_check(Bench *b, Grid *g) {
-    for (int r = 0; r < g->n_rows; r++) {
-        const Measure *reference = NULL;
-        for (int c = 0; c < g->n_cols; c++) {
-            Measure *m = &g->cell[r][c];
-            if (!m->ok) continue;
-            if (!reference) reference = m;
-            else measure_compare(b, reference, m);
+void grid_check(Bench *b, Grid *g, int row, int col) {
+    Measure *m = &g->cell[row][col];
+    for (int c = 0; c < col && m->ok; c++)
+        if (g->cell[row][c].ok && !g->cell[row][c].wrong) {
+            measure_compare(b, &g->cell[row][c], m);
+            return;
         }
-    }
 }
 
 double cell_ms(const Grid *g, int row, int col, void *ctx) { return (void)ctx, g->cell[row][col].median_ms; }
@@ -278,7 +321,10 @@ bool grid_any(const Grid *g, int col, CellFn f, void *ctx) {
 
 void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx) {
     int first = (int)strlen(g->row_title), width[GRID_COLS_MAX];
-    if (!grid_any(g, -1, f, ctx)) return;
+    if (!grid_any(g, -1, f, ctx)) {
+        if (*title != ' ') printf("\n%s: none\n", title);
+        return;
+    }
     for (int r = 0; r < g->n_rows; r++)
         if ((int)strlen(g->row[r]) > first) first = (int)strlen(g->row[r]);
     printf("\n%s\n  %-*s", title, first, g->row_title);
@@ -303,8 +349,22 @@ void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *
     fflush(stdout);
 }
 
+/* Whether no cell is good, and all for the same reason. */
+static bool all_missing(const Grid *g) {
+    for (int r = 0; r < g->n_rows; r++)
+        for (int c = 0; c < g->n_cols; c++) {
+            const Measure *m = &g->cell[r][c];
+            if (!m->done || m->ok || strcmp(m->why, g->cell[0][0].why) != 0) return false;
+        }
+    return g->n_rows > 0 && g->n_cols > 0;
+}
+
 void grid_notes(const Grid *g) {
     bool partly = false;
+    if (all_missing(g)) {
+        printf("  not available: %s\n", g->cell[0][0].why);
+        return;
+    }
     for (int c = 0; c < g->n_cols; c++) {
         for (int r = 0; r < g->n_rows; r++) {
             const Measure *m = &g->cell[r][c];
@@ -462,12 +522,17 @@ void json_measure(Bench *b, const Variant *v, const Measure *m) {
         json_int(b, "result_rows", m->rows);
         json_int(b, "segments", m->where.segments);
         json_int(b, "segments_as_asked", m->where.matched);
+        if (*m->where.residence) json_text(b, "residence", m->where.residence);
         if (m->where.has_kernel) json_num(b, "kernel_ms", m->where.kernel_ms);
         if (m->where.has_read) json_num(b, "read_bytes", m->where.read_bytes);
         if (m->where.has_moved) json_num(b, "to_device_bytes", m->where.in_bytes);
         if (m->where.has_moved) json_num(b, "to_host_bytes", m->where.out_bytes);
         if (m->where.has_materialized) json_num(b, "materialized_bytes", m->where.materialized_bytes);
-        if (m->where.has_model) json_num(b, "model_ms", m->where.model_ms);
+        if (m->where.has_model) {
+            json_num(b, "model_ms", m->where.model_ms);
+            json_num(b, "model_measured_ms", m->where.measured_ms);
+            json_text(b, "pipeline", m->where.choice);
+        }
     }
     if (m->where.text) json_text(b, "explain", m->where.text);
 }

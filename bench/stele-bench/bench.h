@@ -2,7 +2,8 @@
  *
  * A benchmark is a grid: rows are what is asked (a query, a pair of table sizes), columns are variants (an executor, a device, a way of moving
  * data). Every cell is a Measure. Cells that cannot be had (a setting or executor that this build or machine lacks, a query that fails, a
- * budget that ran out) say why; a number is printed only when EXPLAIN ANALYZE confirms that the executor asked for did the work.
+ * budget that ran out) say why; a number is printed only when EXPLAIN ANALYZE confirms that the executor and the way of moving data that were
+ * asked for did the work.
  *
  * Uses the public interface of the library; of its inside only the machine profile (cost/profile.h), to relate rates to limits. One thread.
  */
@@ -28,9 +29,13 @@ typedef struct Explain {
     int segments, matched;  /* all; those on the executor expected */
     char ran[64];           /* executors seen, "vm, compiled" */
     bool has_kernel, has_read, has_moved, has_materialized, has_model;
-    double kernel_ms, read_bytes, in_bytes, out_bytes, materialized_bytes, model_ms;
+    double kernel_ms, read_bytes, in_bytes, out_bytes, materialized_bytes;
+    double model_ms, measured_ms; /* of the segments that the model estimated */
+    char choice[160];       /* how the pipeline that took longest ran */
+    double choice_ms;
+    char residence[48];     /* ways at columns seen, "cached" */
     char reason[160];       /* why not on the device, the first */
-    char *text;             /* the segments' lines; malloc'ed */
+    char *text;             /* the segments' lines; the grid's */
 } Explain;
 
 typedef struct Measure {
@@ -50,7 +55,8 @@ typedef struct Bench {
     stele_conn *conn;
     const char *device;     /* NULL: none given */
     int threads, runs;
-    double budget_s, started_s, query_s; /* of the whole benchmark; when it began; most to spend on the repetitions of one query */
+    double budget_s, started_s, query_s; /* of the whole benchmark, 0 = none; when it began; most to spend on the repetitions of one query */
+    double until_s;         /* when what is being measured must give way to the next */
     bool verbose;
     Profile profile;
     bool has_profile;
@@ -68,6 +74,9 @@ typedef struct Bench {
 
 double now_s(void);
 bool over_budget(const Bench *b);
+/* The next of `slots` parts begins: it may take twice its share of the time left, so that a slow one does not starve the others. */
+void share_budget(Bench *b, int slots);
+void out_of_time(const Bench *b, char why[WHY_MAX]);
 double memory_total(void); /* of the machine, bytes */
 /* Appends to the text in buf[size]; what does not fit is cut (and fails as SQL). */
 void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -76,11 +85,8 @@ void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(
 bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]);
 /* Resets all settings and applies the variant's. False: why names the setting. */
 bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
-/* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m; m->where.text is the caller's: measure_free. */
+/* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m. */
 void measure(Bench *b, const Variant *v, const char *sql, Measure *m);
-/* Sets m->wrong unless m has the rows of `reference`. Both must be ok. */
-void measure_compare(Bench *b, const Measure *reference, Measure *m);
-void measure_free(Measure *m);
 
 /* ---- grids ---------------------------------------------------------------------------------------- */
 typedef struct Grid {
@@ -93,12 +99,13 @@ typedef struct Grid {
 Grid *grid_new(const char *row_title, int n_cols, const Variant *v);
 int grid_row(Grid *g, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds a row; -1 when full */
 void grid_free(Grid *g);
-/* Compares every cell with the first good one of its row. */
-void grid_check(Bench *b, Grid *g);
+/* Compares a cell with the first good one of its row; marks it wrong when the rows differ. */
+void grid_check(Bench *b, Grid *g, int row, int col);
 typedef double (*CellFn)(const Grid *g, int row, int col, void *ctx);
 /* Whether a column (-1: any) has a number or wrong rows. */
 bool grid_any(const Grid *g, int col, CellFn f, void *ctx);
-/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. Columns without any are left out, and so is a table of none. */
+/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. Columns without any are left out; of a table of none only
+ * the title is printed, or nothing when it starts with a space (a further table of the same cells). */
 void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx);
 double cell_ms(const Grid *g, int row, int col, void *ctx);
 /* One line per reason why cells are missing. */
@@ -122,6 +129,8 @@ typedef struct Limit {
 } Limit;
 Limit variant_limit(const Bench *b, const Variant *v);
 
+/* Measures and adds to b->profile; writes it to path (NULL: the user's). */
+int bench_calibrate(Bench *b, const char *path);
 int bench_virginian(Bench *b, const int64_t *rows, int n);
 int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows);
 int bench_gpl(Bench *b);

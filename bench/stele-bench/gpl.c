@@ -18,7 +18,7 @@ static const int query_number[N_QUERIES] = {5, 7, 8, 9, 14};
 static const Variant variants[N_VARIANTS] = {
     {"vm", "executor=vm device=cpu threads=$THREADS ", "vm"},
     {"kernel", "executor=kernel" DEVICE, "kernel"},
-    {"pipelined, in turn", "executor=pipelined pipeline_concurrent=off" DEVICE, "pipelined"},
+    {"pipelined, in turn", "executor=pipelined pipelined_concurrency=off" DEVICE, "pipelined"},
     {"pipelined", "executor=pipelined" DEVICE, "pipelined"},
     {"compiled", "executor=compiled" DEVICE, "compiled"},
 };
@@ -26,14 +26,16 @@ static const Variant variants[N_VARIANTS] = {
 /* The first column of a sweep is the model's choice. */
 static const Variant tiles[] = {
     {"model", "executor=pipelined" DEVICE, "pipelined"},
-#define TILE(label, rows) {label, "executor=pipelined pipeline_tile_rows=" rows DEVICE, "pipelined"}
+#define TILE(label, rows) {label, "executor=pipelined pipelined_tile_rows=" rows DEVICE, "pipelined"}
     TILE("4k rows", "4096"), TILE("16k", "16384"), TILE("64k", "65536"), TILE("256k", "262144"), TILE("1M", "1048576"), TILE("4M", "4194304"),
 };
 static const Variant groups[] = {
     {"model", "executor=pipelined" DEVICE, "pipelined"},
-#define GROUPS(n) {n, "executor=pipelined pipeline_groups=" n DEVICE, "pipelined"}
+#define GROUPS(n) {n, "executor=pipelined pipelined_groups=" n DEVICE, "pipelined"}
     GROUPS("16"), GROUPS("32"), GROUPS("64"), GROUPS("128"), GROUPS("256"), GROUPS("512"),
 };
+
+enum { N_TILES = sizeof tiles / sizeof *tiles, N_GROUPS = sizeof groups / sizeof *groups };
 
 static char *read_text(const char *path, char why[WHY_MAX]) {
     FILE *f = fopen(path, "rb");
@@ -75,25 +77,27 @@ static bool load_queries(Bench *b, char *sql[N_QUERIES], char why[WHY_MAX]) {
     return true;
 }
 
+/* None told by an executor that tells its kernels' times: none. */
 static double materialized(const Grid *g, int r, int c, void *ctx) {
     (void)ctx;
     const Explain *x = &g->cell[r][c].where;
-    return x->has_materialized ? x->materialized_bytes / 1e6 : NAN;
+    return x->has_materialized || x->has_kernel ? x->materialized_bytes / 1e6 : NAN;
 }
 
 static double model_error(const Grid *g, int r, int c, void *ctx) {
     (void)ctx;
     const Explain *x = &g->cell[r][c].where;
-    return x->has_model && x->has_kernel && x->kernel_ms > 0 ? (x->model_ms - x->kernel_ms) / x->kernel_ms * 100 : NAN;
+    return x->has_model ? (x->model_ms / x->measured_ms - 1) * 100 : NAN;
 }
 
-/* Every query on every variant: measured, checked, recorded. */
-static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, char *const sql[N_QUERIES]) {
+/* Every query on every variant: measured, checked, recorded. `after`: columns still to come. */
+static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, int after, char *const sql[N_QUERIES]) {
     char why[WHY_MAX];
     Grid *g = grid_new("query", n, v);
     if (!g) return NULL;
     for (int q = 0; q < N_QUERIES; q++) grid_row(g, "Q%d", query_number[q]);
     for (int c = 0; c < n; c++) {
+        share_budget(b, n - c + after);
         bool ready = apply_variant(b, &v[c], why);
         for (int q = 0; q < N_QUERIES; q++) {
             Measure *m = &g->cell[q][c];
@@ -102,18 +106,15 @@ static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, char 
                 m->done = true;
                 snprintf(m->why, WHY_MAX, "%s", why);
             }
-        }
-    }
-    grid_check(b, g);
-    for (int q = 0; q < N_QUERIES; q++)
-        for (int c = 0; c < n; c++) {
+            grid_check(b, g, q, c);
             json_begin(b);
             json_text(b, "part", part);
             json_int(b, "query", query_number[q]);
-            json_measure(b, &v[c], &g->cell[q][c]);
-            if (g->cell[q][c].ok) json_num(b, "model_error_percent", model_error(g, q, c, NULL));
+            json_measure(b, &v[c], m);
+            if (m->ok) json_num(b, "model_error_percent", model_error(g, q, c, NULL));
             json_end(b);
         }
+    }
     return g;
 }
 
@@ -122,7 +123,7 @@ static bool run_executors(Bench *b, char *const sql[N_QUERIES]) {
     int n = 0;
     for (; n < N_VARIANTS; n++) all[n] = variants[n];
     for (int i = 0; i < b->n_extra && n < GRID_COLS_MAX; i++) all[n++] = b->extra[i];
-    Grid *g = run_grid(b, "executors", all, n, sql);
+    Grid *g = run_grid(b, "executors", all, n, N_TILES + N_GROUPS, sql);
     if (!g) return false;
     grid_print(g, "gpl: time, ms (median)", 3, cell_ms, NULL);
     if (grid_any(g, -1, materialized, NULL)) grid_print(g, "  materialised between segments, MB", 3, materialized, NULL);
@@ -140,13 +141,15 @@ static void verdict(const Grid *g) {
         int best = -1;
         for (int c = 1; c < g->n_cols; c++)
             if (g->cell[r][c].ok && (best < 0 || g->cell[r][c].median_ms < g->cell[r][best].median_ms)) best = c;
-        if (best > 0 && g->cell[r][0].ok)
-            printf("    %-4s fastest: %s; the model's choice takes %.2f of its time\n", g->row[r], g->col[best], g->cell[r][0].median_ms / g->cell[r][best].median_ms);
+        const Measure *model = &g->cell[r][0];
+        if (best > 0 && model->ok)
+            printf("    %-4s fastest: %s; the model's choice (%s) takes %.2f of its time\n", g->row[r], g->col[best], *model->where.choice ? model->where.choice : "not told",
+                   model->median_ms / g->cell[r][best].median_ms);
     }
 }
 
-static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, char *const sql[N_QUERIES]) {
-    Grid *g = run_grid(b, part, v, n, sql);
+static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, int after, char *const sql[N_QUERIES]) {
+    Grid *g = run_grid(b, part, v, n, after, sql);
     if (!g) return false;
     grid_print(g, title, 3, cell_ms, NULL);
     verdict(g);
@@ -160,8 +163,8 @@ int bench_gpl(Bench *b) {
     if (!b->device) b->device = "cpu";
     bool ok = load_queries(b, sql, why) && load(b, why);
     if (!ok) fprintf(stderr, "stele-bench gpl: %s\n", why);
-    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, sizeof tiles / sizeof *tiles, sql) &&
-         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, sizeof groups / sizeof *groups, sql);
+    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, N_TILES, N_GROUPS, sql) &&
+         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, N_GROUPS, 0, sql);
     for (int q = 0; q < N_QUERIES; q++) free(sql[q]);
     return ok && !b->failed ? 0 : 1;
 }

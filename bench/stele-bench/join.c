@@ -110,27 +110,24 @@ static double share(const Grid *g, int r, int c, void *ctx) {
     return limit > 0 ? rate(g, r, c, ctx) * 8e6 / 1e9 / limit * 100 : NAN;
 }
 
-static void record(Bench *b, const Sweep *s, const Grid *g, int r, int form) {
+static void record(Bench *b, const Sweep *s, const Grid *g, int r, int c, int form) {
     Figures f = {b, s};
     const Config *x = &s->config[r];
-    for (int c = 0; c < g->n_cols; c++) {
-        const Measure *m = &g->cell[r][c];
-        if (!m->done) continue;
-        json_begin(b);
-        json_text(b, "sweep", s->name);
-        json_int(b, "build_rows", x->build);
-        json_int(b, "probe_rows", x->probe);
-        json_int(b, "match_percent", x->match);
-        json_text(b, "form", form_name[form]);
-        json_measure(b, &variants[c], m);
-        if (m->ok) {
-            json_num(b, "rows_per_s", rate(g, r, c, &f) * 1e6);
-            json_num(b, "input_gbps", rate(g, r, c, &f) * 8e6 / 1e9);
-            json_num(b, "share_of_limit_percent", share(g, r, c, &f));
-            json_text(b, "limit", variant_limit(b, &variants[c]).what);
-        }
-        json_end(b);
+    const Measure *m = &g->cell[r][c];
+    json_begin(b);
+    json_text(b, "sweep", s->name);
+    json_int(b, "build_rows", x->build);
+    json_int(b, "probe_rows", x->probe);
+    json_int(b, "match_percent", x->match);
+    json_text(b, "form", form_name[form]);
+    json_measure(b, &variants[c], m);
+    if (m->ok) {
+        json_num(b, "rows_per_s", rate(g, r, c, &f) * 1e6);
+        json_num(b, "input_gbps", rate(g, r, c, &f) * 8e6 / 1e9);
+        json_num(b, "share_of_limit_percent", share(g, r, c, &f));
+        json_text(b, "limit", variant_limit(b, &variants[c]).what);
     }
+    json_end(b);
 }
 
 /* Memory while both tables, their making and the result are there; more than the machine can give is left out before it is tried. */
@@ -141,16 +138,20 @@ static bool fits(const Config *c, char why[WHY_MAX]) {
     return false;
 }
 
-static void run_config(Bench *b, const Config *c, Grid *const g[2], int r, const Config *last) {
+/* `last`: whose build table is still there. `after`: configurations still to come. */
+static void run_config(Bench *b, const Sweep *s, Grid *const g[2], int r, const Config *last, int after) {
+    const Config *c = &s->config[r];
     char why[WHY_MAX];
+    share_budget(b, after + 1);
     bool made = fits(c, why);
     if (made && over_budget(b)) {
         made = false;
-        snprintf(why, WHY_MAX, "left out: the time budget of %.0f s is used up", b->budget_s);
+        out_of_time(b, why);
     }
     made = made && run_sql(b, "reset all", why);
     made = made && ((last && last->build == c->build) || make_build(b, c->build, why)) && make_probe(b, c, why);
     for (int v = 0; v < g[0]->n_cols; v++) {
+        if (made) share_budget(b, after * g[0]->n_cols + g[0]->n_cols - v);
         bool ready = made && apply_variant(b, &variants[v], why);
         for (int k = 0; k < 2; k++) {
             Measure *m = &g[k]->cell[r][v];
@@ -159,22 +160,20 @@ static void run_config(Bench *b, const Config *c, Grid *const g[2], int r, const
                 m->done = true;
                 snprintf(m->why, WHY_MAX, "%s", why);
             }
+            grid_check(b, g[k], r, v);
+            record(b, s, g[k], r, v, k);
         }
     }
 }
 
-static bool run_sweep(Bench *b, const Sweep *s) {
+static bool run_sweep(Bench *b, const Sweep *s, int after) {
     char x[24], y[24];
     Grid *g[2] = {grid_new("build x probe, match", s->n_variants, variants), grid_new("build x probe, match", s->n_variants, variants)};
     if (!g[0] || !g[1]) return false;
     for (int r = 0; r < s->n; r++) {
         const Config *c = &s->config[r];
         for (int k = 0; k < 2; k++) grid_row(g[k], "%s x %s, %d %%", size_text(c->build, x), size_text(c->probe, y), c->match);
-        run_config(b, c, g, r, r && g[0]->cell[r - 1][0].ok ? c - 1 : NULL);
-        for (int k = 0; k < 2; k++) {
-            grid_check(b, g[k]);
-            record(b, s, g[k], r, k);
-        }
+        run_config(b, s, g, r, r && g[0]->cell[r - 1][0].ok ? c - 1 : NULL, after + s->n - 1 - r);
     }
     Figures f = {b, s};
     for (int k = 0; k < 2; k++) {
@@ -213,6 +212,6 @@ int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             if (sizes[i] <= 64 << 20 && sizes[k] > sizes[i] && sizes[k] <= most) add(&unequal, sizes[i], sizes[k], 3);
-    bool ok = run_sweep(b, &match) && run_sweep(b, &equal) && run_sweep(b, &unequal);
+    bool ok = run_sweep(b, &match, equal.n + unequal.n) && run_sweep(b, &equal, unequal.n) && run_sweep(b, &unequal, 0);
     return ok && !b->failed ? 0 : 1;
 }

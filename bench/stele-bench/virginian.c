@@ -103,25 +103,21 @@ static void means(const Grid *g) {
     }
 }
 
-static void record(Bench *b, Grid *g, int64_t rows, const char *form) {
+static void record(Bench *b, const Grid *g, int r, int c, int64_t rows, const char *form) {
     Figures f = {b, rows};
-    for (int r = 0; r < g->n_rows; r++)
-        for (int c = 0; c < g->n_cols; c++) {
-            const Measure *m = &g->cell[r][c];
-            if (!m->done) continue;
-            json_begin(b);
-            json_int(b, "rows", rows);
-            json_int(b, "query", r + 1);
-            json_text(b, "form", form);
-            json_measure(b, &variants[c], m);
-            if (m->ok) {
-                json_num(b, "data_gbps", gbps(g, r, c, &f));
-                json_num(b, "speedup_over_one_core", speedup(g, r, c, &f));
-                json_num(b, "share_of_limit_percent", share(g, r, c, &f));
-                json_text(b, "limit", variant_limit(b, &variants[c]).what);
-            }
-            json_end(b);
-        }
+    const Measure *m = &g->cell[r][c];
+    json_begin(b);
+    json_int(b, "rows", rows);
+    json_int(b, "query", r + 1);
+    json_text(b, "form", form);
+    json_measure(b, &variants[c], m);
+    if (m->ok) {
+        json_num(b, "data_gbps", gbps(g, r, c, &f));
+        json_num(b, "speedup_over_one_core", speedup(g, r, c, &f));
+        json_num(b, "share_of_limit_percent", share(g, r, c, &f));
+        json_text(b, "limit", variant_limit(b, &variants[c]).what);
+    }
+    json_end(b);
 }
 
 static void print(const Bench *b, const Grid *g, int64_t rows, const char *form) {
@@ -136,12 +132,20 @@ static void print(const Bench *b, const Grid *g, int64_t rows, const char *form)
     grid_notes(g);
 }
 
-static bool run_size(Bench *b, int64_t rows) {
+/* `after`: sizes still to come. */
+static bool run_size(Bench *b, int64_t rows, int after) {
     static const char *const forms[2] = {"rows materialised on the host", "sums"};
     char sql[8192], why[WHY_MAX];
     Grid *g[2] = {grid_new("query", N_VARIANTS, variants), grid_new("query", N_VARIANTS, variants)};
     if (!g[0] || !g[1]) return false;
     double t0 = now_s();
+    if (over_budget(b)) {
+        out_of_time(b, why);
+        printf("\nvirginian, %lld rows: %s\n", (long long)rows, why);
+        grid_free(g[0]);
+        grid_free(g[1]);
+        return true;
+    }
     table_sql(sql, sizeof sql, rows);
     if (!run_sql(b, "reset all; drop table if exists test", why) || !run_sql(b, sql, why)) {
         printf("\nvirginian, %lld rows: left out: %s\n", (long long)rows, why);
@@ -154,6 +158,7 @@ static bool run_size(Bench *b, int64_t rows) {
     for (int q = 0; q < N_QUERIES; q++)
         for (int k = 0; k < 2; k++) grid_row(g[k], "Q%d", q + 1);
     for (int c = 0; c < N_VARIANTS; c++) {
+        share_budget(b, (after + 1) * N_VARIANTS - c);
         bool ready = apply_variant(b, &variants[c], why);
         for (int q = 0; q < N_QUERIES; q++)
             for (int k = 0; k < 2; k++) {
@@ -164,11 +169,11 @@ static bool run_size(Bench *b, int64_t rows) {
                     m->done = true;
                     snprintf(m->why, WHY_MAX, "%s", why);
                 }
+                grid_check(b, g[k], q, c);
+                record(b, g[k], q, c, rows, k ? "sums" : "rows");
             }
     }
     for (int k = 0; k < 2; k++) {
-        grid_check(b, g[k]);
-        record(b, g[k], rows, k ? "sums" : "rows");
         print(b, g[k], rows, forms[k]);
         grid_free(g[k]);
     }
@@ -178,8 +183,8 @@ static bool run_size(Bench *b, int64_t rows) {
 int bench_virginian(Bench *b, const int64_t *rows, int n) {
     bool ok = true;
     for (int i = 0; i < n; i++) {
-        if (over_budget(b)) printf("\nvirginian, %lld rows: left out: the time budget of %.0f s is used up\n", (long long)rows[i], b->budget_s);
-        else ok &= run_size(b, rows[i]);
+        share_budget(b, n - i);
+        ok &= run_size(b, rows[i], n - 1 - i);
     }
     return ok && !b->failed ? 0 : 1;
 }

@@ -433,7 +433,7 @@ static void choose_agg(Planner *pl, int32_t id) {
         d->key_min[i] = min;
         d->key_extent[i] = direct ? (int64_t)ext : 0;
     }
-    double limit = 65536 + 64 * (isfinite(s->est_groups) ? s->est_groups : 0);
+    double limit = 65536 + 8 * (isfinite(s->est_groups) ? s->est_groups : 0); /* clearing and reading records that stay empty costs */
     if (direct) {
         int64_t n = (int64_t)slots;
         if (!single && n <= 1024 && n * words * 8 <= t->local_bytes) d->form = DA_LOCAL;

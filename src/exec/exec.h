@@ -109,13 +109,28 @@ typedef struct QueryPlan {
 /* ---- execution ---- */
 /* How a device gets at table columns (exec/device/dev.h). */
 typedef enum Residence { RES_AUTO, RES_CACHED, RES_SERIAL, RES_STREAMED, RES_MAPPED } Residence;
+/* What a segment becomes on a device: one fused kernel; one kernel per operator, results materialised in between (exec/split.h); such kernels at the same time,
+ * connected by channels (exec/device/dev_pipe.c). */
+typedef enum PlanShape { SHAPE_FUSED, SHAPE_SPLIT, SHAPE_PIPELINED } PlanShape;
+typedef struct PipelineUse { /* 0 = by the model (cost/gpl.h) */
+    bool in_turn;         /* "without concurrency": tile by tile, one kernel after the other */
+    int64_t tile_rows;    /* of the source, scheduled at a time */
+    int64_t channels;     /* sub-channels between two kernels */
+    int64_t packet_rows;
+    int64_t ring;         /* packets in a sub-channel */
+    int64_t groups;       /* of each kernel */
+} PipelineUse;
 typedef struct DeviceUse { /* segments run compiled on a device where they can */
     struct DevRuntime *runtime; /* NULL: everything on the virtual machine */
     Residence residence;
     bool strict;          /* 0A000 instead of running anything on the virtual machine */
     bool interpreted;     /* by the device's interpreter instead of kernels of their own */
+    uint64_t compiled_too; /* tests: segments that are compiled all the same, by bits */
     bool wait;            /* for compilation, instead of using the virtual machine this time */
     bool timing;          /* measure kernels (EXPLAIN ANALYZE) */
+    uint8_t shape;        /* PlanShape */
+    PipelineUse pipeline;
+    const int32_t *stage_of; /* per segment of a split plan: the segment it was cut from; query.c sets it */
     int64_t initial_rows; /* 0 = by estimate; tests: first capacity of every sink, to force restarts */
 } DeviceUse;
 
@@ -138,11 +153,15 @@ typedef struct QueryOptions {
 typedef struct DeviceStats { /* of a segment; all zero when no device was asked for */
     bool on_device;
     const char *device;    /* its name, "cuda:0" */
+    const char *executor;  /* "compiled", "interpreted", "kernel", "pipelined" */
     const char *reason;    /* why not, in words */
     int64_t kernel_ns;     /* 0: not measured */
     int64_t bytes_in, bytes_out; /* moved to and from the device for this segment */
     int64_t bytes_read;    /* of the source, by kernels (estimate) */
     int64_t compile_ns, restarts, launches;
+    int64_t materialized;  /* bytes written to a row store for the next piece of a split segment */
+    double model_ns;       /* estimate of a pipeline's time; 0 = none */
+    const char *pipeline;  /* how a pipeline ran, or why the segment is none; NULL: nobody asked */
     bool code_from_memory, code_from_disk;
     const char *residence; /* "cached", ...; NULL: no table */
 } DeviceStats;
@@ -153,6 +172,8 @@ struct RowStore;
 Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Err *e);
 Status query_run(Query *q, Err *e);
 void query_free(Query *q);
+/* What is run: the plan given, or that plan cut into pieces. query_stats counts its segments. */
+const QueryPlan *query_plan(const Query *q);
 /* The result, valid until query_free: exec/rows.h reads it. */
 struct RowStore *query_result(Query *q);
 const SegmentStats *query_stats(const Query *q, int32_t segment);

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "exec/device/dev.h"
 #include "exec/sort.h"
+#include "exec/split.h"
 #include "exec/vm_int.h"
 
 typedef struct Morsel {
@@ -30,6 +31,7 @@ typedef struct Morsel {
 
 struct Query {
     const QueryPlan *plan;
+    const QueryPlan *whole; /* as it was given: what the virtual machine runs when the device runs nothing */
     QueryOptions opt;
     MemAccount account;
     Arena *arena;
@@ -570,6 +572,14 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     mem_account_init(&q->account, opt->account, "query", 0, NULL);
     q->arena = arena_new(&q->account, e);
     if (!q->arena) goto fail;
+    q->whole = plan;
+    if (opt->device.runtime && opt->device.shape != SHAPE_FUSED) {
+        QueryPlan *pieces;
+        int32_t *stage_of;
+        if (plan_split(plan, q->arena, opt->device.shape == SHAPE_PIPELINED ? PIPELINE_STAGES : 0, &pieces, &stage_of, e) != ST_OK) goto fail;
+        q->plan = plan = pieces;
+        q->opt.device.stage_of = stage_of;
+    }
     q->joins = arena_array(q->arena, JoinTable *, plan->n_joins + 1);
     q->aggs = arena_array(q->arena, AggTable *, plan->n_aggs + 1);
     q->sorts = arena_array(q->arena, Sorter *, plan->n_sorts + 1);
@@ -706,6 +716,7 @@ Status query_run(Query *q, Err *e) {
         bool done;
         TRY(run_on_device(q, &done, &reason, e));
         if (done) return ST_OK;
+        q->plan = q->whole;
     }
     for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) {
         TRY(run_segment(q, q->segment, e));
@@ -725,6 +736,7 @@ void query_free(Query *q) {
 struct RowStore *query_result(Query *q) {
     return q->plan->result >= 0 && q->plan->result < q->plan->n_rows ? q->rows[q->plan->result] : NULL;
 }
+const QueryPlan *query_plan(const Query *q) { return q->plan; }
 const SegmentStats *query_stats(const Query *q, int32_t segment) { return &q->stats[segment]; }
 char *query_join_text(const Query *q, int32_t join, Arena *a) {
     if (q->joins[join]) return join_text(q->joins[join], a);

@@ -14,6 +14,7 @@ typedef struct Split {
     const Program *p;
     int32_t *stage;       /* of each instruction */
     int32_t n_stages;     /* the sink's included */
+    int32_t max_stages;   /* 0: any number */
     int32_t *born, *used; /* per register: stage that defines it (-1 constant or unused), last stage that reads it */
     VEC(SegmentPlan) segments;
     VEC(RowsSpec) rows;
@@ -45,6 +46,24 @@ static void assign_stages(Split *s) {
     }
     s->n_stages = stage + 2;
     if (stage == 0) s->n_stages = 1; /* loads and a sink: one operator as it is */
+}
+
+static bool is_unbounded(const Split *s, const Instr *in) {
+    if (in->op == OP_REPEAT) return true;
+    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && s->plan->joins[((const ProbeSite *)in->aux)->join].n_keys == 0;
+}
+
+/* At most max_stages, about as many operators in each; nothing is cut behind an unbounded operator. */
+static void merge_stages(Split *s) {
+    int32_t n = s->n_stages;
+    if (s->max_stages == 0 || n == 1) return;
+    for (int32_t i = 0; i < s->p->n_instrs; i++)
+        if (is_unbounded(s, &s->p->instrs[i])) n = MIN_OF(n, s->stage[i] + 1);
+    int32_t most = MIN_OF(n, s->max_stages);
+    for (int32_t i = 0; i < s->p->n_instrs; i++) s->stage[i] = (int32_t)((int64_t)MIN_OF(s->stage[i], n - 1) * most / n);
+    for (Reg r = 1; r < s->p->n_regs; r++)
+        if (s->born[r] >= 0) s->born[r] = (int32_t)((int64_t)MIN_OF(s->born[r], n - 1) * most / n);
+    s->n_stages = most;
 }
 
 static void find_uses(Split *s) {
@@ -131,6 +150,7 @@ static Status split_segment(Split *s, int32_t index, Err *e) {
     if (!s->stage || !s->born || !s->used) return err_oom(e);
     for (Reg r = 0; r < s->p->n_regs; r++) s->born[r] = -1;
     assign_stages(s);
+    merge_stages(s);
     find_uses(s);
     Source src = s->p->source;
     Sink sink = {0}, before = {0};
@@ -146,8 +166,8 @@ static Status split_segment(Split *s, int32_t index, Err *e) {
     return ST_OK;
 }
 
-Status plan_split(const QueryPlan *plan, Arena *a, QueryPlan **out, int32_t **stage_of, Err *e) {
-    Split s = {.a = a, .plan = plan};
+Status plan_split(const QueryPlan *plan, Arena *a, int32_t max_stages, QueryPlan **out, int32_t **stage_of, Err *e) {
+    Split s = {.a = a, .plan = plan, .max_stages = max_stages};
     for (int32_t i = 0; i < plan->n_rows; i++)
         if (!vec_push(a, &s.rows, plan->rows[i])) return err_oom(e);
     for (int32_t i = 0; i < plan->n_segments; i++) TRY(split_segment(&s, i, e));

@@ -9,8 +9,11 @@
 
 #include "exec/exec.h"
 
-/* *out and everything new lives in the arena; `plan` must outlive it. stage_of (may be NULL): for every new segment, the number of the segment it
- * came from; arena. */
-Status plan_split(const QueryPlan *plan, Arena *a, QueryPlan **out, int32_t **stage_of, Err *e);
+enum { PIPELINE_STAGES = 6 }; /* kernels that the executor `pipelined` has running at the same time */
+
+/* *out and everything new lives in the arena; `plan` must outlive it. max_stages = 0: one segment per operator. Else at most that many per segment, and
+ * what may multiply rows without bound (REPEAT, joins without keys) is in one piece with everything behind it. stage_of (may be NULL): for every new
+ * segment, the number of the segment it came from; arena. */
+Status plan_split(const QueryPlan *plan, Arena *a, int32_t max_stages, QueryPlan **out, int32_t **stage_of, Err *e);
 
 #endif

@@ -112,7 +112,8 @@ Status session_device_use(Session *s, DeviceUse *out) {
     const Settings *x = &s->settings;
     *out = (DeviceUse){0};
     out->interpreted = strcmp(x->executor, "interpreted") == 0;
-    if (strcmp(x->executor, "compiled") != 0 && !out->interpreted) return ST_OK;
+    out->shape = strcmp(x->executor, "kernel") == 0 ? SHAPE_SPLIT : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED : SHAPE_FUSED;
+    if (strcmp(x->executor, "compiled") != 0 && !out->interpreted && out->shape == SHAPE_FUSED) return ST_OK;
     if (s->device_override) out->runtime = s->device_override;
     else TRY(runtime_named(s, x->device, &out->runtime));
     atomic_store(&dev_runtime_device(out->runtime)->memory.limit, x->device_memory_limit);
@@ -120,6 +121,8 @@ Status session_device_use(Session *s, DeviceUse *out) {
     out->strict = x->device_strict;
     out->wait = x->device_wait;
     out->timing = s->device_timing;
+    out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency, .tile_rows = x->pipelined_tile_rows, .channels = x->pipelined_channels,
+                                  .packet_rows = x->pipelined_packet_rows, .ring = x->pipelined_ring, .groups = x->pipelined_groups};
     out->initial_rows = x->device_initial_rows;
     return ST_OK;
 }

@@ -29,6 +29,17 @@ static char *size_text(Arena *a, int64_t bytes) {
     return arena_printf(a, "%lld MB", (long long)(bytes / 1048576));
 }
 
+/* How a pipeline ran; the model's estimate against what was measured. */
+static Status put_pipeline(Statement *st, const DeviceStats *d) {
+    if (!d->pipeline) return ST_OK;
+    Arena *a = st->run_arena;
+    char *line = arena_printf(a, "       %s", d->pipeline);
+    if (line && d->model_ns > 0) line = arena_printf(a, "%s, model %.3f ms", line, d->model_ns / 1e6);
+    if (line && d->model_ns > 0 && d->kernel_ns > 0)
+        line = arena_printf(a, "%s, measured %.3f ms, error %+.0f %%", line, (double)d->kernel_ns / 1e6, (d->model_ns / (double)d->kernel_ns - 1) * 100);
+    return line ? put(st, line) : ST_ERROR;
+}
+
 /* What a device did for a segment, or why it did nothing. */
 static Status put_device(Statement *st, const DeviceStats *d) {
     Arena *a = st->run_arena;
@@ -42,7 +53,10 @@ static Status put_device(Statement *st, const DeviceStats *d) {
     if (line && d->code_from_memory) line = arena_printf(a, "%s, code from memory", line);
     else if (line && d->code_from_disk) line = arena_printf(a, "%s, code from disk", line);
     else if (line) line = arena_printf(a, "%s, compiled in %.0f ms", line, (double)d->compile_ns / 1e6);
-    return line ? put(st, line) : ST_ERROR;
+    if (line && d->materialized) line = arena_printf(a, "%s, %s materialized", line, size_text(a, d->materialized));
+    if (!line) return ST_ERROR;
+    TRY(put(st, line));
+    return put_pipeline(st, d);
 }
 
 static Status option_flag(Session *s, const AstExplain *x, const char *name, bool *out) {
@@ -99,10 +113,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     if (!tree) return ST_ERROR;
     TRY(put_lines(st, tree, is_dml ? "  " : ""));
     TRY(put(st, "Segments:"));
-    for (int32_t i = 0; i < r.plan->n_segments; i++) {
-        const SegmentPlan *g = &r.plan->segments[i];
+    const QueryPlan *plan = analyze ? query_plan(r.query) : r.plan;
+    for (int32_t i = 0; i < plan->n_segments; i++) {
+        const SegmentPlan *g = &plan->segments[i];
         const DeviceStats *d = analyze ? &query_stats(r.query, i)->device : NULL;
-        char *line = arena_printf(a, d && d->on_device ? "  %d: %s  [compiled, %s]" : "  %d: %s  [vm, cpu, %s]", (int)i, g->label, d && d->on_device ? d->device : vm_isa());
+        char *line = arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label, d && d->on_device ? d->executor : "vm",
+                                  d && d->on_device ? d->device : vm_isa());
         if (analyze && line) {
             const SegmentStats *t = query_stats(r.query, i);
             line = arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in, (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");

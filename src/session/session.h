@@ -28,6 +28,8 @@ typedef struct Settings {
     char executor[16], device[32], device_residence[16];
     bool device_strict, device_wait;
     int64_t device_memory_limit, device_initial_rows;
+    bool pipelined_concurrency;
+    int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
     bool hash_constant;
     char isa[16];
     char search_path[64];

@@ -276,6 +276,27 @@ static void test_faults_fall_back(void **state) {
     faults(false, false, 0, 3, "0");
 }
 
+/* The host's allocations fail one by one. */
+static void test_host_memory(void **state) {
+    (void)state;
+    for (int i = 1; i < N_QUERIES; i += 4) {
+        for (int64_t n = 1;; n += 3) {
+            DevRuntime *r = use(n % 2 == 0);
+            Answer a;
+            mem_fail_at(n);
+            Status st = run(queries[i], &a);
+            bool over = mem_fail_at(0) > 0;
+            if (st != ST_OK) {
+                if (strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0) fail_msg("%s: allocation %lld: %s %s", queries[i], (long long)n, session->err.sqlstate, session->err.message);
+            } else if (a.rows != expected[i].rows || a.hash != expected[i].hash) {
+                fail_msg("%s: wrong after allocation %lld failed", queries[i], (long long)n);
+            }
+            done(r);
+            if (over) break;
+        }
+    }
+}
+
 /* Device memory that is too small: clean, and right where it fits. */
 static void test_limit(void **state) {
     (void)state;
@@ -355,7 +376,7 @@ int main(void) {
         cmocka_unit_test(test_answers), cmocka_unit_test(test_residence), cmocka_unit_test(test_streamed),
         cmocka_unit_test(test_restarts), cmocka_unit_test(test_changes),
         cmocka_unit_test(test_errors), cmocka_unit_test(test_mixed), cmocka_unit_test(test_limit), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_faults_strict), cmocka_unit_test(test_faults_restarts), cmocka_unit_test(test_faults_fall_back),
+        cmocka_unit_test(test_faults_strict), cmocka_unit_test(test_faults_restarts), cmocka_unit_test(test_faults_fall_back), cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -8,7 +8,8 @@
  * Files are used directly and not through base/vfs.h: they are the compiler's as much as ours.
  *
  * Flags. -march=native: code is for this machine (the code cache's key has the processor's features). -ffp-contract=off and no -ffast-math:
- * results must be those of the virtual machine, bit for bit. -fno-math-errno and -fno-trapping-math change no result.
+ * results must be those of the virtual machine, bit for bit. -fno-math-errno and -fno-trapping-math change no result. $STELE_CC_OPTIONS comes
+ * behind them: tests compile thousands of kernels and want -O0.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -68,7 +69,7 @@ uint64_t host_compiler_flags_hash(const HostCompiler *c) {
     uint64_t h = 0;
     int n = fixed_args(c, argv);
     for (int i = 1; i < n; i++) h = hash_combine(h, checksum64(argv[i], (int64_t)strlen(argv[i])));
-    return h;
+    return *c->options ? hash_combine(h, checksum64(c->options, (int64_t)strlen(c->options))) : h;
 }
 
 /* ---- finding it ------------------------------------------------------------------------------------ */
@@ -243,6 +244,11 @@ static Status run_program(const char *const *argv, const char *dir, const char *
 }
 
 Status host_compiler_open(HostCompiler *c, Err *e) {
+    const char *options = getenv("STELE_CC_OPTIONS");
+    if (options && strlen(options) >= sizeof c->options) {
+        return err_set(e, ERR_INVALID_PARAMETER, "STELE_CC_OPTIONS is longer than %d bytes", (int)sizeof c->options - 1);
+    }
+    snprintf(c->options, sizeof c->options, "%s", options ? options : "");
     struct utsname u;
     if (uname(&u) == 0) snprintf(c->machine, sizeof c->machine, "%.31s", u.machine);
     char dir[HOST_PATH_MAX], log[FILE_MAX];
@@ -299,8 +305,9 @@ static Status compile_in(HostDevice *h, const char *dir, const char *source, con
     TRY(host_write_file(src, source, (int64_t)strlen(source), e));
     const char *argv[ARGS_MAX];
     int n = fixed_args(&h->compiler, argv), code = 0;
-    char *copy = NULL;
-    Status st = add_options(options, &copy, argv, &n, e);
+    char *own = NULL, *copy = NULL;
+    Status st = add_options(h->compiler.options, &own, argv, &n, e);
+    if (st == ST_OK) st = add_options(options, &copy, argv, &n, e);
     if (st == ST_OK) {
         argv[n++] = "-o";
         argv[n++] = object;
@@ -309,6 +316,7 @@ static Status compile_in(HostDevice *h, const char *dir, const char *source, con
         argv[n] = NULL;
         st = run_program(argv, dir, log, &code, e);
     }
+    free(own);
     free(copy);
     int64_t len = 0;
     if (st == ST_OK) st = read_file(log, LOG_MAX, &out->log, &len, e);

@@ -26,7 +26,7 @@ typedef struct HostCompiler {
     char path[HOST_PATH_MAX];
     char version[128]; /* first line of --version */
     char machine[32];  /* uname's: picks -march or -mcpu */
-
+    char options[512]; /* $STELE_CC_OPTIONS: behind our own */
 } HostCompiler;
 
 typedef struct HostDevice {

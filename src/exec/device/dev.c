@@ -142,7 +142,7 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         if (s->reason) continue;
         if (!s->emitted) {
             s->last = !feeds_later(q, i);
-            if (q->opt.device.interpreted) {
+            if (q->opt.device.interpreted && !(i < 64 && q->opt.device.compiled_too >> i & 1)) {
                 s->reason = interp_reason(q->ep, i, q->arena);
                 if (s->reason) continue;
                 TRY(interp_segment(q->ep, i, s->last, q->arena, &s->e, e));
@@ -337,7 +337,9 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
         s->stats.residence = names[s->residence];
         s->stats.bytes_read = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
     }
+    static const char *const executors[] = {"compiled", "kernel", "pipelined"};
     s->stats.device = q->d->info.id;
+    s->stats.executor = q->opt.device.interpreted ? "interpreted" : executors[q->opt.device.shape];
     out->device = s->stats;
     if (s->reason) return;
     out->workers = 1;

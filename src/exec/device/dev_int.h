@@ -246,6 +246,7 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
 bool state_needs_count(DevQuery *q, const DState *st, const DSegment *s);
 /* Columns for `cap` rows. */
 Status state_alloc_rows(DevQuery *q, DState *st, int64_t cap, Err *e);
+int64_t state_row_bytes(const DevQuery *q, const DState *st);
 void state_release(DevQuery *q, DState *st);
 int64_t learned_get(DevRuntime *r, uint64_t text);
 void learned_put(DevRuntime *r, uint64_t text, int64_t need);

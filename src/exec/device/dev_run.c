@@ -208,6 +208,12 @@ static void release_inputs(DevQuery *q, int32_t segment) {
     }
 }
 
+/* Its rows go to the next piece of the same segment and to nobody else. */
+static bool is_piece(const DevQuery *q, int32_t segment) {
+    const int32_t *of = q->opt.device.stage_of;
+    return of && segment + 1 < q->n && of[segment] == of[segment + 1];
+}
+
 Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     DSegment *s = &q->segs[segment];
     if (s->reason || !q->started) return err_internal(e, "segment %d is not placed on the device", (int)segment);
@@ -220,6 +226,7 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     TRY(run_counted(q, s, st, segment, e));
     if (st && st->last == segment) TRY(finish(q, s, st, e));
     TRY(timing_event(q, &s->to, e));
+    if (is_piece(q, segment)) s->stats.materialized = s->added * state_row_bytes(q, st);
     TRY(res_unbind(q, s, e));
     s->stats.on_device = true;
     s->rows_in = source_rows(q, s);

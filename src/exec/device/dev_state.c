@@ -136,7 +136,7 @@ static bool multiplies(const Program *p) {
 }
 
 static bool has_column(const DState *st, int32_t c) { return !st->stored || st->stored[c]; }
-static int64_t row_bytes(const DevQuery *q, const DState *st) {
+int64_t state_row_bytes(const DevQuery *q, const DState *st) {
     if (st->kind == SINK_AGG) return q->ep->aggs[st->id].stride + 32;
     int64_t n = 0;
     for (int32_t c = 0; c < st->n_cols; c++)
@@ -148,7 +148,7 @@ static int64_t row_bytes(const DevQuery *q, const DState *st) {
 /* Rows the state should have room for before `segment` runs. */
 static int64_t choose_capacity(DevQuery *q, const DState *st, int32_t segment) {
     const DSegment *s = &q->segs[segment];
-    int64_t bound = source_rows(q, s), width = row_bytes(q, st), share = dev_limit(q->d) / 8 / width;
+    int64_t bound = source_rows(q, s), width = state_row_bytes(q, st), share = dev_limit(q->d) / 8 / width;
     bool multi = multiplies(s->p);
     if (st->last != segment) multi = true; /* what the others bring is not known yet */
     if (q->opt.device.initial_rows > 0 && !s->e.identity_sink) return q->opt.device.initial_rows;
@@ -261,7 +261,7 @@ Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
     bool must = s->e.identity_sink; /* such a segment writes all its rows without asking */
     int64_t more = must ? source_rows(q, s) : choose_capacity(q, st, segment);
     if (st->count + more <= st->cap) return ST_OK;
-    if (!must && (q->opt.device.initial_rows > 0 || st->count + more > ROWS_MAX || (st->count + more) * row_bytes(q, st) > dev_limit(q->d) / 4)) return ST_OK;
+    if (!must && (q->opt.device.initial_rows > 0 || st->count + more > ROWS_MAX || (st->count + more) * state_row_bytes(q, st) > dev_limit(q->d) / 4)) return ST_OK;
     DState old = *st;
     if (!(st->data = arena_array(q->arena, DevPtr, st->n_cols + 1)) || !(st->valid = arena_array(q->arena, DevPtr, st->n_cols + 1))) {
         *st = old;
@@ -291,7 +291,7 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
         /* Rows that found no record count again and again: no more groups than rows, and no need to believe more than a step at first. */
         if (st->first == segment && !multiplies(s->p)) cap = MIN_OF(cap, source_rows(q, s) + 1);
         int64_t step = MAX_OF(st->cap * 16, (int64_t)GUESS_MIN);
-        if (cap > step && cap * row_bytes(q, st) > dev_limit(q->d) / 16) cap = step;
+        if (cap > step && cap * state_row_bytes(q, st) > dev_limit(q->d) / 16) cap = step;
         cap = MAX_OF(cap, st->cap + 1);
         query_mem_put(q, &st->head);
     }
