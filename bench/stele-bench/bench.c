@@ -10,6 +10,7 @@
 
 enum { SUM_ROWS_MAX = 1000000 }; /* results up to here are compared row by row */
 static const int statement_limit_s = 120;
+static const double slot_min_s = 5;
 
 double now_s(void) {
     struct timespec t;
@@ -17,17 +18,16 @@ double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-bool over_budget(const Bench *b) {
-    double t = now_s();
-    return b->budget_s > 0 && (t - b->started_s > b->budget_s || t > b->until_s);
-}
-
-void share_budget(Bench *b, int slots) {
-    double t = now_s(), left = b->started_s + b->budget_s - t;
-    b->until_s = t + 2 * left / (slots < 1 ? 1 : slots);
-}
+bool over_budget(const Bench *b) { return b->budget_s > 0 && now_s() - b->started_s > b->budget_s; }
 
 void out_of_time(const Bench *b, char why[WHY_MAX]) { snprintf(why, WHY_MAX, "left out: no time left for it in the budget of %.0f s", b->budget_s); }
+
+/* When the measurement that begins must give way: it may take its share of the time left, and a few seconds in any case. */
+static double give_way_s(Bench *b) {
+    double t = now_s(), share = b->budget_s > 0 ? (b->started_s + b->budget_s - t) / (b->left > 1 ? b->left : 1) : 1e9;
+    b->left--;
+    return t + (share > slot_min_s ? share : slot_min_s);
+}
 
 double memory_total(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE); }
 
@@ -126,10 +126,11 @@ static void explain_model(Explain *x, const char *line) {
     x->has_model = true;
     x->model_ms += model;
     x->measured_ms += measured;
-    if (measured <= x->choice_ms) return;
+    const char *end = strstr(line, ", model ");
+    if (!end || measured <= x->choice_ms) return;
     x->choice_ms = measured;
     while (*line == ' ') line++;
-    snprintf(x->choice, sizeof x->choice, "%.*s", (int)(strstr(line, ", model ") - line), line);
+    snprintf(x->choice, sizeof x->choice, "%.*s", (int)(end - line), line);
 }
 
 /* "  0: label  [executor, device, ...]  rows in ...", and further lines with what a device did. */
@@ -230,14 +231,22 @@ static double run_once(Bench *b, const char *sql, Measure *m, bool sum) {
     return ms;
 }
 
-void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
+void measure(Bench *b, const Variant *v, const char *sql, const char *missing, Measure *m) {
     *m = (Measure){.done = true};
-    double times[64];
+    double times[64], until = give_way_s(b);
+    if (missing) {
+        snprintf(m->why, WHY_MAX, "%s", missing);
+        return;
+    }
     if (over_budget(b)) {
         out_of_time(b, m->why);
         return;
     }
     if ((m->first_ms = run_once(b, sql, m, true)) < 0) return;
+    if (now_s() > until) {
+        snprintf(m->why, WHY_MAX, "left out: no time for more than its first run (%.1f s) in the budget of %.0f s", m->first_ms / 1e3, b->budget_s);
+        return;
+    }
     if (!explain_analyze(b, v, sql, &m->where, m->why)) return;
     const char *asked = strstr(v->settings, "device_residence=");
     size_t asked_len = asked ? strcspn(asked += sizeof "device_residence=" - 1, " ") : 0;
@@ -250,7 +259,7 @@ void measure(Bench *b, const Variant *v, const char *sql, Measure *m) {
         return;
     }
     double spent = 0;
-    while (m->runs < b->runs && m->runs < 64 && (m->runs < 3 || spent < b->query_s) && (m->runs < 1 || spent < 4 * b->query_s)) {
+    while (m->runs < b->runs && m->runs < 64 && (m->runs < 3 || spent < b->query_s) && (m->runs < 1 || (spent < 4 * b->query_s && now_s() < until))) {
         if ((times[m->runs] = run_once(b, sql, m, false)) < 0) return;
         spent += times[m->runs++] / 1e3;
     }
@@ -349,38 +358,51 @@ void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *
     fflush(stdout);
 }
 
-/* Whether no cell is good, and all for the same reason. */
-static bool all_missing(const Grid *g) {
-    for (int r = 0; r < g->n_rows; r++)
-        for (int c = 0; c < g->n_cols; c++) {
-            const Measure *m = &g->cell[r][c];
-            if (!m->done || m->ok || strcmp(m->why, g->cell[0][0].why) != 0) return false;
-        }
-    return g->n_rows > 0 && g->n_cols > 0;
+/* Whether a column has no good cell, and all for one reason. */
+static bool column_missing(const Grid *g, int c) {
+    for (int r = 0; r < g->n_rows; r++) {
+        const Measure *m = &g->cell[r][c];
+        if (!m->done || m->ok || strcmp(m->why, g->cell[0][c].why) != 0) return false;
+    }
+    return true;
+}
+
+/* The reason of a column, and in front of it all columns that share it; told at the first of them. */
+static void column_note(const Grid *g, int c) {
+    const char *why = g->cell[0][c].why;
+    for (int k = 0; k < c; k++)
+        if (column_missing(g, k) && strcmp(g->cell[0][k].why, why) == 0) return;
+    printf("  %s", g->col[c]);
+    for (int k = c + 1; k < g->n_cols; k++)
+        if (column_missing(g, k) && strcmp(g->cell[0][k].why, why) == 0) printf("; %s", g->col[k]);
+    printf(": not available: %s\n", why);
+}
+
+/* The reason of a cell and how many more of its column share it; told at the first of them. */
+static void cell_note(const Grid *g, int r, int c) {
+    const Measure *m = &g->cell[r][c];
+    int more = 0;
+    for (int k = 0; k < g->n_rows; k++) {
+        const Measure *x = &g->cell[k][c];
+        if (!x->done || strcmp(x->why, m->why) != 0) continue;
+        if (k < r) return;
+        more += k > r;
+    }
+    if (more) printf("  %s, %s and %d more: %s\n", g->col[c], g->row[r], more, m->why);
+    else printf("  %s, %s: %s\n", g->col[c], g->row[r], m->why);
 }
 
 void grid_notes(const Grid *g) {
     bool partly = false;
-    if (all_missing(g)) {
-        printf("  not available: %s\n", g->cell[0][0].why);
-        return;
-    }
-    for (int c = 0; c < g->n_cols; c++) {
+    for (int c = 0; c < g->n_cols && g->n_rows; c++) {
+        if (column_missing(g, c)) {
+            column_note(g, c);
+            continue;
+        }
         for (int r = 0; r < g->n_rows; r++) {
             const Measure *m = &g->cell[r][c];
             partly |= m->ok && m->where.matched < m->where.segments;
-            if (!m->done || (m->ok && !m->wrong)) continue;
-            int same = 0;
-            bool told = false;
-            for (int k = 0; k < g->n_rows; k++)
-                if (g->cell[k][c].done && strcmp(g->cell[k][c].why, m->why) == 0) {
-                    same++;
-                    told |= k < r;
-                }
-            if (told) continue;
-            if (same == g->n_rows && !m->wrong) printf("  %s: not available: %s\n", g->col[c], m->why);
-            else if (same > 1) printf("  %s, %s and %d more: %s\n", g->col[c], g->row[r], same - 1, m->why);
-            else printf("  %s, %s: %s\n", g->col[c], g->row[r], m->why);
+            if (m->done && (!m->ok || m->wrong)) cell_note(g, r, c);
         }
     }
     if (partly) printf("  * some segments ran elsewhere\n");

@@ -56,7 +56,7 @@ typedef struct Bench {
     const char *device;     /* NULL: none given */
     int threads, runs;
     double budget_s, started_s, query_s; /* of the whole benchmark, 0 = none; when it began; most to spend on the repetitions of one query */
-    double until_s;         /* when what is being measured must give way to the next */
+    int left;               /* measurements to come: what shares the budget */
     bool verbose;
     Profile profile;
     bool has_profile;
@@ -74,8 +74,6 @@ typedef struct Bench {
 
 double now_s(void);
 bool over_budget(const Bench *b);
-/* The next of `slots` parts begins: it may take twice its share of the time left, so that a slow one does not starve the others. */
-void share_budget(Bench *b, int slots);
 void out_of_time(const Bench *b, char why[WHY_MAX]);
 double memory_total(void); /* of the machine, bytes */
 /* Appends to the text in buf[size]; what does not fit is cut (and fails as SQL). */
@@ -85,8 +83,9 @@ void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(
 bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]);
 /* Resets all settings and applies the variant's. False: why names the setting. */
 bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
-/* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m. */
-void measure(Bench *b, const Variant *v, const char *sql, Measure *m);
+/* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m.
+ * `missing` (NULL: nothing) is why it cannot be measured. A slow query gives way when it has used its share of the budget. */
+void measure(Bench *b, const Variant *v, const char *sql, const char *missing, Measure *m);
 
 /* ---- grids ---------------------------------------------------------------------------------------- */
 typedef struct Grid {

@@ -90,22 +90,17 @@ static double model_error(const Grid *g, int r, int c, void *ctx) {
     return x->has_model ? (x->model_ms / x->measured_ms - 1) * 100 : NAN;
 }
 
-/* Every query on every variant: measured, checked, recorded. `after`: columns still to come. */
-static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, int after, char *const sql[N_QUERIES]) {
+/* Every query on every variant: measured, checked, recorded. */
+static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, char *const sql[N_QUERIES]) {
     char why[WHY_MAX];
     Grid *g = grid_new("query", n, v);
     if (!g) return NULL;
     for (int q = 0; q < N_QUERIES; q++) grid_row(g, "Q%d", query_number[q]);
     for (int c = 0; c < n; c++) {
-        share_budget(b, n - c + after);
         bool ready = apply_variant(b, &v[c], why);
         for (int q = 0; q < N_QUERIES; q++) {
             Measure *m = &g->cell[q][c];
-            if (ready) measure(b, &v[c], sql[q], m);
-            else {
-                m->done = true;
-                snprintf(m->why, WHY_MAX, "%s", why);
-            }
+            measure(b, &v[c], sql[q], ready ? NULL : why, m);
             grid_check(b, g, q, c);
             json_begin(b);
             json_text(b, "part", part);
@@ -123,7 +118,7 @@ static bool run_executors(Bench *b, char *const sql[N_QUERIES]) {
     int n = 0;
     for (; n < N_VARIANTS; n++) all[n] = variants[n];
     for (int i = 0; i < b->n_extra && n < GRID_COLS_MAX; i++) all[n++] = b->extra[i];
-    Grid *g = run_grid(b, "executors", all, n, N_TILES + N_GROUPS, sql);
+    Grid *g = run_grid(b, "executors", all, n, sql);
     if (!g) return false;
     grid_print(g, "gpl: time, ms (median)", 3, cell_ms, NULL);
     if (grid_any(g, -1, materialized, NULL)) grid_print(g, "  materialised between segments, MB", 3, materialized, NULL);
@@ -148,8 +143,8 @@ static void verdict(const Grid *g) {
     }
 }
 
-static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, int after, char *const sql[N_QUERIES]) {
-    Grid *g = run_grid(b, part, v, n, after, sql);
+static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, char *const sql[N_QUERIES]) {
+    Grid *g = run_grid(b, part, v, n, sql);
     if (!g) return false;
     grid_print(g, title, 3, cell_ms, NULL);
     verdict(g);
@@ -161,10 +156,11 @@ static bool run_sweep(Bench *b, const char *part, const char *title, const Varia
 int bench_gpl(Bench *b) {
     char why[WHY_MAX] = "", *sql[N_QUERIES] = {0};
     if (!b->device) b->device = "cpu";
+    b->left = (N_VARIANTS + b->n_extra + N_TILES + N_GROUPS) * N_QUERIES;
     bool ok = load_queries(b, sql, why) && load(b, why);
     if (!ok) fprintf(stderr, "stele-bench gpl: %s\n", why);
-    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, N_TILES, N_GROUPS, sql) &&
-         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, N_GROUPS, 0, sql);
+    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, N_TILES, sql) &&
+         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, N_GROUPS, sql);
     for (int q = 0; q < N_QUERIES; q++) free(sql[q]);
     return ok && !b->failed ? 0 : 1;
 }

@@ -138,42 +138,35 @@ static bool fits(const Config *c, char why[WHY_MAX]) {
     return false;
 }
 
-/* `last`: whose build table is still there. `after`: configurations still to come. */
-static void run_config(Bench *b, const Sweep *s, Grid *const g[2], int r, const Config *last, int after) {
+/* `last`: whose build table is still there. */
+static void run_config(Bench *b, const Sweep *s, Grid *const g[2], int r, const Config *last) {
     const Config *c = &s->config[r];
-    char why[WHY_MAX];
-    share_budget(b, after + 1);
-    bool made = fits(c, why);
+    char no_table[WHY_MAX] = "", why[WHY_MAX];
+    bool made = fits(c, no_table);
     if (made && over_budget(b)) {
         made = false;
-        out_of_time(b, why);
+        out_of_time(b, no_table);
     }
-    made = made && run_sql(b, "reset all", why);
-    made = made && ((last && last->build == c->build) || make_build(b, c->build, why)) && make_probe(b, c, why);
+    made = made && run_sql(b, "reset all", no_table);
+    made = made && ((last && last->build == c->build) || make_build(b, c->build, no_table)) && make_probe(b, c, no_table);
     for (int v = 0; v < g[0]->n_cols; v++) {
-        if (made) share_budget(b, after * g[0]->n_cols + g[0]->n_cols - v);
-        bool ready = made && apply_variant(b, &variants[v], why);
+        bool ready = apply_variant(b, &variants[v], why);
         for (int k = 0; k < 2; k++) {
-            Measure *m = &g[k]->cell[r][v];
-            if (ready) measure(b, &variants[v], form_sql[k], m);
-            else {
-                m->done = true;
-                snprintf(m->why, WHY_MAX, "%s", why);
-            }
+            measure(b, &variants[v], form_sql[k], !ready ? why : !made ? no_table : NULL, &g[k]->cell[r][v]);
             grid_check(b, g[k], r, v);
             record(b, s, g[k], r, v, k);
         }
     }
 }
 
-static bool run_sweep(Bench *b, const Sweep *s, int after) {
+static bool run_sweep(Bench *b, const Sweep *s) {
     char x[24], y[24];
     Grid *g[2] = {grid_new("build x probe, match", s->n_variants, variants), grid_new("build x probe, match", s->n_variants, variants)};
     if (!g[0] || !g[1]) return false;
     for (int r = 0; r < s->n; r++) {
         const Config *c = &s->config[r];
         for (int k = 0; k < 2; k++) grid_row(g[k], "%s x %s, %d %%", size_text(c->build, x), size_text(c->probe, y), c->match);
-        run_config(b, s, g, r, r && g[0]->cell[r - 1][0].ok ? c - 1 : NULL, after + s->n - 1 - r);
+        run_config(b, s, g, r, r && g[0]->cell[r - 1][0].ok ? c - 1 : NULL);
     }
     Figures f = {b, s};
     for (int k = 0; k < 2; k++) {
@@ -212,6 +205,7 @@ int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             if (sizes[i] <= 64 << 20 && sizes[k] > sizes[i] && sizes[k] <= most) add(&unequal, sizes[i], sizes[k], 3);
-    bool ok = run_sweep(b, &match, equal.n + unequal.n) && run_sweep(b, &equal, unequal.n) && run_sweep(b, &unequal, 0);
+    b->left = 2 * (match.n * N_VARIANTS + (equal.n + unequal.n) * N_PLAIN);
+    bool ok = run_sweep(b, &match) && run_sweep(b, &equal) && run_sweep(b, &unequal);
     return ok && !b->failed ? 0 : 1;
 }

@@ -132,8 +132,7 @@ static void print(const Bench *b, const Grid *g, int64_t rows, const char *form)
     grid_notes(g);
 }
 
-/* `after`: sizes still to come. */
-static bool run_size(Bench *b, int64_t rows, int after) {
+static bool run_size(Bench *b, int64_t rows) {
     static const char *const forms[2] = {"rows materialised on the host", "sums"};
     char sql[8192], why[WHY_MAX];
     Grid *g[2] = {grid_new("query", N_VARIANTS, variants), grid_new("query", N_VARIANTS, variants)};
@@ -158,17 +157,11 @@ static bool run_size(Bench *b, int64_t rows, int after) {
     for (int q = 0; q < N_QUERIES; q++)
         for (int k = 0; k < 2; k++) grid_row(g[k], "Q%d", q + 1);
     for (int c = 0; c < N_VARIANTS; c++) {
-        share_budget(b, (after + 1) * N_VARIANTS - c);
         bool ready = apply_variant(b, &variants[c], why);
         for (int q = 0; q < N_QUERIES; q++)
             for (int k = 0; k < 2; k++) {
-                Measure *m = &g[k]->cell[q][c];
                 query_sql(sql, sizeof sql, q, k);
-                if (ready) measure(b, &variants[c], sql, m);
-                else {
-                    m->done = true;
-                    snprintf(m->why, WHY_MAX, "%s", why);
-                }
+                measure(b, &variants[c], sql, ready ? NULL : why, &g[k]->cell[q][c]);
                 grid_check(b, g[k], q, c);
                 record(b, g[k], q, c, rows, k ? "sums" : "rows");
             }
@@ -182,9 +175,7 @@ static bool run_size(Bench *b, int64_t rows, int after) {
 
 int bench_virginian(Bench *b, const int64_t *rows, int n) {
     bool ok = true;
-    for (int i = 0; i < n; i++) {
-        share_budget(b, n - i);
-        ok &= run_size(b, rows[i], n - 1 - i);
-    }
+    b->left = n * N_VARIANTS * N_QUERIES * 2;
+    for (int i = 0; i < n; i++) ok &= run_size(b, rows[i]);
     return ok && !b->failed ? 0 : 1;
 }

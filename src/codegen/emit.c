@@ -466,7 +466,7 @@ static void choose_agg(Planner *pl, int32_t id) {
 /* ---- the plan ------------------------------------------------------------------------------------------------ */
 bool emit_is_identity(const EmitPlan *ep, const Program *p) {
     const Source *s = &p->source;
-    if (p->sink.kind != SINK_ROWS || p->sink.limit >= 0) return false;
+    if (p->sink.kind != SINK_ROWS || p->sink.limit >= 0 || chan_reads(ep, p) || chan_writes(ep, p)) return false;
     bool dense = s->kind == SRC_ONE || s->kind == SRC_SERIES || s->kind == SRC_ROWS || (s->kind == SRC_AGG && ep->plan->aggs[s->id].one_group);
     if (!dense) return false;
     for (int32_t i = 0; i < p->n_instrs; i++) {

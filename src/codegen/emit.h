@@ -30,7 +30,9 @@
  *                 BITMAP  u32 words, bit key - min; no rows
  *                 DIRECT  u32 head[dom + 1], index key - min (dom stands for NULL when null_equal); next[row]; filled by the sink itself
  *                 HASH    u32 head[mask + 1] by hash of the keys; next[row]; filled by the kernel `build` after the rows are counted
- *               flags: u32[4]: [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal), [2] a row was built. matched: u8 per row.
+ *               Rows of joins with keys are appended in chunks, so that some slots stay empty (kc_base.h, append_chunk): the executor fills `next` (HASH) and
+ *               `matched` with bytes 255, what is stored sets them to 0; capacity needs join_slack() more than the rows.
+ *               flags: u32[4]: [3] empty slots below the counter, [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal), [2] a row was built. matched: u8 per row.
  *               At most 2^32 - 2 build rows.
  *   Aggregates  records of `stride` bytes: u32 live, u32 seen bits (several words when more than 32 aggregates), key cells and their validity bytes, state cells. All-zero is the neutral
  *               state (MIN and MAX keep order-preserving encodings). Forms:
@@ -53,7 +55,7 @@
  *     [FIRST, FIRST + TAKE) and writes rows 0 .. TAKE - 1. All of them work for any number of groups.
  *   - When a sink overflows, all segments that feed it run again from the first with the sink's state zeroed.
  *   - Columns that are nullable have both DATA and VALID addresses; VALID of others is 0. KP_JOIN_DATA of a column that is not stored is 0.
- *   - KP_JOIN_MATCHED: zeroed bytes for capacity rows when track_matched, else 0.
+ *   - KP_JOIN_MATCHED: bytes 255 for capacity rows when track_matched, else 0.
  *   - KP_MAP_VALID is 0 when the map has no NULLs. CodeMaps and sets of strings are str cells on the device.
  *
  * The error word P(0) -> u64[2]: [0] first error = (instruction + 1) << 8 | kind, 0 none; [1] stop flag.
@@ -107,6 +109,7 @@ typedef struct DevAgg {
 typedef struct DevRows {
     int32_t n_cols;
     DevCol *cols;
+    bool channel;    /* its writer and its reader run at the same time (emit_chan.c); set between emit_plan and emit_segment */
     bool has_seq;    /* one more column: u64 sequence numbers by which the rows are to be sorted when complete */
     const char *reason;
 } DevRows;
@@ -141,6 +144,9 @@ typedef struct EmitPlan {
 /* Everything lives in the arena. Looks at the tables' present tablets and statistics: hold the tables' locks. */
 Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, EmitPlan **out, Err *e);
 
+/* Slots that may stay empty when `groups` groups append `rows` rows to a join. */
+int64_t join_slack(int64_t rows, int64_t groups);
+
 /* ---- a segment's kernels ---- */
 typedef enum ParamKind {
     KP_ERR,           /* address of the error word; always parameter 0 */
@@ -166,6 +172,8 @@ typedef enum ParamKind {
     KP_DICT_OFFSETS, KP_DICT_BYTES,          /* of EmitParam.dict: u64 offsets[n + 1], bytes */
     KP_LIMIT,         /* value: rows after which a SINK_ROWS segment may stop */
     KP_MASK_BITS,     /* value: instruction `id`'s CodeMask of at most 64 codes as bits */
+    KP_CHAN_IN, KP_CHAN_OUT, /* addresses of the control blocks of channel (row store) `id` */
+    KP_CHAN_TILE,     /* value: first tile, KP_SRC_TILES being the one after the last; of segments that write a channel */
     KP_CODE           /* address of EmitSegment.code on the device, 16-byte aligned */
 } ParamKind;
 typedef struct EmitParam {
@@ -181,6 +189,9 @@ enum { /* kernels a segment's module has */
                      KP_SORT_WIDTH pairs), "sort_gather" (pairs A) */
 };
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
+
+/* The error word's low byte when rows did not fit into a channel's packet. Words of the control block of a channel: emit_chan.c. */
+enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_SUB = 32, EMIT_CHANNEL_PACKET = 2 };
 
 typedef struct EmitSegment {
     char *source;         /* the #defines, the line for the prelude (KERNEL_PRELUDE_INCLUDE) and the kernels; arena */

@@ -7,6 +7,7 @@
  *   emit_join.c   probes, join sinks, join_build
  *   emit_agg.c    aggregation sinks and their final values
  *   emit_sort.c   sort kernels
+ *   emit_chan.c   channels between kernels
  *
  * Text is written into growing buffers by w(), whose format knows registers: %r the register's variable, %v its validity ("true" when
  * it cannot be NULL), %t the value as a str whatever its form, %p the parameter of that number, %d int32_t, %l int64_t, %s text.
@@ -183,6 +184,12 @@ bool em_join_build(Em *m); /* false: the join needs no kernel */
 void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d); /* once the inputs are known */
 void em_sink_agg(Em *m);
 void em_load_agg(Em *m, const Instr *in);
+
+/* emit_chan.c */
+bool chan_reads(const EmitPlan *ep, const Program *p);
+bool chan_writes(const EmitPlan *ep, const Program *p);
+void em_chan_text(Em *m, Out *o); /* after the prelude; takes local memory */
+void em_chan_append(Em *m, int32_t rows); /* opens two braces, with `slot` */
 
 /* emit_sort.c */
 void em_sink_sort(Em *m);

@@ -311,6 +311,9 @@ void em_load_build(Em *m, const Instr *in) {
     em_define(m, in->dst, c, value, valid);
 }
 
+/* A chunk per group is open at the end; a taker of n slots may leave n - 1 of them behind. */
+int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * 512 + rows / 8; }
+
 void em_sink_join(Em *m) {
     const Sink *s = &m->prog->sink;
     JoinView j = view(m, s->id);
@@ -336,7 +339,18 @@ void em_sink_join(Em *m) {
         w(m, "if ((GVOL(u32, word)[0] & bit) == 0) ga_or_u32(word, bit);\n} else {\nRAISE(%d);\n}\n}\n", raise_code(m->pc, RK_INTERNAL));
         return;
     }
-    w(m, "const u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", P1(m, KP_OUT_COUNT, s->id), P1(m, KP_OUT_CAP, s->id));
+    int32_t count = P1(m, KP_OUT_COUNT, s->id), cap = P1(m, KP_OUT_CAP, s->id);
+    if (spec->n_keys == 0) { /* all its rows are candidates of every probe: no empty slots */
+        w(m, "const u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", count, cap);
+    } else {
+        int32_t at = (int32_t)m->local_bytes;
+        m->local_bytes += 8;
+        w(m, "const u64 slot = append_chunk(P(%d), (LOCAL u64 *)(LMEM + %d), P(%d) + 12);\nif (slot < P(%d)) {\n", count, at, flags, cap);
+        out_w(m, &m->top, "    if (LID == 0) append_chunk_init((LOCAL u64 *)(LMEM + %d));\n    BARRIER();\n", at);
+        out_w(m, &m->tail, "    BARRIER();\n    if (LID == 0) append_chunk_end((LOCAL u64 *)(LMEM + %d), P(%d) + 12);\n", at, flags);
+        if (spec->track_matched) w(m, "G(u8, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_MATCHED, s->id));
+        if (j.dev->form == DJ_HASH) w(m, "G(u32, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_NEXT, s->id));
+    }
     for (int32_t i = 0; i < spec->n_payload + spec->n_keys; i++) {
         if (!j.dev->stored[i]) continue;
         Reg r = i < spec->n_payload ? s->regs[i] : s->keys[i - spec->n_payload];
@@ -361,7 +375,7 @@ bool em_join_build(Em *m) {
     Out *o = &m->extra;
     int32_t rows = P1(m, KP_JOIN_ROWS, id), head = P1(m, KP_JOIN_HEAD, id), mask = P1(m, KP_JOIN_MASK, id), next = P1(m, KP_JOIN_NEXT, id);
     out_w(m, o, "\nKERNEL(join_build) {\nconst u64 n = P(%d);\n", rows);
-    out_w(m, o, "for (u64 row = GID * LSIZE + LID; row < n; row += NGROUPS * LSIZE) {\nu64 h = 0;\n");
+    out_w(m, o, "for (u64 row = GID * LSIZE + LID; row < n; row += NGROUPS * LSIZE) {\nif (G(u32, P(%d))[row] == ~0u) continue;\nu64 h = 0;\n", next);
     for (int32_t i = 0; i < j.spec->n_keys; i++) {
         int32_t col = j.spec->n_payload + i;
         const DevCol *c = &j.dev->cols[col];

@@ -365,7 +365,9 @@ void em_filter_codes(Em *m, const Instr *in) {
 static void sink_rows(Em *m, bool identity) {
     const Sink *s = &m->prog->sink;
     const DevRows *d = &m->ep->rows[s->id];
-    if (identity) {
+    if (d->channel) {
+        em_chan_append(m, s->id);
+    } else if (identity) {
         w(m, "{\nconst u64 slot = P(%d) + ((u64)row - P(%d));\n", P1(m, KP_OUT_BASE, s->id), P1(m, KP_SRC_FIRST, 0));
         w(m, "if (slot < P(%d)) {\n", P1(m, KP_OUT_CAP, s->id));
     } else {
@@ -446,9 +448,14 @@ static void assemble(Em *m, Out *o) {
     bool table = p->source.kind == SRC_TABLE;
     Out rows4 = {0};
     if (m->rows4) rows4_begin(m, &rows4);
-    int32_t tiles = P1(m, KP_SRC_TILES, 0);
+    bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p);
+    int32_t tiles = in ? -1 : P1(m, KP_SRC_TILES, 0), tile0 = out && !in ? P1(m, KP_CHAN_TILE, 0) : -1;
+    int32_t chan_in = in ? P1(m, KP_CHAN_IN, p->source.id) : -1, chan_out = out ? P1(m, KP_CHAN_OUT, p->sink.id) : -1;
+    char in_at[16] = "0", out_at[16] = "0";
+    if (in) snprintf(in_at, sizeof in_at, "P(%d)", (int)chan_in);
+    if (out) snprintf(out_at, sizeof out_at, "P(%d)", (int)chan_out);
     int32_t list = table ? P1(m, KP_TABLET_LIST, 0) : 0, tablets = table ? P1(m, KP_TABLETS, 0) : 0;
-    int32_t first = table ? 0 : P1(m, KP_SRC_FIRST, 0), rows = table ? 0 : P1(m, KP_SRC_ROWS, 0);
+    int32_t first = table || in ? 0 : P1(m, KP_SRC_FIRST, 0), rows = table || in ? 0 : P1(m, KP_SRC_ROWS, 0);
     int32_t limit = p->sink.kind == SINK_ROWS && p->sink.limit >= 0 ? P1(m, KP_LIMIT, 0) : -1;
     int32_t count = limit >= 0 ? P1(m, KP_OUT_COUNT, p->sink.id) : 0;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
@@ -456,25 +463,41 @@ static void assemble(Em *m, Out *o) {
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
     out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", t->tile_rows, (int32_t)TABLET_ROWS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
+    if (in || out) em_chan_text(m, o);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
     append_out(m, o, &m->top);
     if (m->spin) out_w(m, o, "    u32 spin = 0;\n");
-    out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = GID; tile < n_tiles && !STOPPED()", tiles);
-    if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
-    out_w(m, o, "; tile += NGROUPS) {\n");
+    if (in || out) out_w(m, o, "    CHAN_START();\n");
+    if (in) {
+        out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_SLOT] == 0) break;\n", in_at, out_at);
+        out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", out ? "from" : "first", out ? "to" : "end", out ? "from" : "first");
+    } else if (out) {
+        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += NGROUPS) {\n", tiles, tile0);
+    } else {
+        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = GID; tile < n_tiles && !STOPPED()", tiles);
+        if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
+        out_w(m, o, "; tile += NGROUPS) {\n");
+    }
     if (table) {
-        out_w(m, o, "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 first = (u32)(tile %% (TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n", list);
-        out_w(m, o, "const u32 last = (u32)tablet_rows(%p, tno);\nconst u32 end = first + TILE_ROWS < last ? first + TILE_ROWS : last;\n", tablets);
+        out_w(m, o, "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% (TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n", list, out ? "from" : "first");
+        out_w(m, o, "const u32 last = (u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", tablets, out ? "to" : "end", out ? "from" : "first",
+              out ? "from" : "first");
         for (int32_t i = 0; i < p->n_instrs; i++)
             if (p->instrs[i].op == OP_LOAD_ROWID) {
                 out_w(m, o, "const u64 tnum = tablet_number(%p, tno);\n", tablets);
                 break;
             }
         if (m->seg->deletions) out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", tablets);
-    } else {
-        out_w(m, o, "const u64 first = %p + tile * TILE_ROWS, last = %p + %p, end = first + TILE_ROWS < last ? first + TILE_ROWS : last;\n", first, first, rows);
+    } else if (!in) {
+        out_w(m, o, "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", out ? "from" : "first", first, first, rows,
+              out ? "to" : "end", out ? "from" : "first", out ? "from" : "first");
     }
     append_out(m, o, &m->tile);
+    if (out) { /* batches, between which the group may change packets */
+        const char *ty = table ? "u32" : "u64";
+        out_w(m, o, "for (%s batch = from, size = (%s)CH_WORD(%s, 5); batch < to; batch += size) {\nCHAN_ROOM(%s);\nif (CH[GAVE_UP] != 0) break;\n", ty, ty, out_at, out_at);
+        out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
+    }
     if (m->rows4) {
         append_out(m, o, &rows4);
     } else {
@@ -484,7 +507,8 @@ static void assemble(Em *m, Out *o) {
     append_out(m, o, &m->body);
     if (m->rows4) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
-    out_w(m, o, "}\n}\n");
+    out_w(m, o, out ? "}\n}\n}\n" : "}\n}\n");
+    if (in || out) out_w(m, o, "CHAN_END(%s, %s);\n", in_at, out_at);
     append_out(m, o, &m->tail);
     out_w(m, o, "}\n");
     append_out(m, o, &m->extra);
@@ -494,7 +518,7 @@ static void assemble(Em *m, Out *o) {
 static void source_prefix(Em *m) {
     const Source *s = &m->prog->source;
     if (s->kind == SRC_JOIN)
-        w(m, "if ((G(u8, P(%d))[row] != 0) != %s) continue;\n", P1(m, KP_JOIN_MATCHED, s->id), s->matched ? "true" : "false");
+        w(m, "if (G(u8, P(%d))[row] != %d) continue;\n", P1(m, KP_JOIN_MATCHED, s->id), s->matched ? 1 : 0);
     if (s->kind == SRC_AGG) {
         const DevAgg *d = &m->ep->aggs[s->id];
         int32_t p = P1(m, KP_AGG_RECORDS, s->id);

@@ -107,9 +107,10 @@ static void sink_join(Bc *b) {
         w[BJ_DOM] = BC_PARAM(b, KP_JOIN_DOM, k->id, 0);
     }
     if (d->form == DJ_DIRECT) w[BJ_NEXT] = BC_PARAM(b, KP_JOIN_NEXT, k->id, 0);
+    w[BJ_MATCHED] = spec->track_matched ? (uint32_t)BC_PARAM(b, KP_JOIN_MATCHED, k->id, 0) : BC_NO;
+    if (hash && keyed) w[BJ_NEXT] = BC_PARAM(b, KP_JOIN_NEXT, k->id, 0);
     if (hash && keyed && b->last) {
         w[BJ_HEAD] = BC_PARAM(b, KP_JOIN_HEAD, k->id, 0);
-        w[BJ_NEXT] = BC_PARAM(b, KP_JOIN_NEXT, k->id, 0);
         w[BJ_MASK] = BC_PARAM(b, KP_JOIN_MASK, k->id, 0);
         w[BJ_ROWS] = BC_PARAM(b, KP_JOIN_ROWS, k->id, 0);
         b->kernels |= EK_BUILD;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum FieldKind { F_TEXT, F_NUMBER, F_CURVE } FieldKind;
+typedef enum FieldKind { F_TEXT, F_NUMBER, F_CURVE, F_CHANNELS } FieldKind;
 typedef struct Field {
     const char *key;
     FieldKind kind;
@@ -36,6 +36,7 @@ static const Field device_fields[] = {
     FIELD(DeviceProfile, F_CURVE, "gather_mps", gather),
     FIELD(DeviceProfile, F_CURVE, "atomic_add_mps", atomic_add),
     FIELD(DeviceProfile, F_CURVE, "atomic_cas_mps", atomic_cas),
+    FIELD(DeviceProfile, F_CHANNELS, "channel_gbps", channels),
 };
 enum { FILE_BYTES_MAX = 1 << 20 };
 
@@ -121,6 +122,21 @@ static bool curve(Slice s, ProfileCurve *out) {
     return true;
 }
 
+static bool channels(Slice s, ProfileChannels *out) {
+    *out = (ProfileChannels){0};
+    for (bool more = true; more;) {
+        Slice rest, packet, bytes, rate;
+        more = split(&s, ',', &rest);
+        if (out->n == PROFILE_CHANNELS_MAX || !split(&s, ':', &packet) || !split(&packet, ':', &bytes) || !split(&bytes, ':', &rate)) return false;
+        if (!whole_number(trim(s), &out->at[out->n].channels) || !whole_number(trim(packet), &out->at[out->n].packet_bytes) ||
+            !whole_number(trim(bytes), &out->at[out->n].bytes) || !number(trim(rate), &out->at[out->n].gbps))
+            return false;
+        out->n++;
+        s = rest;
+    }
+    return true;
+}
+
 static Status set_field(const Reader *r, const Field *f, void *record, Slice value) {
     char *at = (char *)record + f->offset;
     bool ok = true;
@@ -131,6 +147,7 @@ static Status set_field(const Reader *r, const Field *f, void *record, Slice val
         break;
     case F_NUMBER: ok = number(value, (double *)(void *)at); break;
     case F_CURVE: ok = curve(value, (ProfileCurve *)(void *)at); break;
+    case F_CHANNELS: ok = channels(value, (ProfileChannels *)(void *)at); break;
     }
     return ok ? ST_OK : bad(r, "invalid value", value);
 }
@@ -230,8 +247,17 @@ static char *value_text(Arena *a, const Field *f, const void *record) {
         return copy;
     }
     if (f->kind == F_NUMBER) return number_text(a, *(const double *)(const void *)at);
-    const ProfileCurve *c = (const ProfileCurve *)(const void *)at;
     char *text = arena_strdup(a, "");
+    if (f->kind == F_CHANNELS) {
+        const ProfileChannels *g = (const ProfileChannels *)(const void *)at;
+        for (int64_t i = 0; text && i < g->n; i++) {
+            char *v = number_text(a, g->at[i].gbps);
+            text = v ? arena_printf(a, "%s%s%lld:%lld:%lld:%s", text, i ? ", " : "", (long long)g->at[i].channels, (long long)g->at[i].packet_bytes,
+                                    (long long)g->at[i].bytes, v) : NULL;
+        }
+        return text;
+    }
+    const ProfileCurve *c = (const ProfileCurve *)(const void *)at;
     for (int64_t i = 0; text && i < c->n; i++) {
         char *v = number_text(a, c->mps[i]);
         text = v ? arena_printf(a, "%s%s%lld:%s", text, i ? ", " : "", (long long)c->bytes[i], v) : NULL;

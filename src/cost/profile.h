@@ -14,6 +14,7 @@
  *     name = NVIDIA H200
  *     read_gbps = 4591.25
  *     gather_mps = 1048576:168000, 67108864:80000.5
+ *     channel_gbps = 4:16384:16777216:210.5, 16:16384:16777216:350   (sub-channels, bytes of a packet, bytes in all)
  *
  * Unknown keys and sections, repeated ones and bad values are errors that name the line: a mistyped rate must not be taken for an unknown one.
  *
@@ -34,6 +35,13 @@ typedef struct ProfileCurve {
     double mps[PROFILE_POINTS_MAX];
 } ProfileCurve;
 
+/* Bytes of rows that a kernel hands to one that runs at the same time [GPL §4, Eq. 1]: by sub-channels, bytes of a packet, bytes in all. */
+enum { PROFILE_CHANNELS_MAX = 32 };
+typedef struct ProfileChannels {
+    int64_t n;
+    struct { int64_t channels, packet_bytes, bytes; double gbps; } at[PROFILE_CHANNELS_MAX];
+} ProfileChannels;
+
 typedef struct CpuProfile {
     double threads; /* of the pool that was measured */
     double read_gbps_thread, read_gbps_all; /* summing 64-bit words: one thread, all threads together */
@@ -51,6 +59,7 @@ typedef struct DeviceProfile {
     ProfileCurve gather;     /* random 8-byte loads */
     ProfileCurve atomic_add; /* random 64-bit additions */
     ProfileCurve atomic_cas; /* random 64-bit compare-and-swap */
+    ProfileChannels channels;
 } DeviceProfile;
 
 typedef struct Profile {

@@ -670,6 +670,7 @@ static Status keep_stats(Query *q, Err *e) {
         SegmentStats *s = &q->stats[i];
         dev_query_segment_stats(q->dev, i, s);
         if (s->device.reason && !(s->device.reason = arena_strdup(q->arena, s->device.reason))) return err_oom(e);
+        if (s->device.pipeline && !(s->device.pipeline = arena_strdup(q->arena, s->device.pipeline))) return err_oom(e);
     }
     for (int32_t i = 0; i < q->plan->n_joins; i++) q->join_texts[i] = dev_query_join_text(q->dev, i, q->arena);
     for (int32_t i = 0; i < q->plan->n_aggs; i++) q->agg_texts[i] = dev_query_agg_text(q->dev, i, q->arena);

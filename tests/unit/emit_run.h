@@ -282,8 +282,8 @@ static Status run_segment(Run *r, int32_t i) {
     case SINK_JOIN:
         store_make(&r->joins[id].rows, r->cap, r->ep->joins[id].n_cols, r->ep->joins[id].cols, false);
         if (!r->joins[id].next) {
-            r->joins[id].next = run_zeroed(r->cap * 4);
-            r->joins[id].matched = run_zeroed(r->cap);
+            r->joins[id].next = memset(run_zeroed(r->cap * 4), 0xff, (size_t)r->cap * 4); /* 255: nothing stored */
+            r->joins[id].matched = memset(run_zeroed(r->cap), 0xff, (size_t)r->cap);
             if (r->ep->joins[id].form != DJ_HASH) join_finish_run(r, id);
         }
         break;

@@ -390,6 +390,43 @@ KC_GLOBAL_ATOMICS(u64)
 FN u64 append(u64 counter) { return ga_add_u64(counter, 1); }
 #endif
 
+/* ---- appending in chunks ------------------------------------------------------------------------------- */
+/* One counter for a whole device is the limit of a build that many items append to. Here a group takes APPEND_CHUNK slots at a time and hands them out from
+ * a word in local memory (first slot << 16 | taken), which append_chunk_init fills before a barrier. Slots that are left over stay empty: append_chunk_end
+ * adds their number to the u32 at `holes` after a barrier. All lanes of one call must pass the same word. */
+#define APPEND_CHUNK 512u
+FN void append_chunk_init(LOCAL u64 *word) { word[0] = APPEND_CHUNK; }
+FN void append_chunk_lose(u64 word, u64 holes) {
+    u32 taken = (u32)word & 0xffffu;
+    if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
+}
+FN void append_chunk_end(LOCAL u64 *word, u64 holes) { append_chunk_lose(word[0], holes); }
+/* n neighbouring slots for a caller that counts for n items. */
+FN u64 append_chunk_take(u64 counter, LOCAL u64 *word, u64 holes, u32 n) {
+    u64 old = la_add_u64(word, (u64)n);
+    u32 taken = (u32)old & 0xffffu;
+    if (taken + n <= APPEND_CHUNK) return (old >> 16) + taken;
+    /* Takers that find the chunk used up each bring a new one; the last stays. What was added to a full one in vain is no slot. */
+    u64 first = ga_add_u64(counter, APPEND_CHUNK);
+    if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
+    append_chunk_lose(la_xchg_u64(word, first << 16 | n), holes);
+    return first;
+}
+FN u64 append_chunk(u64 counter, LOCAL u64 *word, u64 holes) {
+#if defined(KC_CUDA)
+    u32 mask = __activemask(), lanes_below, lane;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    u32 leader = (u32)__ffs((i32)mask) - 1;
+    u64 first = 0;
+    if (lane == leader) first = append_chunk_take(counter, word, holes, (u32)__popc(mask));
+    first = __shfl_sync(mask, first, (i32)leader);
+    return first + (u64)__popc(mask & lanes_below);
+#else
+    return append_chunk_take(counter, word, holes, 1);
+#endif
+}
+
 /* ---- errors ------------------------------------------------------------------------------------------ */
 /* The error word is u64[2]: the first error (0 none), and the stop flag that the host sets to cancel. The first error stays. */
 FN_BIG void kc_raise(u64 word, u64 code) {

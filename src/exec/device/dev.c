@@ -23,6 +23,11 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
         pthread_mutex_destroy(&r->res_lock);
         goto fail;
     }
+    if (pthread_mutex_init(&r->pipe_lock, NULL) != 0) {
+        pthread_mutex_destroy(&r->lock);
+        pthread_mutex_destroy(&r->res_lock);
+        goto fail;
+    }
     *out = r;
     return ST_OK;
 fail:
@@ -42,6 +47,7 @@ void dev_runtime_free(DevRuntime *r) {
     if (r->free) mem_free(r->account, r->free, r->cap_free * (int64_t)sizeof *r->free);
     pthread_mutex_destroy(&r->lock);
     pthread_mutex_destroy(&r->res_lock);
+    pthread_mutex_destroy(&r->pipe_lock);
     mem_free(r->account, r, (int64_t)sizeof *r);
 }
 Device *dev_runtime_device(DevRuntime *r) { return r->d; }
@@ -111,6 +117,7 @@ static void spread(DevQuery *q) {
             q->segs[i].reason = share(q, &q->segs[i], i);
             changed |= q->segs[i].reason != NULL;
         }
+        changed |= pipe_spread(q);
     }
 }
 
@@ -277,6 +284,7 @@ Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount 
     }
     spread(q);
     if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
+    if (opt->device.shape == SHAPE_PIPELINED && pipe_plan(q, e) != ST_OK) goto fail;
     if (get_code(q, false, &all, e) != ST_OK) goto fail; /* all at once, beside each other */
     if (!all && wait && get_code(q, true, &all, e) != ST_OK) goto fail;
     if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
@@ -312,6 +320,10 @@ void dev_query_free(DevQuery *q) {
         if (s->to) q->d->ops->event_free(q->d, s->to);
         if (s->has_code) code_release(r->cache, &s->code);
     }
+    for (int32_t i = 0; i < q->n_pipes; i++) {
+        dev_mem_put(r, &q->pipes[i].image);
+        dev_mem_put(r, &q->pipes[i].control);
+    }
     if (q->has_order) code_release(r->cache, &q->order);
     dev_mem_put(r, &q->control);
     dev_mem_put(r, &q->consts);
@@ -328,6 +340,12 @@ void dev_query_keep(DevQuery *q, int32_t rows) {
     if (q->rows) q->rows[rows].kept = true;
 }
 
+/* Rows of a join: slots taken without those that stayed empty. */
+static int64_t stored_rows(const DevQuery *q, const DState *st) {
+    const uint64_t *w = q->seen + st->counter_word;
+    return (int64_t)(w[0] - (w[2] >> 32));
+}
+
 void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     static const char *const names[] = {NULL, "cached", "serial", "streamed", "mapped"};
     DSegment *s = &q->segs[segment];
@@ -340,12 +358,14 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     static const char *const executors[] = {"compiled", "kernel", "pipelined"};
     s->stats.device = q->d->info.id;
     s->stats.executor = q->opt.device.interpreted ? "interpreted" : executors[q->opt.device.shape];
+    s->stats.pipeline = pipe_note(q, segment, &s->stats.model_ns);
     out->device = s->stats;
     if (s->reason) return;
     out->workers = 1;
     out->tablets_skipped = s->skipped;
     out->rows_in = s->rows_in;
-    out->rows_out = s->added;
+    const DState *st = s->p->sink.kind == SINK_JOIN ? &q->joins[s->p->sink.id] : NULL;
+    out->rows_out = st && st->first == st->last && !st->fixed ? stored_rows(q, st) : s->added;
 }
 
 char *dev_query_join_text(const DevQuery *q, int32_t join, Arena *a) {
@@ -354,7 +374,7 @@ char *dev_query_join_text(const DevQuery *q, int32_t join, Arena *a) {
     if (st->kind != SINK_JOIN || st->first < 0) return NULL;
     DevJoinForm form = q->ep->joins[join].form;
     if (form == DJ_BITMAP) return arena_printf(a, "%s of %lld values on %s", forms[form], (long long)q->ep->joins[join].dom, q->d->info.id);
-    return arena_printf(a, "%s, %s%lld rows on %s", forms[form], st->exact ? "" : "at most ", (long long)st->count, q->d->info.id);
+    return arena_printf(a, "%s, %lld rows on %s", forms[form], (long long)stored_rows(q, st), q->d->info.id);
 }
 char *dev_query_agg_text(const DevQuery *q, int32_t agg, Arena *a) {
     static const char *const forms[] = {"one group", "groups in local memory", "array of groups", "hash table of groups"};

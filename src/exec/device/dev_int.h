@@ -6,6 +6,7 @@
  *   dev_state.c  joins, aggregations, sorts and rows in device memory: capacity, allocation, growth
  *   dev_run.c    one segment: launch, check, restart, finishing kernels
  *   dev_order.c  rows in source order
+ *   dev_pipe.c   pipelines: several segments at the same time
  *   dev_move.c   rows to the host and back
  *   residency.c  table columns and dictionaries on the device
  *
@@ -23,7 +24,9 @@
 #include <pthread.h>
 
 #include "base/log.h"
+#include "cost/gpl.h"
 #include "exec/device/dev.h"
+#include "exec/split.h"
 
 typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
 
@@ -40,6 +43,8 @@ typedef struct Lane {
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
     DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
+    DevQueue *pipe[PIPELINE_STAGES];     /* a pipeline's kernels, made when first needed */
+    DevEvent *pipe_go, *pipe_done[PIPELINE_STAGES];
     bool broken;     /* a wait failed: not to be used again */
 } Lane;
 
@@ -106,6 +111,9 @@ struct DevRuntime {
     ResTable *tables;
     ResDict *dicts;
     int64_t clock; /* of last_use */
+    pthread_mutex_t pipe_lock; /* held while a pipeline's kernels run: those of two might keep each other out */
+    GplMachine machine;        /* for the model; `known` once it has been looked up, under pipe_lock */
+    bool machine_known;
 };
 
 /* ---- a query ---- */
@@ -141,7 +149,21 @@ typedef struct DState {
     bool kept;           /* read on the host when the segments are done */
 } DState;
 
+/* Segments first .. last (the pieces of one) that run together. */
+typedef struct Pipe {
+    int32_t first, last, n;
+    bool chosen;
+    GplChoice choice;
+    int64_t cap, batch, ring; /* of its channels: rows of a packet, rows between two looks at the room left, packets */
+    int32_t boost;            /* how often rows did not fit */
+    DevMem image, control;    /* control blocks of its channels one after the other: as they are at a start; in use */
+    int64_t block;            /* bytes of one of them */
+    int64_t rounds;
+    char note[256];
+} Pipe;
+
 typedef struct DSegment {
+    struct Pipe *pipe;   /* NULL: runs alone */
     const Program *p;
     const char *reason, *detail;
     bool emitted, has_code, last;
@@ -179,6 +201,8 @@ struct DevQuery {
     EmitPlan *ep;
     int32_t n;
     DSegment *segs;
+    Pipe *pipes;
+    int32_t n_pipes;
     DState *joins, *aggs, *rows, *sorts, *staged; /* staged: of has_seq row stores, by row store */
     bool started;     /* constants and control block are on the device */
     bool checked;     /* no kernel was started since the control block was looked at */
@@ -214,6 +238,7 @@ void lane_free(DevRuntime *r, Lane *l);
 Status query_sync(DevQuery *q, Err *e);
 /* Waits whatever happens, before memory that the queue may be using is freed. */
 Status query_settle(DevQuery *q);
+void query_stop_kernels(DevQuery *q); /* sets the stop flags of all segments */
 Status query_check_cancel(DevQuery *q, Err *e);
 /* Writes one 64-bit word when the queue gets there. */
 Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e);
@@ -236,7 +261,7 @@ void params_set(DSegment *s, uint16_t kind, uint64_t v); /* all of that kind */
 Status states_init(DevQuery *q, Err *e);
 DState *sink_state(DevQuery *q, const Sink *s);  /* what main writes; NULL for SINK_NONE */
 DState *source_state(DevQuery *q, const Source *s); /* NULL: no state */
-int64_t source_rows(DevQuery *q, const DSegment *s);
+int64_t source_rows(DevQuery *q, const DSegment *s); /* of a pipeline's segment: those of its first one */
 /* Before the first segment that feeds it: memory for what may come. */
 Status state_begin(DevQuery *q, DState *st, int32_t segment, Err *e);
 /* Before a further segment: room for it if that is cheap. */
@@ -257,7 +282,20 @@ CodeState order_code(DevQuery *q, bool wait, Err *e);
 /* in: rows with sequence numbers as the last column; out: the same rows in their order, without. */
 Status order_rows(DevQuery *q, DState *in, DState *out, Err *e);
 
+/* ---- dev_pipe.c ---- */
+/* Which segments run together; marks the row stores between them as channels. Before the segments are emitted. */
+Status pipe_plan(DevQuery *q, Err *e);
+/* All or none of a pipeline's segments run here: true when one more got a reason. */
+bool pipe_spread(DevQuery *q);
+/* Runs all segments of the pipeline and waits for them. */
+Status pipe_run(DevQuery *q, Pipe *p, Err *e);
+/* After pipe_run: *again = true when rows of some pipeline found no room; it has more now, and everything that feeds its sink is to run again. */
+Status pipe_check(DevQuery *q, bool *again, Err *e);
+DevPtr pipe_channel(const DevQuery *q, int32_t rows); /* control block of a channel */
+const char *pipe_note(DevQuery *q, int32_t segment, double *model_ns);
+
 /* ---- dev_run.c ---- */
+int64_t tiles_of(const DevQuery *q, int64_t rows);
 /* Control block to q->seen, waiting for everything so far; raises the first data error found. */
 Status control_fetch(DevQuery *q, Err *e);
 

@@ -147,6 +147,11 @@ void lane_free(DevRuntime *r, Lane *l) {
         if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
         if (l->used[i]) d->ops->event_free(d, l->used[i]);
     }
+    for (int i = 0; i < PIPELINE_STAGES; i++) {
+        if (l->pipe_done[i]) d->ops->event_free(d, l->pipe_done[i]);
+        if (l->pipe[i]) d->ops->queue_free(d, l->pipe[i]);
+    }
+    if (l->pipe_go) d->ops->event_free(d, l->pipe_go);
     for (int i = 0; i < STAGES; i++) {
         if (l->staged[i]) d->ops->event_free(d, l->staged[i]);
         if (l->stage[i]) d->ops->free_pinned(d, l->stage[i], STAGE_BYTES);
@@ -193,11 +198,8 @@ static bool cancelled(const DevQuery *q) { return q->opt.cancel && atomic_load_e
 static bool late(const DevQuery *q) { return q->opt.deadline_ns && clock_ns() > q->opt.deadline_ns; }
 
 /* Running kernels look at their stop flag between tiles. */
-static bool poll_stop(void *ctx) {
-    DevQuery *q = ctx;
-    if (q->stopping || (!cancelled(q) && !late(q))) return true;
-    q->stopping = true;
-    if (!q->control.bytes) return true;
+void query_stop_kernels(DevQuery *q) {
+    if (!q->control.bytes) return;
     Err quiet = {0};
     uint64_t *one = (uint64_t *)q->lane->words + WORDS - 1;
     *one = 1;
@@ -206,6 +208,12 @@ static bool poll_stop(void *ctx) {
         if (q->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)flag = 1;
         else (void)q->d->ops->copy_in(q->lane->side, flag, one, 8, &quiet);
     }
+}
+static bool poll_stop(void *ctx) {
+    DevQuery *q = ctx;
+    if (q->stopping || (!cancelled(q) && !late(q))) return true;
+    q->stopping = true;
+    query_stop_kernels(q);
     return true;
 }
 

@@ -234,6 +234,8 @@ static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uin
     case KP_AGG_CAP: *out = (uint64_t)q->aggs[p->id].cap; return ST_OK;
     case KP_OUT_COUNT: *out = sink ? sink->counter : 0; return ST_OK;
     case KP_OUT_CAP: *out = sink ? (uint64_t)sink->cap : 0; return ST_OK;
+    case KP_CHAN_IN: case KP_CHAN_OUT: *out = pipe_channel(q, p->id); return ST_OK;
+    case KP_CHAN_TILE: *out = 0; return ST_OK; /* set by rounds */
     case KP_OUT_BASE: *out = (uint64_t)s->base; return ST_OK;
     case KP_SORT_DATA: *out = q->sorts[p->id].data[p->col]; return ST_OK;
     case KP_SORT_VALID: *out = q->sorts[p->id].valid[p->col]; return ST_OK;

@@ -22,7 +22,7 @@ static Status launch(DevQuery *q, DSegment *s, DevKernel *k, int64_t work, int64
     s->stats.launches++;
     return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, work), t->group_size, local, s->values, s->e.n_params, e);
 }
-static int64_t tiles_of(const DevQuery *q, int64_t rows) { return (rows + q->ep->target.tile_rows - 1) / q->ep->target.tile_rows; }
+int64_t tiles_of(const DevQuery *q, int64_t rows) { return (rows + q->ep->target.tile_rows - 1) / q->ep->target.tile_rows; }
 
 typedef struct Streamed { DevQuery *q; DSegment *s; } Streamed;
 static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
@@ -38,6 +38,10 @@ static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
 /* Where an identity sink's rows begin is known on the host; counters on the device learn of such rows when another segment counts on. */
 static Status run_main(DevQuery *q, DSegment *s, DState *st, Err *e) {
     int64_t rows = source_rows(q, s);
+    if (s->pipe) {
+        s->base = st && !st->fixed ? st->count : 0;
+        return pipe_run(q, s->pipe, e);
+    }
     if (s->p->source.kind == SRC_TABLE) TRY(res_bind(q, s, e)); /* may decide to stream */
     s->base = st && !st->fixed ? st->count : 0;
     if (s->e.identity_sink && st) {
@@ -159,8 +163,24 @@ static Status run_again(DevQuery *q, DState *st, int32_t segment, Err *e) {
     return ST_OK;
 }
 
+/* Until the rows of all pipelines that ran fitted into their channels. */
+static Status settle(DevQuery *q, DSegment *s, DState *st, int32_t segment, Err *e) {
+    for (bool again = s->pipe || (st && st->first < segment);;) {
+        if (again) TRY(pipe_check(q, &again, e));
+        if (!again) return ST_OK;
+        s->stats.restarts++;
+        if (!st) {
+            TRY(run_main(q, s, st, e));
+            continue;
+        }
+        TRY(state_restart(q, st, st->cap, segment, e));
+        TRY(run_again(q, st, segment, e));
+    }
+}
+
 static Status run_counted(DevQuery *q, DSegment *s, DState *st, int32_t segment, Err *e) {
     TRY(run_main(q, s, st, e));
+    TRY(settle(q, s, st, segment, e));
     if (!st || !state_needs_count(q, st, s)) {
         if (st && !st->fixed && !s->e.identity_sink) { /* a join whose chains need no count */
             st->exact = false;
@@ -182,6 +202,7 @@ static Status run_counted(DevQuery *q, DSegment *s, DState *st, int32_t segment,
         s->stats.restarts++;
         TRY(state_restart(q, st, need, segment, e));
         TRY(run_again(q, st, segment, e));
+        TRY(settle(q, s, st, segment, e));
     }
 }
 
@@ -201,7 +222,8 @@ static void release_inputs(DevQuery *q, int32_t segment) {
         bool wanted = false;
         for (int32_t i = 0; i < q->n && !wanted; i++) {
             const Program *p = plan->segments[i].program;
-            const DState *sink = sink_state(q, &p->sink);
+            const Pipe *pipe = q->segs[i].pipe; /* runs again as a whole */
+            const DState *sink = sink_state(q, pipe ? &q->segs[pipe->last].p->sink : &p->sink);
             wanted = (i > segment || (sink && sink->last > segment)) && reads(q, p, st);
         }
         if (!wanted) state_release(q, st);
@@ -218,6 +240,8 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     DSegment *s = &q->segs[segment];
     if (s->reason || !q->started) return err_internal(e, "segment %d is not placed on the device", (int)segment);
     TRY(query_check_cancel(q, e));
+    s->stats.on_device = true;
+    if (s->pipe && segment < s->pipe->last) return ST_OK; /* the last one runs them all */
     int64_t in = q->bytes_in, out = q->bytes_out;
     DState *st = sink_state(q, &s->p->sink);
     if (st && st->first == segment) TRY(state_begin(q, st, segment, e));
@@ -226,13 +250,12 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     TRY(run_counted(q, s, st, segment, e));
     if (st && st->last == segment) TRY(finish(q, s, st, e));
     TRY(timing_event(q, &s->to, e));
-    if (is_piece(q, segment)) s->stats.materialized = s->added * state_row_bytes(q, st);
+    if (is_piece(q, segment) && st) s->stats.materialized = s->added * state_row_bytes(q, st);
     TRY(res_unbind(q, s, e));
-    s->stats.on_device = true;
     s->rows_in = source_rows(q, s);
     s->stats.bytes_in += q->bytes_in - in;
     s->stats.bytes_out += q->bytes_out - out;
-    release_inputs(q, segment);
+    for (int32_t i = s->pipe ? s->pipe->first : segment; i <= segment; i++) release_inputs(q, i);
     return ST_OK;
 }
 

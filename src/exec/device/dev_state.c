@@ -100,6 +100,7 @@ int64_t source_rows(DevQuery *q, const DSegment *s) {
     }
     case SRC_ROWS: {
         const RowsSpec *r = &q->plan->rows[src->id];
+        if (q->ep->rows[src->id].channel) return source_rows(q, &q->segs[q->rows[src->id].first]);
         int64_t n = q->rows[src->id].count;
         if (r->sort >= 0) return n;
         n = MAX_OF(INT64_C(0), n - r->offset);
@@ -135,6 +136,13 @@ static bool multiplies(const Program *p) {
     return false;
 }
 
+static bool segment_multiplies(const DevQuery *q, const DSegment *s) {
+    if (!s->pipe) return multiplies(s->p);
+    for (int32_t i = s->pipe->first; i <= s->pipe->last; i++)
+        if (multiplies(q->segs[i].p)) return true;
+    return false;
+}
+
 static bool has_column(const DState *st, int32_t c) { return !st->stored || st->stored[c]; }
 int64_t state_row_bytes(const DevQuery *q, const DState *st) {
     if (st->kind == SINK_AGG) return q->ep->aggs[st->id].stride + 32;
@@ -145,14 +153,22 @@ int64_t state_row_bytes(const DevQuery *q, const DState *st) {
     return MAX_OF(n, INT64_C(1));
 }
 
+/* Slots that appending to a join may leave empty. */
+static int64_t segment_slack(DevQuery *q, const DSegment *s) {
+    int64_t groups = q->d->ops->resident_groups(s->main, q->ep->target.group_size, s->e.main_local_bytes);
+    int64_t rows = source_rows(q, s), tiles = rows / q->ep->target.tile_rows + (s->p->source.kind == SRC_TABLE ? s->n_list : 1);
+    return join_slack(rows, MIN_OF(MAX_OF(groups, (int64_t)q->ep->target.units), tiles));
+}
+
 /* Rows the state should have room for before `segment` runs. */
 static int64_t choose_capacity(DevQuery *q, const DState *st, int32_t segment) {
     const DSegment *s = &q->segs[segment];
-    int64_t bound = source_rows(q, s), width = state_row_bytes(q, st), share = dev_limit(q->d) / 8 / width;
-    bool multi = multiplies(s->p);
+    int64_t rows = source_rows(q, s), bound = rows, width = state_row_bytes(q, st), share = dev_limit(q->d) / 8 / width;
+    if (st->kind == SINK_JOIN) bound += segment_slack(q, s);
+    bool multi = segment_multiplies(q, s);
     if (st->last != segment) multi = true; /* what the others bring is not known yet */
     if (q->opt.device.initial_rows > 0 && !s->e.identity_sink) return q->opt.device.initial_rows;
-    if (s->e.identity_sink && st->last == segment) return bound;
+    if (s->e.identity_sink && st->last == segment) return rows;
     int64_t learned = learned_get(q->r, s->text), guess;
     if (learned >= 0) guess = learned + learned / 8 + 64;
     else if (st->kind == SINK_AGG) guess = (int64_t)MIN_OF(MAX_OF(q->plan->aggs[st->id].est_groups * 1.5, (double)GUESS_MIN), 1e15);
@@ -227,6 +243,13 @@ static Status alloc_join(DevQuery *q, DState *st, int64_t cap, Err *e) {
     return state_alloc_rows(q, st, cap, e);
 }
 
+/* Slots of a join that nobody has filled. */
+static Status mark_empty(DevQuery *q, DState *st, Err *e) {
+    q->busy = true;
+    if (q->ep->joins[st->id].form == DJ_HASH) TRY(q->d->ops->fill(q->lane->queue, st->next, 0xff, st->cap * 4, e));
+    return st->matched ? q->d->ops->fill(q->lane->queue, st->matched, 0xff, st->cap, e) : ST_OK;
+}
+
 /* Everything the segments that feed it start from. */
 static Status make_empty(DevQuery *q, DState *st, Err *e) {
     if (st->kind == SINK_AGG) {
@@ -239,7 +262,7 @@ static Status make_empty(DevQuery *q, DState *st, Err *e) {
     const DevJoin *j = &q->ep->joins[st->id];
     if (j->form == DJ_BITMAP) return query_zero(q, st->head.p, align_up(j->dom / 8 + 8, 8), e);
     if (j->form == DJ_DIRECT) TRY(query_zero(q, st->head.p, (j->dom + 1) * 4, e));
-    return st->matched ? query_zero(q, st->matched, st->cap, e) : ST_OK;
+    return mark_empty(q, st, e);
 }
 
 static Status make_room(DevQuery *q, DState *st, int64_t cap, Err *e) {
@@ -272,13 +295,13 @@ Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
         *st = old;
         return ST_ERROR;
     }
-    Status r = ST_OK;
+    Status r = st->kind == SINK_JOIN ? mark_empty(q, st, e) : ST_OK;
     for (int32_t c = 0; c < st->n_cols && r == ST_OK && old.count > 0; c++) {
         if (st->data[c] && old.data[c]) r = q->d->ops->copy(q->lane->queue, st->data[c], old.data[c], old.count * phys_size((Phys)st->cols[c].phys), e);
         if (r == ST_OK && st->data[c] && st->valid[c]) r = q->d->ops->copy(q->lane->queue, st->valid[c], old.valid[c], old.count, e);
     }
     if (r == ST_OK && st->kind == SINK_JOIN && old.count > 0) r = q->d->ops->copy(q->lane->queue, st->next, old.next, old.count * 4, e);
-    if (r == ST_OK && st->matched) r = query_zero(q, st->matched, st->cap, e);
+    if (r == ST_OK && st->matched && old.count > 0) r = q->d->ops->copy(q->lane->queue, st->matched, old.matched, old.count, e);
     q->busy = true;
     query_mem_put(q, &old.mem);
     return r;
@@ -287,9 +310,10 @@ Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
 Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err *e) {
     const DSegment *s = &q->segs[segment];
     int64_t cap = need + need / 8 + 64;
+    if (st->kind == SINK_JOIN) cap += segment_slack(q, s);
     if (st->kind == SINK_AGG) {
         /* Rows that found no record count again and again: no more groups than rows, and no need to believe more than a step at first. */
-        if (st->first == segment && !multiplies(s->p)) cap = MIN_OF(cap, source_rows(q, s) + 1);
+        if (st->first == segment && !segment_multiplies(q, s)) cap = MIN_OF(cap, source_rows(q, s) + 1);
         int64_t step = MAX_OF(st->cap * 16, (int64_t)GUESS_MIN);
         if (cap > step && cap * state_row_bytes(q, st) > dev_limit(q->d) / 16) cap = step;
         cap = MAX_OF(cap, st->cap + 1);
@@ -307,7 +331,7 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
 bool state_needs_count(DevQuery *q, const DState *st, const DSegment *s) {
     if (st->fixed || s->e.identity_sink) return false;
     if (st->kind != SINK_JOIN || q->ep->joins[st->id].form != DJ_DIRECT) return true;
-    if (multiplies(s->p) || st->first != st->last || st->cap < source_rows(q, s)) return true;
+    if (segment_multiplies(q, s) || st->first != st->last || st->cap < source_rows(q, s) + segment_slack(q, s)) return true;
     for (int32_t i = 0; i < q->plan->n_segments; i++) {
         const Source *src = &q->plan->segments[i].program->source;
         if (src->kind == SRC_JOIN && src->id == st->id) return true;

@@ -186,7 +186,8 @@ static int64_t room(int64_t bytes) { return bytes ? align_up(bytes + GUARD, ALIG
 
 /* Offsets and bytes of a delta tablet's strings, side by side in memory of the query. */
 static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
-    if (a->var_bytes > UINT32_MAX) return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s", (long long)a->var_bytes, q->d->info.id);
+    if (a->var_bytes > UINT32_MAX)
+        return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s", (long long)a->var_bytes, q->d->info.id);
     p->rows = rows;
     if (!(p->offsets = mem_alloc(q->r->account, (rows + 1) * 4, e))) return ST_ERROR;
     char *bytes = arena_alloc(q->arena, a->var_bytes + 1);
@@ -783,7 +784,8 @@ Status res_plan(DevQuery *q, Err *e) {
         DSegment *s = &q->segs[i];
         if (s->reason || s->p->source.kind != SRC_TABLE) continue;
         s->residence = shares || want == RES_AUTO ? RES_CACHED : want;
-        if (s->residence == RES_MAPPED && !q->d->info.can_map) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
+        if (s->residence == RES_MAPPED && !q->d->info.can_map)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
     }
     if (want != RES_AUTO || shares) return ST_OK;
     pthread_mutex_lock(&q->r->res_lock);

@@ -77,7 +77,7 @@
 #define BH_LIMIT 7    /* rows after which the segment stops, */
 #define BH_COUNT 8    /* and their counter */
 #define BH_SOURCE_BASE 9 /* parameter: matched flags of a join, records of an aggregation */
-#define BH_SOURCE_ARG 10 /* join: are matched rows wanted; aggregation: bytes per record */
+#define BH_SOURCE_ARG 10 /* join: which matched flag is wanted; aggregation: bytes per record */
 #define BH_SKIP_DEAD 11  /* aggregation: records that are not live are no rows */
 #define BH_SINK 12    /* places of tables: the sink, */
 #define BH_BUILD 13   /* the join to be finished, */
@@ -240,7 +240,8 @@
 #define BJ_TRACK 10
 #define BJ_NULL_MARK 11
 #define BJ_ERROR 12
-#define BJ_WORDS 13
+#define BJ_MATCHED 13 /* parameter, BC_NO: not tracked */
+#define BJ_WORDS 14
 /* Aggregations */
 #define BA_FORM 0    /* DevAggForm */
 #define BA_RECORDS 1 /* parameters */

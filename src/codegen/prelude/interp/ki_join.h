@@ -185,7 +185,9 @@ FN_BIG void sink_join(KARGS, PRIV Frame *f, u32 s) {
     }
     u64 slot = append(P(WORD(s + BS_COUNT)));
     if (slot >= P(WORD(s + BS_CAP))) return;
+    if (WORD(j + BJ_MATCHED) != BC_NO) G(u8, P(WORD(j + BJ_MATCHED)))[slot] = 0;
     store_columns(kp, f, s, slot);
+    if (form == KI_HASH && n > 0) G(u32, P(WORD(j + BJ_NEXT)))[slot] = 0; /* filled, not linked yet */
     if (form != KI_DIRECT) return;
     if (inside) {
         u32 old = ga_xchg_u32(P(WORD(j + BJ_HEAD)) + x * 4, (u32)slot + 1);
@@ -202,7 +204,7 @@ KERNEL(join_build) {
     const u64 rows = P(CODE(j + BJ_ROWS)), head = P(CODE(j + BJ_HEAD)), mask = P(CODE(j + BJ_MASK)), next = P(CODE(j + BJ_NEXT));
     for (u64 row = GID * LSIZE + LID; row < rows; row += NGROUPS * LSIZE) {
         u64 h = 0;
-        bool linked = true;
+        bool linked = G(u32, next)[row] != ~0u;
         u32 k = CODE(j + BJ_KEYS);
         for (u32 i = 0; i < n_keys; i++, k += BK_WORDS) {
             u32 phys = CODE(k + BK_PHYS), valid = CODE(k + BK_VALID);

@@ -277,7 +277,7 @@ KERNEL(seg_main) {
         for (u64 row = first + LID; row < end; row += LSIZE) {
             f->row = row;
             if (deleted != 0 && bit_at(deleted, (i64)row)) continue;
-            if (source == KI_SRC_JOIN && (u64)(G(u8, from)[row] != 0) != arg) continue;
+            if (source == KI_SRC_JOIN && (u64)G(u8, from)[row] != arg) continue;
             if (source == KI_SRC_AGG) {
                 f->rec = from + row * arg;
                 if (WORD(BH_SKIP_DEAD) != 0 && G(u32, f->rec)[0] == 0) continue;

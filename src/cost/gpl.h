@@ -1,0 +1,60 @@
+/* gpl.h - what a pipeline of kernels takes, and how to set it up: the analytical model of GPL [GPL §4, Eq. 1 to 12].
+ *
+ * A segment is cut into kernels K_1 .. K_n that run at the same time and pass rows on through channels. The model estimates the time of one tile of the
+ * source in every kernel, T = c + m (Eq. 7), and of the segment,
+ *
+ *   T_S = 1 / C * sum(T_i) + sum(|T_i - T_i+1|)      (Eq. 8, 9; times are per tile, so that r_i = 1)
+ *
+ * and takes the tile size, number of channels, packet size and work-groups of each kernel for which the whole source takes least:
+ *
+ *   Eq. 2   work-groups of all kernels together fit the device: sum(groups_i / max_groups_i) <= 1, max_groups_i being what the driver says
+ *           fits when K_i is alone with its registers and local memory
+ *   Eq. 3,4 c_i = rows * (computing + memory instructions) * time of an instruction / share of the device that K_i's groups are
+ *   Eq. 5   m_i of the first kernel, which reads tables or materialised rows: bytes / rate of memory reached with its share
+ *   Eq. 6,12 m_i of the others: bytes of rows handed over / Gamma(channels, packet, bytes); Eq. 1, 11: Gamma is measured (profile.h), between the points the
+ *           nearest counts
+ *
+ * Knows no devices and no programs: callers bring counts and rates. Pure functions; any thread.
+ */
+#ifndef STELE_COST_GPL_H
+#define STELE_COST_GPL_H
+
+#include "cost/profile.h"
+
+enum { GPL_STAGES_MAX = 16 };
+
+typedef struct GplStage {
+    double share;       /* lambda: rows that reach it, per row of the source */
+    double row_bytes;   /* read per row that reaches it: of tables, or of the channel */
+    double compute, memory; /* instructions per row that reaches it */
+    int64_t max_groups; /* that fit on the device when it is alone */
+} GplStage;
+
+typedef struct GplMachine {
+    int64_t units;         /* groups come in multiples of it where there is room */
+    double concurrency;    /* C: kernels that really go on at the same time */
+    double instruction_ns; /* per row, all units busy */
+    double read_gbps;
+    double launch_ns;      /* one kernel */
+    bool waits_are_yields; /* host: a kernel that waits gives its processor to the others */
+    ProfileChannels channels; /* Gamma; n = 0: not measured, read_gbps / 4 stands for it */
+} GplMachine;
+
+typedef struct GplFixed { int64_t tile_rows, channels, packet_rows, groups; } GplFixed; /* 0 = free */
+
+typedef struct GplChoice {
+    int64_t tile_rows, channels, packet_rows;
+    int64_t groups[GPL_STAGES_MAX];
+    double stage_ns[GPL_STAGES_MAX]; /* T_i of one tile */
+    double delay_ns;                 /* of one tile */
+    double ns;                       /* all tiles */
+} GplChoice;
+
+/* What this choice takes for `rows` rows of the source: fills stage_ns, delay_ns and ns. */
+void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, GplChoice *c);
+/* The best. 1 <= n <= GPL_STAGES_MAX. `tile_unit`, `packet_unit`: what tiles and packets are multiples of. */
+void gpl_choose(const GplMachine *m, const GplStage *stages, int32_t n, double rows, int64_t tile_unit, int64_t packet_unit, const GplFixed *fixed, GplChoice *out);
+/* Gamma: GB/s through that many channels. 0: not measured. */
+double gpl_channel_rate(const ProfileChannels *c, int64_t channels, double packet_bytes, double bytes);
+
+#endif
