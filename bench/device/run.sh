@@ -35,7 +35,9 @@ build=$(realpath -m "$build") out=$(realpath -m "$out") data=$(realpath -m "${da
 case $python in */*) python=$(realpath -ms "$python") ;; *) python=$(command -v "$python") || { echo "no python: --python" >&2; exit 1; } ;; esac
 cd "$(dirname "$0")/../.." || exit 2
 mkdir -p "$out" "$data" || exit 1
-[ -x "$build/stele-bench" ] && [ -x "$build/stele" ] || { echo "$build has no stele or stele-bench" >&2; exit 1; }
+for program in stele stele-bench; do
+    [ -x "$build/$program" ] || { echo "$build has no $program" >&2; exit 1; }
+done
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 common=(--device "$device" --threads "$threads" --commit "$commit" --profile "$out/profile")
 : >"$out/parts.txt"

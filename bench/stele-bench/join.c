@@ -132,7 +132,7 @@ static void record(Bench *b, const Sweep *s, const Grid *g, int r, int c, int fo
 
 /* Memory while both tables, their making and the result are there; more than the machine can give is left out before it is tried. */
 static bool fits(const Config *c, char why[WHY_MAX]) {
-    double need = 48.0 * (double)(c->build + c->probe) + 32.0 * (double)c->probe * c->match / 100, have = memory_total() * 0.7;
+    double need = 32.0 * (double)(c->build + c->probe) + 16.0 * (double)c->probe * c->match / 100, have = memory_total() * 0.7;
     if (need <= have) return true;
     snprintf(why, WHY_MAX, "left out: needs about %.0f GB of memory, 70 %% of the machine's are %.0f", need / 1e9, have / 1e9);
     return false;

@@ -193,6 +193,10 @@ enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes 
 /* The error word's low byte when rows did not fit into a channel's packet. Words of the control block of a channel: emit_chan.c. */
 enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_SUB = 32, EMIT_CHANNEL_PACKET = 2 };
 
+/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of 128 bytes of local memory) and CHANNEL_FULL defined: for calibration. */
+const char *chan_text_writing(void);
+const char *chan_text_reading(void);
+
 typedef struct EmitSegment {
     char *source;         /* the #defines, the line for the prelude (KERNEL_PRELUDE_INCLUDE) and the kernels; arena */
     int64_t source_bytes;

@@ -136,6 +136,9 @@ static const char reading[] =
     "}\n"
     "#endif\n";
 
+const char *chan_text_writing(void) { return writing; }
+const char *chan_text_reading(void) { return reading; }
+
 bool chan_reads(const EmitPlan *ep, const Program *p) { return p->source.kind == SRC_ROWS && ep->rows[p->source.id].channel; }
 bool chan_writes(const EmitPlan *ep, const Program *p) { return p->sink.kind == SINK_ROWS && ep->rows[p->sink.id].channel; }
 

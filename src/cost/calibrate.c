@@ -12,13 +12,15 @@
 
 #include "base/log.h"
 #include "codegen/prelude.h"
+#include "codegen/emit.h"
 
 static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum { TILE = 1024 /* 16-byte units */, TILE_BYTES = TILE * 16, LOCAL_WORDS = 1024, GROUP = 256, PARAMS = 4 };
 static const uint64_t WORD = UINT64_C(0x0101010101010101); /* of a buffer filled with ones */
 
 /* Parameters: partial results, one word per item; memory; 16-byte units or words - 1; operations per item. */
-static const char kernel_head[] = "#define N_PARAMS 4\n";
+enum { CAL_CHANNEL_BYTES = 128 }; /* local memory of a group for its packets */
+static const char kernel_head[] = "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_FULL 254\n";
 static const char kernel_source[] =
     "#define TILE 1024\n"
     "#define LOCAL_WORDS 1024\n"
@@ -72,6 +74,39 @@ static const char kernel_source[] =
     "    BARRIER();\n"
     "    for (u32 i = LID; i < LOCAL_WORDS; i += LSIZE) sum += table[i];\n"
     "    LEAVE(sum);\n"
+    "}\n";
+
+/* A writer and a reader of a channel (codegen/emit_chan.c). Parameters: error word; the channel's control block; its packets; rows of 8 bytes to write in all, or
+ * where the reader's items leave their sums. The writer's row i is i. */
+static const char channel_kernels[] =
+    "KERNEL(cal_write) {\n"
+    "    const u64 n = P(3);\n"
+    "    CHAN_START();\n"
+    "    for (u64 from = GID * 4096; from < n && CH[GAVE_UP] == 0; from += NGROUPS * 4096) {\n"
+    "        const u64 to = n - from < 4096 ? n : from + 4096;\n"
+    "        for (u64 batch = from, size = CH_WORD(P(1), 5); batch < to; batch += size) {\n"
+    "            CHAN_ROOM(P(1));\n"
+    "            if (CH[GAVE_UP] != 0) break;\n"
+    "            const u64 end = to - batch < size ? to : batch + size;\n"
+    "            for (u64 row = batch + LID; row < end; row += LSIZE) {\n"
+    "                const u64 slot = chan_append(P(1), P(ERR_PARAM), CH, GID);\n"
+    "                if (slot != CHAN_NONE) G(u64, P(2))[slot] = row;\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "    CHAN_END(0, P(1));\n"
+    "}\n"
+    "KERNEL(cal_take) {\n"
+    "    u64 sum = 0;\n"
+    "    CHAN_START();\n"
+    "    for (;;) {\n"
+    "        CHAN_TAKE(P(1), 0);\n"
+    "        if (CH[IN_SLOT] == 0) break;\n"
+    "        const u64 first = CH[IN_FIRST], end = first + CH[IN_ROWS];\n"
+    "        for (u64 row = first + LID; row < end; row += LSIZE) sum += G(u64, P(2))[row];\n"
+    "    }\n"
+    "    CHAN_END(P(1), 0);\n"
+    "    G(u64, P(3))[GID * LSIZE + LID] = sum;\n"
     "}\n";
 
 /* ---- the CPU ---------------------------------------------------------------------------------------- */
@@ -338,6 +373,72 @@ static Status time_bus(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *ou
     return st;
 }
 
+/* ---- channels ------------------------------------------------------------------------------------------ */
+
+typedef struct ChannelRun {
+    DevQueue *other; /* the reader's */
+    DevKernel *write, *take;
+    Shape shape;     /* of both: half of what fits */
+    DevPtr memory;   /* error word, then the control block, then packets */
+    int64_t bytes;
+} ChannelRun;
+
+/* One run: `rows` rows through `channels` sub-channels with packets of `packet` rows. */
+static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t packet, int64_t rows, double *gbps) {
+    enum { RING = 4 };
+    const int64_t words = EMIT_CHANNEL_HEAD + channels * EMIT_CHANNEL_SUB + channels * RING * EMIT_CHANNEL_PACKET, control = align_up(words * 8, 256);
+    if (256 + control + channels * RING * packet * 8 > c->bytes) return ST_OK;
+    const uint64_t at = c->memory + 256, data = at + (uint64_t)control;
+    const uint64_t header[8] = {(uint64_t)channels, RING, (uint64_t)packet, (uint64_t)c->shape.groups, 0, (uint64_t)MAX_OF(packet / 2, (int64_t)c->shape.size), 0, 0};
+    for (int run = 0; run <= b->runs; run++) {
+        TRY(b->ops->fill(b->queue, c->memory, 0, 256 + control, b->e));
+        TRY(b->ops->copy_in(b->queue, at, header, (int64_t)sizeof header, b->e));
+        TRY(sync(b));
+        const uint64_t write[PARAMS] = {c->memory, at, data, (uint64_t)rows}, take[PARAMS] = {c->memory, at, data, b->partial};
+        int64_t start = clock_ns();
+        TRY(b->ops->launch(c->other, c->take, c->shape.groups, c->shape.size, CAL_CHANNEL_BYTES, take, PARAMS, b->e));
+        Status st = b->ops->launch(b->queue, c->write, c->shape.groups, c->shape.size, CAL_CHANNEL_BYTES, write, PARAMS, b->e);
+        static const uint64_t stop = 1;
+        if (st != ST_OK && b->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop; /* the reader would wait for ever */
+        else if (st != ST_OK) (void)b->ops->copy_in(b->queue, c->memory + 8, &stop, 8, NULL);
+        if (b->ops->sync(c->other, NULL, NULL, b->e) != ST_OK || st != ST_OK) return ST_ERROR;
+        TRY(sync(b));
+        double rate = (double)rows * 8 / (double)MAX_OF(clock_ns() - start, 1);
+        TRY(check_sum(b, &c->shape, (uint64_t)rows * (uint64_t)(rows - 1) / 2, "cal_take"));
+        if (run > 0) *gbps = MAX_OF(*gbps, rate);
+    }
+    return ST_OK;
+}
+
+static Status time_channels(Bench *b, DevPtr memory, int64_t bytes, ProfileChannels *out) {
+    static const int64_t counts[] = {1, 4, 16}, packets[] = {1024, 8192}, sizes[] = {1 << 17, 1 << 21, 1 << 24};
+    if (!b->d->info.concurrent) return ST_OK;
+    ChannelRun c = {.memory = memory, .bytes = bytes};
+    TRY(b->ops->kernel(b->module, "cal_write", &c.write, b->e));
+    TRY(b->ops->kernel(b->module, "cal_take", &c.take, b->e));
+    TRY(shape_of(b, c.take, CAL_CHANNEL_BYTES, &c.shape));
+    if (c.shape.size == 1) c.shape.groups /= 8; /* a thread each */
+    c.shape.groups = MAX_OF(c.shape.groups * 2 / 5, INT64_C(1));
+    int64_t most = b->ops->resident_groups(c.write, c.shape.size, CAL_CHANNEL_BYTES) * 2 / 5;
+    if (c.shape.size > 1) c.shape.groups = MAX_OF(MIN_OF(c.shape.groups, most), INT64_C(1));
+    c.shape.items = c.shape.groups * c.shape.size;
+    TRY(b->ops->queue_new(b->d, &c.other, b->e));
+    Status st = ST_OK;
+    for (int n = 0; n < (int)ARRAY_LEN(counts); n++)
+        for (int p = 0; p < (int)ARRAY_LEN(packets); p++)
+            for (int s = 0; s < (b->quick ? 1 : (int)ARRAY_LEN(sizes)) && st == ST_OK; s++) {
+                double gbps = 0;
+                st = time_channel(b, &c, counts[n], packets[p], sizes[s], &gbps);
+                if (st != ST_OK || gbps <= 0) continue;
+                out->at[out->n].channels = counts[n];
+                out->at[out->n].packet_bytes = packets[p] * 8;
+                out->at[out->n].bytes = sizes[s] * 8;
+                out->at[out->n++].gbps = gbps;
+            }
+    b->ops->queue_free(b->d, c.other); /* waits */
+    return st;
+}
+
 static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out) {
     TRY(time_launch(b, out));
     TRY(b->ops->fill(b->queue, memory, 1, bytes, b->e));
@@ -345,16 +446,24 @@ static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out
     TRY(time_copy(b, ON_DEVICE, memory, NULL, bytes / 2, &out->copy_gbps));
     TRY(time_bus(b, memory, MIN_OF(bytes, 256 * MIB), out));
     TRY(time_local(b, &out->local_atomic_mps));
-    return time_random_all(b, memory, bytes, out);
+    TRY(time_random_all(b, memory, bytes, out));
+    return time_channels(b, memory, bytes, &out->channels);
 }
 
 static Status load_kernels(Bench *b) {
     int64_t head = (int64_t)sizeof kernel_head - 1, prelude = (int64_t)strlen(kernel_prelude_text), body = (int64_t)sizeof kernel_source;
+    const char *parts[] = {chan_text_writing(), chan_text_reading(), channel_kernels};
+    for (int i = 0; i < (int)ARRAY_LEN(parts); i++) body += (int64_t)strlen(parts[i]);
     char *source = mem_alloc(NULL, head + prelude + body, b->e);
     if (!source) return ST_ERROR;
     memcpy(source, kernel_head, (size_t)head);
     memcpy(source + head, kernel_prelude_text, (size_t)prelude);
-    memcpy(source + head + prelude, kernel_source, (size_t)body);
+    char *end = source + head + prelude;
+    memcpy(end, kernel_source, sizeof kernel_source);
+    for (int i = 0; i < (int)ARRAY_LEN(parts); i++) {
+        end += strlen(end);
+        memcpy(end, parts[i], strlen(parts[i]) + 1);
+    }
     DevCode code = {0};
     Status st = b->ops->compile(b->d, source, "", &code, b->e);
     if (st == ST_OK) st = b->ops->load(b->d, code.bytes, code.n, &b->module, b->e);

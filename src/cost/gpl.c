@@ -85,7 +85,7 @@ static void balance(const GplMachine *m, const GplStage *s, int32_t n, double ro
 void gpl_choose(const GplMachine *m, const GplStage *stages, int32_t n, double rows, int64_t tile_unit, int64_t packet_unit, const GplFixed *fixed, GplChoice *out) {
     static const int64_t tiles[] = {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26}, packets[] = {256, 1024, 4096, 16384};
     *out = (GplChoice){0};
-    for (int t = 0; t < (int)ARRAY_LEN(tiles); t++)
+    for (int t = (int)ARRAY_LEN(tiles) - 1; t >= 0; t--) /* of choices that take as long, the one with fewer launches */
         for (int64_t channels = 1; channels <= 16; channels *= 2)
             for (int p = 0; p < (int)ARRAY_LEN(packets); p++) {
                 GplChoice c = {.tile_rows = round_up(fixed->tile_rows > 0 ? fixed->tile_rows : tiles[t], tile_unit),

@@ -396,20 +396,20 @@ FN u64 append(u64 counter) { return ga_add_u64(counter, 1); }
  * adds their number to the u32 at `holes` after a barrier. All lanes of one call must pass the same word. */
 #define APPEND_CHUNK 512u
 FN void append_chunk_init(LOCAL u64 *word) { word[0] = APPEND_CHUNK; }
-FN void append_chunk_lose(u64 word, u64 holes) {
-    u32 taken = (u32)word & 0xffffu;
+FN void append_chunk_lose(u32 taken, u64 holes) {
     if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
 }
-FN void append_chunk_end(LOCAL u64 *word, u64 holes) { append_chunk_lose(word[0], holes); }
-/* n neighbouring slots for a caller that counts for n items. */
+FN void append_chunk_end(LOCAL u64 *word, u64 holes) { append_chunk_lose((u32)word[0] & 0xffffu, holes); }
+/* n neighbouring slots for a caller that counts for n items. Who goes past the end of a chunk brings the next one; those who come before it is there take
+ * their slots from the counter, so that no more than n - 1 slots of a chunk are lost. */
 FN u64 append_chunk_take(u64 counter, LOCAL u64 *word, u64 holes, u32 n) {
-    u64 old = la_add_u64(word, (u64)n);
+    u64 old = la_add_u64(word, (u64)n), first;
     u32 taken = (u32)old & 0xffffu;
     if (taken + n <= APPEND_CHUNK) return (old >> 16) + taken;
-    /* Takers that find the chunk used up each bring a new one; the last stays. What was added to a full one in vain is no slot. */
-    u64 first = ga_add_u64(counter, APPEND_CHUNK);
-    if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
-    append_chunk_lose(la_xchg_u64(word, first << 16 | n), holes);
+    if (taken > APPEND_CHUNK) return ga_add_u64(counter, (u64)n);
+    append_chunk_lose(taken, holes);
+    first = ga_add_u64(counter, APPEND_CHUNK);
+    la_xchg_u64(word, first << 16 | n);
     return first;
 }
 FN u64 append_chunk(u64 counter, LOCAL u64 *word, u64 holes) {

@@ -259,4 +259,17 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     return ST_OK;
 }
 
-Status dev_query_finish(DevQuery *q, Err *e) { return q->started && (q->busy || !q->checked) ? control_fetch(q, e) : ST_OK; }
+/* Joins that were not waited for had room for whatever could come. */
+static Status check_room(DevQuery *q, Err *e) {
+    for (int32_t i = 0; i < q->plan->n_joins; i++) {
+        const DState *st = &q->joins[i];
+        if (st->first < 0 || st->fixed || st->exact || (int64_t)q->seen[st->counter_word] <= st->cap) continue;
+        return err_internal(e, "join #%d took %lld slots of %lld", (int)i, (long long)q->seen[st->counter_word], (long long)st->cap);
+    }
+    return ST_OK;
+}
+
+Status dev_query_finish(DevQuery *q, Err *e) {
+    if (q->started && (q->busy || !q->checked)) TRY(control_fetch(q, e));
+    return q->started ? check_room(q, e) : ST_OK;
+}

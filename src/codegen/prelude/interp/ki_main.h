@@ -8,6 +8,11 @@
 #include "codegen/prelude/interp/ki_expr.h"
 #include "codegen/prelude/interp/ki_sort.h"
 
+#if !defined(TILE_ROWS) /* the text sets them; this is for compiling the header alone */
+#define TILE_ROWS 1024
+#define TABLET_ROWS 65536
+#endif
+
 FN void sink(KARGS, PRIV Frame *f) {
     u32 s = WORD(BH_SINK), kind = WORD(s + BS_KIND), base = WORD(s + BS_BASE), seq = WORD(s + BS_SEQ);
     if (kind == KI_SINK_NONE) return;
