@@ -95,6 +95,10 @@ STELE_API void stele_disconnect(stele_conn *conn);
 STELE_API void stele_error(stele_conn *conn, stele_error_info *out);
 /* Cancels the statement now running on the connection (57014). From any thread; no effect when idle. Async-signal-safe. */
 STELE_API void stele_interrupt(stele_conn *conn);
+/* Measures the rates of this machine's CPU and usable devices (device NULL), or of one of them ("cpu", "cuda:0", as SHOW devices lists them), and writes
+ * them to the machine's profile ($STELE_PROFILE, else ~/.config/stele/profile), from which placement and EXPLAIN take them. Seconds per device; `quick` a
+ * fraction of one, with rough results. Nothing else should run meanwhile. 42704 when there is no such device, else the device's error. */
+STELE_API stele_status stele_calibrate(stele_conn *conn, const char *device, bool quick);
 /* Called now and then on long statements, on the connection's thread: fraction 0..1. Return true to cancel. NULL removes it. */
 STELE_API void stele_set_progress(stele_conn *conn, bool (*progress)(void *ctx, double fraction), void *ctx);
 /* COPY ... FROM STDIN reads through `read` (returns bytes, 0 at the end, -1 error); COPY ... TO STDOUT writes through `write`

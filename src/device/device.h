@@ -157,6 +157,8 @@ int devices_count(const Devices *ds);
 const DeviceEntry *devices_entry(const Devices *ds, int i);
 /* Opens (once, then shared; thread-safe) the device named "host", "cuda:N", "opencl:N" or "null". 42704 unknown id, 58000 when it cannot be opened. */
 Status devices_get(Devices *ds, const char *id, Device **out, Err *e);
+/* A usable CUDA device is there. Looks once per process, at no other backend, and costs next to nothing where there is no driver. */
+bool devices_cuda_present(void);
 /* The best GPU that is usable ("cuda:0" before "opencl:N" GPUs; never a CPU), or NULL. */
 const DeviceEntry *devices_auto(const Devices *ds);
 

@@ -166,6 +166,17 @@ Status devices_get(Devices *ds, const char *id, Device **out, Err *e) {
     return st;
 }
 
+static void count_usable(void *ctx, const DeviceEntry *e) { *(int *)ctx += e->usable; }
+static int cuda_devices;
+static void look_for_cuda(void) { device_driver_cuda.probe(count_usable, &cuda_devices); }
+bool devices_cuda_present(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *only = getenv("STELE_DEVICES");
+    if (only && *only && !strstr(only, "cuda")) return false;
+    pthread_once(&once, look_for_cuda);
+    return cuda_devices > 0;
+}
+
 const DeviceEntry *devices_auto(const Devices *ds) {
     for (int kind = DEVICE_CUDA; kind <= DEVICE_OPENCL; kind++) {
         for (int64_t i = 0; i < ds->n; i++) {

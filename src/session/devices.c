@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "cost/place.h"
+#include "base/log.h"
 #include "exec/device/dev.h"
 #include "session/session.h"
 
@@ -16,6 +18,7 @@ typedef struct DeviceHub {
     pthread_mutex_t lock;
     Devices *devices;
     CodeCache *cache;
+    Profile *profile; /* of the machine; NULL until somebody asked */
     struct { char id[32]; DevRuntime *runtime; } runtimes[RUNTIMES_MAX];
     int n;
 } DeviceHub;
@@ -28,6 +31,7 @@ static void hub_free(void *p) {
         code_cache_drop_device(h->cache, d);
     }
     if (h->cache) code_cache_free(h->cache);
+    mem_free(NULL, h->profile, (int64_t)sizeof *h->profile);
     devices_close(h->devices);
     pthread_mutex_destroy(&h->lock);
     mem_free(NULL, h, (int64_t)sizeof *h);
@@ -108,14 +112,47 @@ static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
     return runtime_get(h, id, out, &s->err);
 }
 
-Status session_device_use(Session *s, DeviceUse *out) {
+/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is told once and then ignored. */
+static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char *name) {
+    pthread_mutex_lock(&h->lock);
+    if (!h->profile) {
+        Err e = {0};
+        bool found;
+        h->profile = mem_calloc(NULL, (int64_t)sizeof *h->profile, &e);
+        if (h->profile && profile_load(h->db->vfs, NULL, h->profile, &found, &e) != ST_OK) {
+            log_write(LOG_WARNING, "the machine's profile is not used: %s", e.message);
+            memset(h->profile, 0, sizeof *h->profile);
+        }
+    }
+    const DeviceProfile *p = h->profile ? profile_device(h->profile, id, name) : NULL;
+    pthread_mutex_unlock(&h->lock);
+    return p;
+}
+
+/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are for those who name them: looking for OpenCL
+ * devices loads their compilers into the process. */
+static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
+    const Settings *x = &s->settings;
+    if (!strcasecmp(x->device, "cpu")) return ST_OK;
+    bool automatic = !strcasecmp(x->device, "auto");
+    if (automatic && !devices_cuda_present()) return ST_OK;
+    Placement p;
+    place_query(plan, (int)x->threads, NULL, &p);
+    if (!p.on_device) return ST_OK;
+    return runtime_named(s, automatic ? "cuda:0" : x->device, &out->runtime);
+}
+
+Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     *out = (DeviceUse){0};
+    if (strcmp(x->executor, "vm") == 0) return ST_OK;
+    bool automatic = strcmp(x->executor, "auto") == 0;
     out->interpreted = strcmp(x->executor, "interpreted") == 0;
     out->shape = strcmp(x->executor, "kernel") == 0 ? SHAPE_SPLIT : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED : SHAPE_FUSED;
-    if (strcmp(x->executor, "compiled") != 0 && !out->interpreted && out->shape == SHAPE_FUSED) return ST_OK;
     if (s->device_override) out->runtime = s->device_override;
+    else if (automatic) TRY(choose(s, plan, out));
     else TRY(runtime_named(s, x->device, &out->runtime));
+    if (!out->runtime) return ST_OK;
     atomic_store(&dev_runtime_device(out->runtime)->memory.limit, x->device_memory_limit);
     out->residence = residence_of(x->device_residence);
     out->strict = x->device_strict;
@@ -125,6 +162,65 @@ Status session_device_use(Session *s, DeviceUse *out) {
                                   .packet_rows = x->pipelined_packet_rows, .ring = x->pipelined_ring, .groups = x->pipelined_groups};
     out->initial_rows = x->device_initial_rows;
     return ST_OK;
+}
+
+double session_device_limit(Session *s, const char *id) {
+    if (!s->db->device_hub) return 0;
+    const DeviceProfile *p = profile_of(s->db->device_hub, id, NULL);
+    return p ? p->read_gbps : 0;
+}
+
+/* ---- SHOW devices, calibration ------------------------------------------------------------------------- */
+static const char *memory_text(Arena *a, int64_t bytes) {
+    if (bytes <= 0) return "";
+    return bytes < (INT64_C(10) << 30) ? arena_printf(a, "%.1f GB", (double)bytes / (1 << 30)) : arena_printf(a, "%lld GB", (long long)(bytes >> 30));
+}
+
+Status session_show_devices(Session *s, Statement *st) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    TRY(statement_text_columns(st, 6, (const char *[]){"device", "name", "state", "memory", "details", "calibrated"}));
+    for (int i = 0; i < devices_count(h->devices); i++) {
+        const DeviceEntry *d = devices_entry(h->devices, i);
+        if (d->kind == DEVICE_NULL) continue;
+        const DeviceProfile *p = profile_of(h, d->id, d->name);
+        const char *rates = p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps) : "no";
+        const char *memory = memory_text(st->run_arena, d->memory_bytes);
+        if (!rates || !memory) return err_oom(&s->err);
+        TRY(statement_text_row(st, (const char *[]){d->kind == DEVICE_HOST ? "cpu" : d->id, d->name, d->state, memory, d->detail, rates}));
+    }
+    return ST_OK;
+}
+
+Status session_calibrate(Session *s, const char *device, bool quick) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &s->err);
+    if (!p) return ST_ERROR;
+    bool found, any = false;
+    Status st = profile_load(s->db->vfs, NULL, p, &found, &s->err);
+    if (st == ST_OK && (!device || !strcasecmp(device, "cpu"))) {
+        st = profile_calibrate_cpu(s->db->pool, quick, p, &s->err);
+        any = true;
+    }
+    for (int i = 0; st == ST_OK && i < devices_count(h->devices); i++) {
+        const DeviceEntry *d = devices_entry(h->devices, i);
+        bool named = device && strcasecmp(device, d->kind == DEVICE_HOST ? "cpu" : d->id) == 0;
+        if (d->kind == DEVICE_NULL || (device ? !named : !d->usable)) continue;
+        st = profile_calibrate(h->devices, d->id, quick, p, &s->err);
+        any = true;
+    }
+    if (st == ST_OK && !any) st = err_set(&s->err, ERR_UNDEFINED_OBJECT, "there is no device \"%s\"", device);
+    if (st == ST_OK) st = profile_save(s->db->vfs, NULL, p, &s->err);
+    pthread_mutex_lock(&h->lock);
+    Profile *old = h->profile;
+    if (st == ST_OK) {
+        h->profile = p;
+        p = old;
+    }
+    pthread_mutex_unlock(&h->lock);
+    mem_free(NULL, p, (int64_t)sizeof *p);
+    return st;
 }
 
 void session_device_forget(Session *s, int64_t table_id) {

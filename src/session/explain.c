@@ -43,12 +43,14 @@ static Status put_pipeline(Statement *st, const DeviceStats *d) {
 /* What a device did for a segment, or why it did nothing. */
 static Status put_device(Statement *st, const DeviceStats *d) {
     Arena *a = st->run_arena;
+    double limit = d->on_device ? session_device_limit(st->session, d->device) : 0;
     if (d->reason) return put(st, arena_printf(a, "       not on the device: %s", d->reason));
     if (!d->on_device) return ST_OK;
     char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "", d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
                               size_text(a, d->bytes_in), size_text(a, d->bytes_out), size_text(a, d->bytes_read));
     if (line && d->kernel_ns) line = arena_printf(a, "%s, kernels %.3f ms", line, (double)d->kernel_ns / 1e6);
     if (line && d->kernel_ns && d->bytes_read) line = arena_printf(a, "%s, %.1f GB/s", line, (double)d->bytes_read / (double)d->kernel_ns);
+    if (line && d->kernel_ns && d->bytes_read && limit > 0) line = arena_printf(a, "%s (%.0f %% of %.0f)", line, 100 * (double)d->bytes_read / (double)d->kernel_ns / limit, limit);
     if (line && d->restarts) line = arena_printf(a, "%s, restarted %lld time%s", line, (long long)d->restarts, d->restarts == 1 ? "" : "s");
     if (line && d->code_from_memory) line = arena_printf(a, "%s, code from memory", line);
     else if (line && d->code_from_disk) line = arena_printf(a, "%s, code from disk", line);

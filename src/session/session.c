@@ -426,7 +426,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     QueryOptions o = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
                       .account = acct, .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL, .vfs = s->db->vfs, .session = &s->info,
                       .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s, .deadline_ns = s->deadline_ns};
-    TRY(session_device_use(s, &o.device));
+    TRY(session_device_use(s, out->plan, &o.device));
     TRY(query_new(out->plan, &o, &out->query, &s->err));
     if (query_run(out->query, &s->err) != ST_OK) {
         query_free(out->query);

@@ -127,7 +127,12 @@ typedef struct RunOutput {
 /* LIMIT and OFFSET with subqueries become constants: runs them (limit.c). session_run_plan does it itself. */
 Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */
-Status session_device_use(Session *s, DeviceUse *out);
+Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out);
+/* The device's calibrated read rate in GB/s, 0 when it was not measured. */
+double session_device_limit(Session *s, const char *id);
+Status session_show_devices(Session *s, Statement *st);
+/* Measures the CPU and all usable devices (device NULL) or one ("cpu", "cuda:0") and saves the profile (cost/profile.h). */
+Status session_calibrate(Session *s, const char *device, bool quick);
 /* A table is gone: no device needs its columns. */
 void session_device_forget(Session *s, int64_t table_id);
 bool device_setting_valid(const char *v);

@@ -1023,10 +1023,7 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
         }
         return ST_OK;
     }
-    if (strcmp(x->name, "devices") == 0) {
-        TRY(statement_text_columns(st, 3, (const char *[]){"device", "kind", "state"}));
-        return statement_text_row(st, (const char *[]){"cpu", "host", arena_printf(a, "%d threads", pool_threads(s->db->pool))});
-    }
+    if (strcmp(x->name, "devices") == 0) return session_show_devices(s, st);
     const char *v = settings_show(s, a, x->name, &s->err);
     if (!v) return ST_ERROR;
     TRY(statement_text_columns(st, 1, (const char *[]){x->name}));

@@ -7,6 +7,8 @@
 
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
+    "       stele devices                     list the processors found, and why others cannot be used\n"
+    "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
     "  DATABASE      a directory (created when missing), or :memory: (the default)\n"
     "  -c SQL        run SQL and leave\n"
     "  -f FILE       run a file (- is standard input) and leave\n"
@@ -34,7 +36,43 @@ static bool write_out(void *ctx, const char *data, int64_t size) {
     return fwrite(data, 1, (size_t)size, sh->out) == (size_t)size;
 }
 
+/* stele devices, stele calibrate [DEVICE] [--quick]. */
+static int machine_command(int argc, char **argv) {
+    Shell sh = {.out = stdout, .null_text = "", .path = ":memory:"};
+    stele_error_info e;
+    const char *device = NULL;
+    bool quick = false, calibrate = strcmp(argv[1], "calibrate") == 0;
+    for (int i = 2; i < argc; i++) {
+        if (calibrate && strcmp(argv[i], "--quick") == 0) quick = true;
+        else if (calibrate && argv[i][0] != '-' && !device) device = argv[i];
+        else {
+            fprintf(stderr, "stele: bad argument \"%s\"\n%s", argv[i], usage);
+            return 2;
+        }
+    }
+    if (stele_open(":memory:", NULL, &sh.db, &e) != STELE_OK) {
+        fprintf(stderr, "stele: %s: %s\n", e.sqlstate, e.message);
+        return 1;
+    }
+    int rc = 1;
+    if (stele_connect(sh.db, &sh.conn) != STELE_OK) {
+        fprintf(stderr, "stele: out of memory\n");
+    } else if (calibrate && stele_calibrate(sh.conn, device, quick) != STELE_OK) {
+        stele_error(sh.conn, &e);
+        fprintf(stderr, "stele: %s: %s\n", e.sqlstate, e.message);
+        if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
+    } else {
+        rc = run_sql(&sh, "show devices", 12) ? 0 : 1;
+    }
+    if (sh.conn) stele_disconnect(sh.conn);
+    (void)stele_close(sh.db, &e);
+    free(sh.buffer);
+    free(sh.last);
+    return rc;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0)) return machine_command(argc, argv);
     Shell sh = {.out = stdout, .null_text = "NULL", .path = ":memory:"};
     stele_options opt = {0};
     Job *jobs = calloc((size_t)argc, sizeof *jobs);

@@ -197,7 +197,7 @@ static Status build(const char *source, cl_program *out, Err *e) {
     cl_int r;
     *out = p_clCreateProgramWithSource(context, 1, &source, NULL, &r);
     TRY(cl_check(r, "clCreateProgramWithSource", e));
-    r = p_clBuildProgram(*out, 1, &device_id, "-cl-std=CL1.2", NULL, NULL);
+    r = p_clBuildProgram(*out, 1, &device_id, "-cl-std=CL1.2 -cl-opt-disable -DKC_CHECK", NULL, NULL); /* optimised or inlined code has instructions that oclgrind lacks */
     if (r == CL_SUCCESS) return ST_OK;
     char log[4096] = "";
     p_clGetProgramBuildInfo(*out, device_id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);

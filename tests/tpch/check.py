@@ -1,4 +1,8 @@
-"""The 22 TPC-H answers at scale 0.01, on several configurations."""
+"""The 22 TPC-H answers at scale 0.01, on several configurations.
+
+With --devices also on devices: compiled by the system's C compiler, on OpenCL (skipped with a message where there is no device), always with
+device_strict, so that every segment runs there; with restarts of every operator, little device memory, and each way of moving data.
+"""
 import argparse
 import os
 import sys
@@ -8,34 +12,84 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "tpch"))
 import tpch  # noqa: E402
 
 RULES = ["", "join_order,build_side", "runtime_filters,functional_dependencies", "dictionary_codes", "value_ranges", "predicate_pushdown,or_factoring"]
+ALL = tuple(range(1, 23))
+SOME = (1, 3, 6, 9, 13, 16, 18, 21)
+# name, settings, queries
+DEVICE_CONFIGS = [
+    ("plain", {}, ALL),
+    ("again, all cached", {}, ALL),
+    ("restarts", {"device_initial_rows": "1"}, ALL),
+    ("serial", {"device_residence": "serial"}, SOME),
+    ("streamed", {"device_residence": "streamed"}, SOME),
+    ("little device memory", {"device_memory_limit": "64MB"}, SOME),
+    ("no dictionary codes", {"disabled_rules": "dictionary_codes"}, SOME),
+    ("no value ranges", {"disabled_rules": "value_ranges"}, SOME),
+]
+
+
+class Count:
+    ok = bad = 0
+
+
+def check(sh, n, what):
+    try:
+        rows, _ = sh.run(tpch.query(n))
+        why = tpch.verdict(rows, tpch.answer(n, "0.01"))
+    except RuntimeError as e:
+        why = str(e)
+    Count.ok += why is None
+    Count.bad += why is not None
+    if why:
+        print(f"Q{n} ({what}): {why}")
+
+
+def on_device(sh, device, configs):
+    for name, value in (("executor", "compiled"), ("device", device), ("device_strict", "on"), ("device_wait", "on")):
+        sh.run(f"set {name} = '{value}'")
+    for name, sets, queries in configs:
+        for k, v in sets.items():
+            sh.run(f"set {k} = '{v}'")
+        for n in queries:
+            check(sh, n, f"{device}, {name}")
+        for k in sets:
+            sh.run(f"reset {k}")
+
+
+def missing(sh, device):
+    """Why the device cannot be used, or None."""
+    rows, _ = sh.run("show devices")
+    for r in rows:
+        if r and r[0] == device:
+            return None
+    return "; ".join(" ".join(r[:3]) for r in rows if r and r[0].startswith(device.split(":")[0])) or "not listed by SHOW devices"
 
 
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
+    a.add_argument("--devices", default="", help="instead of the virtual machine: devices, with commas (cpu,opencl:0)")
     o = a.parse_args()
     data = os.path.join(o.build, "tpch", "sf0.01")
     tpch.generate(data, "0.01", sys.executable)
     sh = tpch.Shell(os.path.join(o.build, "stele"))
     tpch.load(sh, data)
-    ok = bad = 0
-    for rules in RULES:
-        for vector in (1024, 5) if rules == "" else (1024,):
-            sh.run(f"set disabled_rules = '{rules}'")
-            sh.run(f"set vector_size = {vector}")
-            for n in range(1, 23):
-                try:
-                    rows, _ = sh.run(tpch.query(n))
-                    why = tpch.verdict(rows, tpch.answer(n, "0.01"))
-                except RuntimeError as e:
-                    why = str(e)
-                ok += why is None
-                bad += why is not None
-                if why:
-                    print(f"Q{n} (rules off: {rules or 'none'}, vector {vector}): {why}")
+    if o.devices:
+        for device in o.devices.split(","):
+            why = None if device == "cpu" else missing(sh, device)
+            if why:
+                print(f"skipped: {device}: {why}")
+            else:
+                on_device(sh, device, DEVICE_CONFIGS)
+    else:
+        for rules in RULES:
+            for vector in (1024, 5) if rules == "" else (1024,):
+                sh.run(f"set disabled_rules = '{rules}'")
+                sh.run(f"set vector_size = {vector}")
+                for n in ALL:
+                    check(sh, n, f"rules off: {rules or 'none'}, vector {vector}")
     sh.close()
-    print(f"{ok} passed, {bad} failed")
-    return bad > 0
+    print(f"{Count.ok} passed, {Count.bad} failed")
+    return Count.bad > 0
 
 
 sys.exit(main())
