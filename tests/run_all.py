@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Runs everything that CI runs and ends with the line `N passed, N failed`.
 
-Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, the differential test against
-PostgreSQL, the shell's own tests, short fuzzing. With --preset asan|tsan: unit tests and corpus of that build.
+Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
+compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential test against PostgreSQL, the shell's own tests, short fuzzing.
+With --preset asan|tsan: unit tests and corpus of that build.
+
+Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
 """
 import argparse
+import collections
+import concurrent.futures
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -28,6 +34,25 @@ CONFIGS = [
     ("constant hash", ["--set", "hash_constant=on"]),
     ("baseline instructions", ["--set", "instruction_set=baseline"]),
 ]
+
+
+# The same on devices. Small: a part of the corpus. Everything runs with device_wait, so that kernels are used as soon as they are asked for.
+ON_CPU = ["--set", "executor=compiled", "--set", "device=cpu", "--set", "device_wait=on"]
+ON_OPENCL = ["--set", "executor=compiled", "--set", "device=opencl:0", "--set", "device_wait=on"]
+DEVICE_CONFIGS = [  # name, arguments, small
+    ("compiled", ON_CPU, False),
+    ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], False),
+    ("compiled, one thread", [*ON_CPU, "--threads", "1"], True),
+    ("compiled, serial", [*ON_CPU, "--set", "device_residence=serial"], True),
+    ("compiled, streamed", [*ON_CPU, "--set", "device_residence=streamed"], True),
+    ("compiled, little device memory", [*ON_CPU, "--set", "device_memory_limit=1MB"], True),
+]
+OPENCL_CONFIGS = [
+    ("OpenCL", ON_OPENCL, True),
+    ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], True),
+]
+SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "types/numeric.test",
+         "dml/update_delete.test")
 
 
 def count(name, passed, failed, seconds, output=""):
@@ -76,8 +101,117 @@ def corpus(build, configs):
         count("corpus: " + name, ok, bad, s, out)
 
 
-def script(name, cmd, timeout):
-    rc, out, s = run(cmd, timeout)
+def cache_env(build):
+    """Where kernels are kept, for all configurations and between runs."""
+    env = dict(os.environ)
+    for name, folder in (("STELE_CACHE_DIR", "code"), ("POCL_CACHE_DIR", "pocl")):
+        env[name] = os.path.join(os.path.abspath(build), "cache", folder)
+        os.makedirs(env[name], mode=0o700, exist_ok=True)
+    return env
+
+
+def device_corpus(build, configs, env, timeout=900):
+    """As corpus(), with the files shared out to several processes: compilers take most of the time."""
+    files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True), key=lambda f: -os.path.getsize(f))
+    jobs = max(1, min(os.cpu_count() or 1, 16))
+    for name, args, small in configs:
+        use = [f for f in files if f.endswith(SMALL)] if small else files
+        t0 = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            done = list(pool.map(lambda f: run([os.path.join(build, "slt"), *args, f], timeout, env), use))
+        ok = bad = 0
+        text = []
+        for f, (rc, out, _) in zip(use, done):
+            m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
+            ok += int(m.group(1)) if m else 0
+            lost = int(m.group(2)) if m else 1
+            bad += lost or int(rc != 0)
+            if rc != 0:
+                text.append(out if m else f"{out}\n{f}: ended with {rc}")
+        count("corpus: " + name, ok, bad, time.monotonic() - t0, "\n".join(text))
+
+
+def has_opencl(build):
+    rc, out, _ = run([os.path.join(build, "stele"), "--csv", "-c", "show devices"], 60)
+    line = next((x for x in out.splitlines() if x.startswith("opencl:0,")), "")
+    return ",ready," in line
+
+
+# Races that are meant: both lines of a report match one pair (in any order).
+RACES = [
+    (r"== 0\) \S.* = 1;$", r"== 0\) \S.* = 1;$"),                   # flags that everybody sets to 1
+    (r"if \(\(seen & ~\w+\[0\]\) != 0\)", r"KC_ATOMIC\(or_"),         # bits that are only ever set: a stale look costs a needless atomic
+    (r"= GVOL\(u64, ", r"atom_cmpxchg"),                             # a look at a slot before the compare-and-swap that decides
+    (r"GVOL\(\w+, other \+ ", r"G\(\w+, fresh \+ "),                 # a record is filled before the compare-and-swap that shows it
+]
+
+
+def unexpected(log):
+    """oclgrind's reports, without the races that are meant."""
+    found = collections.Counter()
+    for block in re.split(r"\n(?=Read-write data race|Write-write data race|\S[^\n]*(?:divergen|nvalid|rror|ninitial|nterleav))", log):
+        block = block.strip()
+        if not block:
+            continue
+        lines = [x.strip() for x in re.findall(r"At line \d+ \(column \d+\) of input\.cl:\n(.*)", block)]
+        if "data race" in block.split("\n")[0] and len(lines) == 2:
+            if any(re.search(a, x) and re.search(b, y) for a, b in RACES for x, y in (lines, lines[::-1])):
+                continue
+            found[block.split("\n")[0].split(" at ")[0] + ": " + " / ".join(lines)] += 1
+        else:
+            found["\n".join(block.split("\n")[:8])] += 1
+    return found
+
+
+def setup_sql(build, scale):
+    """A file that makes and fills TPC-H's tables."""
+    data = os.path.join(os.path.abspath(build), "tpch", "sf" + scale)
+    sys.path.insert(0, os.path.join(ROOT, "bench", "tpch"))
+    import tpch
+    tpch.generate(data, scale, sys.executable)
+    path = os.path.join(data, "setup.sql")
+    with open(path, "w") as f:
+        f.write(tpch.schema())
+        for t in tpch.TABLES:
+            f.write(f"copy {t} from '{os.path.join(data, t + '.tbl')}';\n")
+    return path
+
+
+def kernels(build, preset_dir):
+    """Generated kernels under NVRTC (all of TPC-H) and oclgrind (a sample)."""
+    tool = os.path.join(preset_dir, "kernels")
+    queries = [os.path.join(ROOT, "bench", "tpch", "queries", f"q{n:02d}.sql") for n in range(1, 23)]
+    for what, cmd in (("NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", setup_sql(build, "0.01"), *queries]),):
+        rc, out, s = run(cmd, 300)
+        skipped(what, out) if rc == 77 else tally(what, rc, out, s)
+    what = "oclgrind: kernels of TPC-H"
+    if not shutil.which("oclgrind"):
+        return skipped(what, "oclgrind is not installed")
+    log = os.path.join(build, "oclgrind.log")
+    sample = [queries[n - 1] for n in (1, 3, 6, 9, 13, 16, 18, 21)]
+    if os.path.exists(log):
+        os.remove(log)
+    rc, out, s = run(["oclgrind", "--data-races", "--max-errors", "1000000", "--log", log, tool, "oclgrind", setup_sql(build, "0.001"), *sample], 300)
+    if rc == 77:
+        return skipped(what, out)
+    tally(what, rc, out, s)
+    with open(log, errors="replace") as f:
+        found = unexpected(f.read())
+    count("oclgrind: races and divergence", 0 if found else 1, len(found), 0, "\n".join(f"{n} x {x}" for x, n in found.most_common()))
+
+
+def skipped(name, why):
+    print(f"  {name:45s} skipped: {why.strip().removeprefix('skipped: ')}", flush=True)
+
+
+def script(name, cmd, timeout, env=None):
+    rc, out, s = run(cmd, timeout, env)
+    for line in re.findall(r"^skipped: .*", out, re.M):
+        skipped(name, line)
+    tally(name, rc, out, s)
+
+
+def tally(name, rc, out, s):
     m = re.search(r"(\d+) passed, (\d+) failed\s*$", out)
     ok, bad = (int(m.group(1)), int(m.group(2))) if m else (0, 1)
     if rc != 0 and bad == 0:
@@ -94,10 +228,22 @@ def main():
     unit(build)
     if o.preset != "release":
         corpus(build, [c for c in CONFIGS if c[0] in ("default", "vector 3", "little memory")])
+        if o.preset == "asan":  # kernels are checked as the library is
+            device_corpus(build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)],
+                          {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"})
     else:
         corpus(build, CONFIGS)
+        env = cache_env(o.build)
+        device_corpus(build, DEVICE_CONFIGS, env)
+        if has_opencl(build):
+            device_corpus(build, OPENCL_CONFIGS, env)
+        else:
+            skipped("corpus: OpenCL", "SHOW devices has no opencl:0 that is ready")
         py = sys.executable
         script("TPC-H answers, scale 0.01", [py, "tests/tpch/check.py", "--build", o.build], 600)
+        script("TPC-H answers, compiled", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "cpu"], 600, env)
+        script("TPC-H answers, OpenCL", [py, "tests/tpch/check.py", "--build", o.build, "--devices", "opencl:0"], 900, env)
+        kernels(o.build, build)
         script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "90"], 900)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)

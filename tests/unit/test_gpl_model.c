@@ -7,11 +7,15 @@ static bool near(double a, double b, double by) { return a - b <= by && b - a <=
 
 static GplMachine machine(void) {
     GplMachine m = {.units = 10, .concurrency = 2, .instruction_ns = 0.001, .read_gbps = 1000, .launch_ns = 1000};
-    m.channels.n = 4;
-    m.channels.at[0].channels = 1, m.channels.at[0].packet_bytes = 8192, m.channels.at[0].bytes = 1 << 20, m.channels.at[0].gbps = 20;
-    m.channels.at[1].channels = 4, m.channels.at[1].packet_bytes = 8192, m.channels.at[1].bytes = 1 << 20, m.channels.at[1].gbps = 80;
-    m.channels.at[2].channels = 16, m.channels.at[2].packet_bytes = 8192, m.channels.at[2].bytes = 1 << 20, m.channels.at[2].gbps = 50;
-    m.channels.at[3].channels = 4, m.channels.at[3].packet_bytes = 65536, m.channels.at[3].bytes = 1 << 24, m.channels.at[3].gbps = 200;
+    static const int64_t counts[] = {1, 4, 16};
+    static const double rates[] = {20, 80, 50};
+    for (int i = 0; i < 12; i++) { /* more for big packets and much data */
+        m.channels.at[i].channels = counts[i % 3];
+        m.channels.at[i].packet_bytes = i / 3 % 2 ? 65536 : 8192;
+        m.channels.at[i].bytes = i / 6 ? 1 << 24 : 1 << 20;
+        m.channels.at[i].gbps = rates[i % 3] * (i / 3 % 2 ? 2 : 1) * (i / 6 ? 1.5 : 1);
+    }
+    m.channels.n = 12;
     return m;
 }
 
@@ -21,7 +25,7 @@ static void gamma_takes_the_nearest(void **state) {
     assert_true(gpl_channel_rate(&m.channels, 4, 8192, 1 << 20) == 80);
     assert_true(gpl_channel_rate(&m.channels, 1, 8192, 1 << 20) == 20);
     assert_true(gpl_channel_rate(&m.channels, 32, 10000, 1 << 19) == 50);
-    assert_true(gpl_channel_rate(&m.channels, 4, 60000, 1 << 25) == 200);
+    assert_true(gpl_channel_rate(&m.channels, 4, 60000, 1 << 25) == 240);
     ProfileChannels none = {0};
     assert_true(gpl_channel_rate(&none, 4, 8192, 1 << 20) == 0);
 }

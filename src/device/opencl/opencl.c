@@ -565,7 +565,7 @@ static Status build_source(ClDevice *d, const char *source, const char *options,
     /* OpenCL lets compilers fuse a*b+c by default; results must be those of the other devices. The line numbers stay the source's own. */
     const char *text[] = {"#pragma OPENCL FP_CONTRACT OFF\n#line 1\n", source};
     char *all = NULL;
-    if (asprintf(&all, "-cl-std=%s%s %s", d->desc.std, d->desc.fp32_exact ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", options) < 0) {
+    if (asprintf(&all, "-w -cl-std=%s%s %s", d->desc.std, d->desc.fp32_exact ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", options) < 0) {
         return err_oom(e);
     }
     cl_int r = CL_SUCCESS;

@@ -330,6 +330,7 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
 
 bool state_needs_count(DevQuery *q, const DState *st, const DSegment *s) {
     if (st->fixed || s->e.identity_sink) return false;
+    if (s->pipe) return true; /* waited for anyway, and every round may leave slots empty */
     if (st->kind != SINK_JOIN || q->ep->joins[st->id].form != DJ_DIRECT) return true;
     if (segment_multiplies(q, s) || st->first != st->last || st->cap < source_rows(q, s) + segment_slack(q, s)) return true;
     for (int32_t i = 0; i < q->plan->n_segments; i++) {
