@@ -141,6 +141,7 @@ def has_opencl(build):
 RACES = [
     (r"== 0\) \S.* = 1;$", r"== 0\) \S.* = 1;$"),                   # flags that everybody sets to 1
     (r"if \(\(seen & ~\w+\[0\]\) != 0\)", r"KC_ATOMIC\(or_"),         # bits that are only ever set: a stale look costs a needless atomic
+    (r"GVOL\(u32, rec\)\[0\] == 0 && ga_xchg_u32", r"KC_ATOMIC\(xchg_"),  # a look before the exchange that decides
     (r"= GVOL\(u64, ", r"atom_cmpxchg"),                             # a look at a slot before the compare-and-swap that decides
     (r"GVOL\(\w+, other \+ ", r"G\(\w+, fresh \+ "),                 # a record is filled before the compare-and-swap that shows it
 ]

@@ -320,40 +320,246 @@ static void slot_number(Em *m, const View *v) {
 }
 
 /* ---- local ------------------------------------------------------------------------------------------------------ */
+/* Sums and counts of small values share words: each has a field of so many bits that the rows of `flush` tiles cannot overflow it. Then (and at the end)
+ * the fields are emptied into sums of 64 bits, of which a slot has LANES copies. Each copy is always added to by the same item: no atomics there. */
+enum { FIELDS_MAX = 48, LANES = 16, FLUSH_BITS_MIN = 7, FLUSH_BITS_MAX = 10, SHARED_BYTES = 24576 };
+typedef struct Field {
+    int32_t agg, bits, word, shift;
+    int64_t plus;          /* the field adds up value + plus; what was added is known from a count of the same rows */
+    int32_t count;         /* that count's aggregate */
+} Field;
 typedef struct LocalForm {
-    int32_t words, copies; /* 8-byte words per slot */
+    int32_t words, copies; /* 8-byte words per slot, without packed ones */
     int32_t flags;         /* word of seen bits and, at bit 63, life; -1 none */
     bool private;
+    int32_t n_fields, n_packed, flush, lanes;
+    Field fields[FIELDS_MAX];
+    int32_t used[FIELDS_MAX]; /* bits of packed words; those of at most 32 bits are u32 */
+    int64_t slot, bytes;   /* of a slot, in bytes: words, packed u64s, packed u32s, each [copy]; of everything */
+    int64_t wide;          /* offset of the emptied fields: [slot][field][lane] */
 } LocalForm;
 
-static int32_t local_words(const Em *m, const CellForm *c, Reg r) {
-    if (c->kind == CK_FIRST) return 0;
-    return c->kind == CK_WIDE2 && part_fits64(m, c, r) ? 1 : c->words;
+static const Field *packed_field(const LocalForm *f, int32_t agg, int32_t *number) {
+    for (int32_t k = 0; k < f->n_fields; k++) {
+        if (f->fields[k].agg != agg) continue;
+        if (number) *number = k;
+        return &f->fields[k];
+    }
+    return NULL;
+}
+static int32_t local_words(const Em *m, const LocalForm *f, const CellForm *c, int32_t agg) {
+    if (c->kind == CK_FIRST || packed_field(f, agg, NULL)) return 0;
+    return c->kind == CK_WIDE2 && part_fits64(m, c, m->prog->sink.regs[agg]) ? 1 : c->words;
+}
+/* Where u32s and where a packed word begin among the words of a slot, in bytes per copy. */
+static int64_t narrow_at(const LocalForm *f) {
+    int64_t at = f->words * 8;
+    for (int32_t k = 0; k < f->n_packed; k++) at += f->used[k] > 32 ? 8 : 0;
+    return at;
+}
+static int64_t packed_at(const LocalForm *f, int32_t word) {
+    bool narrow = f->used[word] <= 32;
+    int64_t at = narrow ? narrow_at(f) : f->words * 8;
+    for (int32_t k = 0; k < word; k++)
+        if ((f->used[k] <= 32) == narrow) at += narrow ? 4 : 8;
+    return at;
 }
 
+static int32_t bit_length(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 1; }
+
+/* The aggregate's field, but for its place; false: its values are not known to be small. */
+static bool field_of(const Em *m, const View *v, int32_t i, Field *f) {
+    const CellForm *c = &v->form->cells[i];
+    const AggCell *a = &v->spec->aggs[i];
+    Reg r = m->prog->sink.regs[i];
+    *f = (Field){.agg = i, .bits = 1, .count = -1};
+    if (is_count(a)) return true;
+    const RegInfo *ri = &m->prog->regs[r];
+    if (!(c->kind == CK_ADD64 || part_fits64(m, c, r)) || !ri->has_range || ri->max < ri->min || ri->min < -(INT64_C(1) << 44) || ri->max > INT64_C(1) << 44) return false;
+    if (ri->min < 0) {
+        f->plus = INT64_C(1) << bit_length((uint64_t)(-ri->min) - 1);
+        for (int32_t k = 0; k < v->spec->n_aggs && f->count < 0; k++) {
+            const AggCell *n = &v->spec->aggs[k];
+            if (!is_count(n)) continue;
+            Reg nr = m->prog->sink.regs[k];
+            bool all = n->op == AO_COUNT_STAR || !NULLABLE(m, nr);
+            if (NULLABLE(m, r) ? !all && nr == r : all) f->count = k;
+        }
+        if (f->count < 0) return false;
+    }
+    f->bits = bit_length((uint64_t)(ri->max + f->plus));
+    return true;
+}
+
+/* Packs what can be packed for places that 2^flush_bits rows are added to before they are emptied. Returns the bytes of a slot's sums, packed or not. */
+static int64_t pack(const Em *m, const View *v, int32_t flush_bits, LocalForm *f) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < v->spec->n_aggs && n < FIELDS_MAX; i++) {
+        Field x;
+        if (!field_of(m, v, i, &x)) continue;
+        x.bits += flush_bits;
+        int32_t at = n++;
+        for (; at > 0 && f->fields[at - 1].bits < x.bits; at--) f->fields[at] = f->fields[at - 1];
+        f->fields[at] = x;
+    }
+    int32_t fields[FIELDS_MAX] = {0}, number[FIELDS_MAX];
+    f->n_packed = 0;
+    for (int32_t k = 0; k < n; k++) { /* first fit decreasing */
+        Field *x = &f->fields[k];
+        for (x->word = 0; x->word < f->n_packed && f->used[x->word] + x->bits > 64; x->word++) continue;
+        if (x->word == f->n_packed) f->used[f->n_packed++] = 0;
+        x->shift = f->used[x->word];
+        f->used[x->word] += x->bits;
+        fields[x->word]++;
+    }
+    int64_t bytes = 0;
+    int32_t words = 0;
+    for (int32_t k = 0; k < f->n_packed; k++) { /* a sum alone in a long word needs no packing */
+        bytes += f->used[k] > 32 ? 8 : 4;
+        number[k] = fields[k] > 1 || f->used[k] <= 32 ? words : -1;
+        if (number[k] >= 0) f->used[words++] = f->used[k];
+    }
+    f->n_packed = words;
+    f->n_fields = 0;
+    for (int32_t k = 0; k < n; k++) {
+        if (number[f->fields[k].word] < 0) continue;
+        f->fields[f->n_fields] = f->fields[k];
+        f->fields[f->n_fields].word = number[f->fields[k].word];
+        f->n_fields++;
+    }
+    return bytes;
+}
+
+/* Rows that one item takes of a tile at most; 0: no such number. */
+static int64_t rows_of_tile(const Em *m) {
+    int64_t at_once = m->rows4 ? 4 : 1, step = at_once * m->ep->target.group_size;
+    return most_rows(m) > 0 ? (m->ep->target.tile_rows + step - 1) / step * at_once : 0;
+}
+
+static bool place_fields(const Em *m, const View *v, LocalForm *f) {
+    int64_t rows = rows_of_tile(m) * (m->ep->target.group_size / f->copies), best = INT64_MAX;
+    if (rows <= 0 || rows > INT64_C(1) << 20) return false;
+    int32_t least = MAX_OF(bit_length((uint64_t)rows - (rows > 1)), FLUSH_BITS_MIN), bits = 0;
+    for (int32_t k = least; k <= MAX_OF(least, FLUSH_BITS_MAX); k++) {
+        LocalForm t = *f;
+        int64_t bytes = pack(m, v, k, &t);
+        if (bytes > best || t.n_fields == 0) continue;
+        best = bytes;
+        bits = k;
+    }
+    if (bits == 0) return false;
+    pack(m, v, bits, f);
+    f->flush = (int32_t)((INT64_C(1) << bits) / rows);
+    return true;
+}
+
+/* The first that fits: a place per item, then fewer and fewer shared ones, whose updates are atomic; packed where there are enough places. */
 static LocalForm local_form(const Em *m, const View *v) {
-    LocalForm f = {.flags = -1};
-    bool seen = v->dev->n_seen_words > 0;
-    if (seen || v->form->alive < 0 || has_first(v)) f.flags = f.words++;
-    for (int32_t i = 0; i < v->spec->n_aggs; i++) f.words += local_words(m, &v->form->cells[i], m->prog->sink.regs[i]);
-    int64_t bytes = v->dev->n_slots * f.words * 8;
-    f.copies = 1;
-    while (f.copies < m->ep->target.group_size && bytes * f.copies * 2 <= m->ep->target.local_bytes) f.copies *= 2;
-    if (f.copies > m->ep->target.group_size) f.copies /= 2;
-    f.private = f.copies == m->ep->target.group_size;
-    return f;
+    const EmitTarget *t = &m->ep->target;
+    LocalForm f;
+    for (int32_t copies = t->group_size;; copies /= 2) {
+        for (int32_t packed = 1; packed >= 0; packed--) {
+            f = (LocalForm){.flags = -1, .copies = copies, .private = copies == t->group_size, .lanes = MIN_OF(copies, LANES)};
+            if (packed && ((copies < LANES && !f.private) || !place_fields(m, v, &f))) continue;
+            if (v->dev->n_seen_words > 0 || v->form->alive < 0 || has_first(v)) f.flags = f.words++;
+            for (int32_t i = 0; i < v->spec->n_aggs; i++) f.words += local_words(m, &f, &v->form->cells[i], i);
+            f.slot = f.words * 8;
+            for (int32_t k = 0; k < f.n_packed; k++) f.slot += f.used[k] > 32 ? 8 : 4;
+            f.slot = align_up(f.slot * copies, 8);
+            f.wide = f.slot * v->dev->n_slots;
+            f.bytes = f.wide + v->dev->n_slots * f.n_fields * f.lanes * 8;
+            if (f.bytes <= (f.private ? t->local_bytes : MIN_OF(t->local_bytes, SHARED_BYTES)) || (copies == 1 && !packed)) return f;
+        }
+    }
+}
+
+/* Empties the packed words; for the whole group. */
+static void put_flush(Em *m, Out *o, const LocalForm *f, int32_t n) {
+    int32_t C = f->copies, L = f->lanes;
+    out_w(m, o, "BARRIER();\nfor (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / %d * %d + i %% %d;\n", n * L, f->wide, L, f->n_fields * L, L);
+    for (int32_t w = 0; w < f->n_packed; w++) {
+        bool narrow = f->used[w] <= 32;
+        const char *t = narrow ? "u32" : "u64";
+        out_w(m, o, "{\nLOCAL %s *p = LM(%s, %l) + i / %d * %l + i %% %d;\n", t, t, packed_at(f, w) * C, L, f->slot / (narrow ? 4 : 8), L);
+        for (int32_t k = 0; k < f->n_fields; k++)
+            if (f->fields[k].word == w) out_w(m, o, "u64 x%d = 0;\n", k);
+        out_w(m, o, "for (u32 c = 0; c < %d; c += %d) {\nconst %s x = p[c];\np[c] = 0;\n", C, L, t);
+        for (int32_t k = 0; k < f->n_fields; k++) {
+            const Field *x = &f->fields[k];
+            if (x->word == w) out_w(m, o, "x%d += x >> %d & %s(%l);\n", k, x->shift, narrow ? "(u32)U64C" : "U64C", (int64_t)(UINT64_MAX >> (64 - x->bits)));
+        }
+        out_w(m, o, "}\n");
+        for (int32_t k = 0; k < f->n_fields; k++)
+            if (f->fields[k].word == w) out_w(m, o, "q[%d] += x%d;\n", k * L, k);
+        out_w(m, o, "}\n");
+    }
+    out_w(m, o, "}\nBARRIER();\n");
+}
+
+/* One addition for all fields of a word. */
+static void packed_add(Em *m, const View *v, const LocalForm *f, int32_t word) {
+    bool narrow = f->used[word] <= 32, any = false;
+    int64_t at = packed_at(f, word);
+    int32_t p = (int32_t)(narrow ? (at - narrow_at(f)) / 4 : at / 8) * f->copies;
+    const char *t = narrow ? "u32" : "u64", *base = narrow ? "lh" : "lp";
+    if (f->private) w(m, "%s[%d] += ", base, p);
+    else w(m, "la_add_%s(%s + %d, ", t, base, p);
+    for (int32_t k = 0; k < f->n_fields; k++) {
+        const Field *x = &f->fields[k];
+        if (x->word != word) continue;
+        const AggCell *a = &v->spec->aggs[x->agg];
+        Reg r = m->prog->sink.regs[x->agg];
+        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR;
+        w(m, any ? " + (" : "(");
+        any = true;
+        if (test) w(m, "%v ? ", r);
+        if (is_count(a)) w(m, "(%s)1", t);
+        else if (x->plus) w(m, "(%s)((i64)%r + %l)", t, r, x->plus);
+        else if (VAR_PHYS(m, r) == PH_I64) w(m, "(%s)%r", t, r);
+        else w(m, "(%s)(u32)%r", t, r);
+        if (x->shift) w(m, " << %d", x->shift);
+        w(m, test ? " : (%s)0)" : ")", t);
+    }
+    w(m, f->private ? ";\n" : ");\n");
+}
+
+/* The slot's value of an aggregate of one word, in the merge. */
+static void merge_word(Em *m, Out *o, const View *v, const LocalForm *f, int32_t agg) {
+    int32_t k, at = f->flags + 1;
+    const Field *x = packed_field(f, agg, &k);
+    if (!x) {
+        for (int32_t i = 0; i < agg; i++) at += local_words(m, f, &v->form->cells[i], i);
+        out_w(m, o, "p[%d]", at * f->copies);
+        return;
+    }
+    out_w(m, o, x->plus ? "(q[%d] - " : "q[%d]", k * f->lanes);
+    if (!x->plus) return;
+    merge_word(m, o, v, f, x->count);
+    out_w(m, o, " * U64C(%l))", x->plus);
 }
 
 static void local_sink(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
     LocalForm f = local_form(m, v);
-    int32_t C = f.copies, W = f.words, n = (int32_t)v->dev->n_slots;
+    int32_t C = f.copies, n = (int32_t)v->dev->n_slots;
+    int64_t S = f.slot / 8;
     int32_t records = P1(m, KP_AGG_RECORDS, v->id);
-    m->local_bytes = (int64_t)n * W * C * 8;
-    out_w(m, &m->top, "    for (u32 i = LID; i < %d; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", n * W * C);
+    m->local_bytes = f.bytes;
+    out_w(m, &m->top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", f.bytes / 8);
     w(m, "{\n");
     slot_number(m, v);
-    w(m, "LOCAL u64 *lp = LM(u64, 0) + g * %d + (LID & %d);\n", W * C, C - 1);
+    char copy[32];
+    snprintf(copy, sizeof copy, f.private ? "LID" : "(LID & %d)", (int)C - 1);
+    w(m, "LOCAL u64 *lp = LM(u64, 0) + g * %l + %s;\n", S, copy);
+    if (f.n_fields > 0) {
+        int64_t narrow = narrow_at(&f);
+        if (narrow * C < f.slot) w(m, "LOCAL u32 *lh = LM(u32, %l) + g * %l + %s;\n", narrow * C, S * 2, copy);
+        out_w(m, &m->top, "    u32 filled = 0;\n");
+        out_w(m, &m->tile_end, "if (++filled == %d) {\nfilled = 0;\n", f.flush);
+        put_flush(m, &m->tile_end, &f, n);
+        out_w(m, &m->tile_end, "}\n");
+        put_flush(m, &m->tail, &f, n);
+    }
     if (has_first(v)) {
         w(m, "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && ga_xchg_u32(rec, 1) == 0) {\n", f.flags * C, records,
           v->dev->stride);
@@ -361,10 +567,11 @@ static void local_sink(Em *m, const View *v) {
         w(m, "}\n}\n");
     }
     if (f.flags >= 0) w(m, "u64 seen = U64C(%l);\n", INT64_MIN);
+    for (int32_t k = 0; k < f.n_packed; k++) packed_add(m, v, &f, k);
     int32_t at = f.flags + 1;
     Out *fold = &m->tail;
-    bool folds = C > 1;
-    if (folds) out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + (i / h) * %d + i %% h;\n", C / 2, n, W * C);
+    bool folds = C > 1 && f.words > 0;
+    if (folds) out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + (i / h) * %l + i %% h;\n", C / 2, n, S);
     else out_w(m, fold, "BARRIER();\n");
     if (folds && f.flags >= 0) out_w(m, fold, "p[%d] |= p[%d + h];\n", f.flags * C, f.flags * C);
     Out merge = {0};
@@ -372,9 +579,17 @@ static void local_sink(Em *m, const View *v) {
         const CellForm *c = &v->form->cells[i];
         const AggCell *a = &v->spec->aggs[i];
         Reg r = s->regs[i];
-        int32_t words = local_words(m, c, r), p = at * C, off = v->dev->cell_off[i];
-        if (words == 0) continue;
-        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR;
+        int32_t words = local_words(m, &f, c, i), p = at * C, off = v->dev->cell_off[i];
+        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR, packed = packed_field(&f, i, NULL) != NULL;
+        if (words == 0 && !packed) continue;
+        if (packed) {
+            out_w(m, &merge, "{ const u64 x = ");
+            merge_word(m, &merge, v, &f, i);
+            out_w(m, &merge, c->kind == CK_WIDE2 ? "; if (x != 0) ga_add_i128(rec + %d, i128_from_i64((i64)x)); }\n" : "; if (x != 0) ga_add_u64(rec + %d, x); }\n", off);
+            if (c->seen >= 0 && test) w(m, "seen |= %v ? U64C(%l) : 0;\n", r, INT64_C(1) << c->seen);
+            else if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
+            continue;
+        }
         if (test) w(m, "if (%v) {\n", r);
         const char *op = NULL;
         switch (c->kind) {
@@ -432,12 +647,17 @@ static void local_sink(Em *m, const View *v) {
     if (f.flags >= 0) w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C, f.flags * C);
     w(m, "}\n");
     if (folds) out_w(m, fold, "}\n}\nBARRIER();\n");
-    out_w(m, fold, "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %d;\nconst u64 rec = P(%d) + (u64)i * %d;\n", n, W * C, records, v->dev->stride);
-    if (f.flags >= 0) out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", f.flags * C);
-    else { /* the count that is always there */
-        int32_t k = 0, word = 0;
-        for (; k < v->form->alive; k++) word += local_words(m, &v->form->cells[k], s->regs[k]);
-        out_w(m, fold, "if (p[%d] == 0) continue;\n", word * C);
+    if (f.n_fields > 0 && f.lanes > 1)
+        out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / h * %d + i %% h;\nq[0] += q[h];\n}\nBARRIER();\n}\n",
+              f.lanes / 2, n * f.n_fields, f.wide, f.lanes);
+    out_w(m, fold, "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %l;\nconst u64 rec = P(%d) + (u64)i * %d;\n", n, S, records, v->dev->stride);
+    if (f.n_fields > 0) out_w(m, fold, "LOCAL u64 *q = LM(u64, %l) + i * %d;\n", f.wide, f.n_fields * f.lanes);
+    if (f.flags >= 0) {
+        out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", f.flags * C);
+    } else { /* the count that is always there */
+        out_w(m, fold, "if (");
+        merge_word(m, fold, v, &f, v->form->alive);
+        out_w(m, fold, " == 0) continue;\n");
     }
     out_w(m, fold, "if (GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
     for (int32_t i = 0; i < v->dev->n_seen_words; i++) /* at most 63 bits: two words */

@@ -107,6 +107,7 @@ typedef struct Em {
     bool after;      /* finishing kernels are being written: constants are not visible there */
     Out top, body;   /* declarations at the kernel's start and at a tile's; the text itself */
     Out tile;
+    Out tile_end;    /* at the end of each tile, with barriers: then all items of a group go through the same tiles */
     Out tail;        /* after the tile loop */
     Out extra;       /* other kernels */
     VEC(EmitParam) params;

@@ -445,7 +445,7 @@ static void append_out(Em *m, Out *o, const Out *x) {
 static void assemble(Em *m, Out *o) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
-    bool table = p->source.kind == SRC_TABLE;
+    bool table = p->source.kind == SRC_TABLE, even = m->tile_end.n > 0;
     Out rows4 = {0};
     if (m->rows4) rows4_begin(m, &rows4);
     bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p);
@@ -474,13 +474,13 @@ static void assemble(Em *m, Out *o) {
     } else if (out) {
         out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += NGROUPS) {\n", tiles, tile0);
     } else {
-        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = GID; tile < n_tiles && !STOPPED()", tiles);
+        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = GID; tile < n_tiles%s", tiles, even ? "" : " && !STOPPED()");
         if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
         out_w(m, o, "; tile += NGROUPS) {\n");
     }
     if (table) {
         out_w(m, o, "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% (TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n", list, out ? "from" : "first");
-        out_w(m, o, "const u32 last = (u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", tablets, out ? "to" : "end", out ? "from" : "first",
+        out_w(m, o, "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", even ? "STOPPED() ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first",
               out ? "from" : "first");
         for (int32_t i = 0; i < p->n_instrs; i++)
             if (p->instrs[i].op == OP_LOAD_ROWID) {
@@ -507,7 +507,9 @@ static void assemble(Em *m, Out *o) {
     append_out(m, o, &m->body);
     if (m->rows4) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
-    out_w(m, o, out ? "}\n}\n}\n" : "}\n}\n");
+    out_w(m, o, out ? "}\n}\n" : "}\n");
+    append_out(m, o, &m->tile_end);
+    out_w(m, o, "}\n");
     if (in || out) out_w(m, o, "CHAN_END(%s, %s);\n", in_at, out_at);
     append_out(m, o, &m->tail);
     out_w(m, o, "}\n");
