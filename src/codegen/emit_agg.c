@@ -305,7 +305,8 @@ static void slot_number(Em *m, const View *v) {
         Reg k = s->keys[i];
         int64_t ext = v->dev->key_extent[i], values = ext - (v->dev->cols[i].nullable ? 1 : 0);
         w(m, "{\n");
-        if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
+        if (m->regs[k].dict && m->regs[k].dict == v->dev->cols[i].dict) w(m, "const u32 x = (u32)(i32)%r;\n", k); /* codes start at 0 */
+        else if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         else w(m, "const u32 x = (u32)(i32)%r - (u32)P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         if (NULLABLE(m, k)) {
             if (checked) w(m, "inside = inside && (!%v || x < %lu);\n", k, values);
@@ -483,7 +484,7 @@ static void put_flush(Em *m, Out *o, const LocalForm *f, int32_t n) {
         out_w(m, o, "{\nLOCAL %s *p = LM(%s, %l) + i / %d * %l + i %% %d;\n", t, t, packed_at(f, w) * C, L, f->slot / (narrow ? 4 : 8), L);
         for (int32_t k = 0; k < f->n_fields; k++)
             if (f->fields[k].word == w) out_w(m, o, "u64 x%d = 0;\n", k);
-        out_w(m, o, "for (u32 c = 0; c < %d; c += %d) {\nconst %s x = p[c];\np[c] = 0;\n", C, L, t);
+        out_w(m, o, "NO_UNROLL\nfor (u32 c = 0; c < %d; c += %d) {\nconst %s x = p[c];\np[c] = 0;\n", C, L, t);
         for (int32_t k = 0; k < f->n_fields; k++) {
             const Field *x = &f->fields[k];
             if (x->word == w) out_w(m, o, "x%d += x >> %d & %s(%l);\n", k, x->shift, narrow ? "(u32)U64C" : "U64C", (int64_t)(UINT64_MAX >> (64 - x->bits)));
@@ -550,15 +551,18 @@ static void local_sink(Em *m, const View *v) {
     slot_number(m, v);
     char copy[32];
     snprintf(copy, sizeof copy, f.private ? "LID" : "(LID & %d)", (int)C - 1);
-    w(m, "LOCAL u64 *lp = LM(u64, 0) + g * %l + %s;\n", S, copy);
+    out_w(m, &m->top, "    const u32 copy8 = %s * 8;\n", copy);
+    w(m, "LOCAL u64 *lp = LM(u64, copy8 + g * %l);\n", f.slot);
     if (f.n_fields > 0) {
         int64_t narrow = narrow_at(&f);
-        if (narrow * C < f.slot) w(m, "LOCAL u32 *lh = LM(u32, %l) + g * %l + %s;\n", narrow * C, S * 2, copy);
+        if (narrow * C < f.slot) {
+            out_w(m, &m->top, "    const u32 copy4 = %s * 4 + %l;\n", copy, narrow * C);
+            w(m, "LOCAL u32 *lh = LM(u32, copy4 + g * %l);\n", f.slot);
+        }
         out_w(m, &m->top, "    u32 filled = 0;\n");
-        out_w(m, &m->tile_end, "if (++filled == %d) {\nfilled = 0;\n", f.flush);
+        out_w(m, &m->tile_end, "if (++filled == %d || tile + NGROUPS >= n_tiles) {\nfilled = 0;\n", f.flush);
         put_flush(m, &m->tile_end, &f, n);
         out_w(m, &m->tile_end, "}\n");
-        put_flush(m, &m->tail, &f, n);
     }
     if (has_first(v)) {
         w(m, "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && ga_xchg_u32(rec, 1) == 0) {\n", f.flags * C, records,

@@ -179,7 +179,9 @@ void rows4_begin(Em *m, Out *o) {
         out_w(m, o, "}\n");
     }
     for (int32_t pc = 0; pc < m->n_leading; pc++) rows4_filter(m, o, pc);
-    if (m->n_leading > 0 || m->seg->deletions) out_w(m, o, "if (!(ok_0 | ok_1 | ok_2 | ok_3)) continue;\n");
+    bool late = false; /* without late columns no jump: compilers move the other loads behind it, where they wait for the filters' columns */
+    for (int32_t i = 0; i < m->n_pre; i++) late |= m->pre[i].late;
+    if (late) out_w(m, o, "if (!(ok_0 | ok_1 | ok_2 | ok_3)) continue;\n");
     for (int32_t i = 0; i < m->n_pre; i++)
         if (m->pre[i].late) load_pre(m, o, &m->pre[i]);
     out_w(m, o, is_simple(m) ? "UNROLL4\n" : "NO_UNROLL\n");

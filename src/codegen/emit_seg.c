@@ -460,6 +460,7 @@ static void assemble(Em *m, Out *o) {
     int32_t count = limit >= 0 ? P1(m, KP_OUT_COUNT, p->sink.id) : 0;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    if (in || out) out_w(m, o, "#define GROUPS_PER_UNIT 4\n"); /* several kernels share a unit */
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
     out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", t->tile_rows, (int32_t)TABLET_ROWS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);

@@ -48,19 +48,41 @@ void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double
 /* ---- the best ------------------------------------------------------------------------------------------ */
 static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? (v + unit - 1) / unit * unit : v; }
 
+/* Eq. 2 with units that are not shared: wherever the groups of the others are, some unit has room for a group of K_i. To leave none they would have to
+ * fill every unit beyond 1 - 1/r, r being the groups of K_i that a unit holds, or at least be in every unit. */
+static bool all_start(const GplMachine *m, const GplStage *s, int32_t n, const GplChoice *c) {
+    double share = 0;
+    int64_t groups = 0;
+    for (int32_t i = 0; i < n; i++) {
+        share += (double)c->groups[i] / (double)MAX_OF(s[i].max_groups, INT64_C(1));
+        groups += c->groups[i];
+    }
+    for (int32_t i = 0; i < n; i++) {
+        double max = (double)MAX_OF(s[i].max_groups, INT64_C(1)), per_unit = floor(max / (double)MAX_OF(m->units, INT64_C(1)));
+        bool room = per_unit > 1 && share - (double)c->groups[i] / max <= 1 - 1 / per_unit;
+        if (!room && groups - c->groups[i] >= m->units) return false;
+    }
+    return share <= 1;
+}
+
 /* Eq. 2: shares of the device in proportion to `weight`, as whole groups; every kernel has one at least. */
 static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, const double *weight, const GplFixed *fixed, GplChoice *c) {
-    double total = 0, used = 0;
+    double total = 0;
     for (int32_t i = 0; i < n; i++) total += weight[i];
     for (int32_t i = 0; i < n; i++) {
         int64_t max = MAX_OF(s[i].max_groups, INT64_C(1));
         int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)((double)max * (total > 0 ? weight[i] / total : 1.0 / n));
         if (fixed->groups == 0 && want > m->units && m->units > 1) want = want / m->units * m->units;
         c->groups[i] = MIN_OF(MAX_OF(want, INT64_C(1)), max);
-        used += (double)c->groups[i] / (double)max;
     }
     if (m->waits_are_yields) return; /* groups take turns */
-    for (int32_t i = 0; i < n && used > 0.95; i++) c->groups[i] = MAX_OF((int64_t)((double)c->groups[i] * 0.95 / used), INT64_C(1));
+    for (int64_t more = 1; more > 0 && !all_start(m, s, n, c);) {
+        more = 0;
+        for (int32_t i = 0; i < n; i++) {
+            c->groups[i] = MAX_OF(c->groups[i] * 15 / 16, INT64_C(1));
+            more = MAX_OF(more, c->groups[i] - 1);
+        }
+    }
 }
 
 /* Work-groups after the times that equal shares give, a few times over: kernels that take as long as each other do not wait. */

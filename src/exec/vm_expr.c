@@ -580,7 +580,7 @@ static int32_t date_field(DateField field, int32_t days) {
     case DF_MONTH: return m;
     case DF_DAY: return d;
     case DF_QUARTER: return (m + 2) / 3;
-    case DF_DOY: return days - date_from_ymd(y, 1, 1) + 1;
+    case DF_DOY: return (int32_t)((int64_t)days - date_from_ymd(y, 1, 1) + 1);
     case DF_DOW: return (int32_t)dow;
     case DF_ISODOW: return dow == 0 ? 7 : (int32_t)dow;
     case DF_WEEK: return iso_week(days, &iso);

@@ -1,10 +1,13 @@
-/* kernels.c - the kernels of real queries, checked by tools that need no GPU. Started by tests/run_all.py.
+/* kernels.c - the kernels of real queries, checked by tools that need no GPU, and their runs under faults of a device. Started by tests/run_all.py and
+ * tests/device/run.sh.
  *
  * usage: kernels nvrtc ARCH[,ARCH...] SETUP.sql QUERY.sql...     every kernel is compiled by NVRTC for each architecture; nothing runs
  *        oclgrind ... kernels oclgrind SETUP.sql QUERY.sql...    every kernel runs in oclgrind; answers are compared with the virtual machine's
+ *        kernels faults DEVICE SETUP.sql QUERY.sql...            every call of the device fails in turn (40 of them where there are more), once, for good, and
+ *                                                                with the loss of the device: an error of the device or, without device_strict, the answer
  *
- * SETUP.sql makes and fills the tables; each QUERY.sql has one query. Queries run through the device executor with device_strict, on a null device with some of
- * its functions replaced: so kernels, their order and their parameters are those of a real run.
+ * SETUP.sql makes and fills the tables; each QUERY.sql has one query. Queries run through the device executor with device_strict, for the first two on a null device with
+ * some of its functions replaced: so kernels, their order and their parameters are those of a real run.
  *
  * oclgrind knows OpenCL 1.2 only, without addresses that can be stored in memory. But its buffers do not move, and a kernel may turn a pointer
  * into a number: a kernel of our own tells the address of each buffer once it is made. oclgrind's reports go where its --log says; here only answers count.
@@ -362,10 +365,99 @@ static bool check(const char *path, bool compare) {
     return ok;
 }
 
+/* ---- faults --------------------------------------------------------------------------------------------------- */
+static const struct { const char *name; bool sticky, lose, strict; } fault_modes[] = {
+    {"once", false, false, true}, {"for good", true, false, true}, {"device lost", false, true, true}, {"once, not strict", false, false, false},
+    {"device lost, not strict", false, true, false},
+};
+enum { FAULT_POINTS = 40 };
+
+/* One run in which call `fail_at` fails (0: none). *calls: calls made. */
+static bool fault_run(Device *inner, const char *sql, const char *want, int mode, int64_t fail_at, int64_t *calls, int64_t *errors) {
+    FaultPlan plan = {.fail_at = fail_at, .sticky = fault_modes[mode].sticky, .lose_device = fault_modes[mode].lose};
+    Device *d = NULL;
+    DevRuntime *runtime = NULL;
+    CodeCache *cache = NULL;
+    Err e = {0};
+    bool ok = false;
+    if (code_cache_new(NULL, INT64_C(256) << 20, &cache, &e) != ST_OK || device_fault_new(inner, &plan, &d, &e) != ST_OK) goto done;
+    if (dev_runtime_new(d, cache, &root, &runtime, &e) != ST_OK) {
+        ok = fail_at > 0;
+        goto done;
+    }
+    session->device_override = runtime;
+    ok = set("device_strict", fault_modes[mode].strict ? "on" : "off");
+    char *got = ok ? run(sql, true) : NULL;
+    session->device_override = NULL;
+    if (got) {
+        ok = strcmp(got, want) == 0;
+        if (!ok) snprintf(e.message, sizeof e.message, "wrong answer");
+    } else {
+        (*errors)++;
+        const char *s = session->err.sqlstate; /* 0A000: a kernel that cannot be compiled, and device_strict */
+        ok = fail_at > 0 && fault_modes[mode].strict && (strcmp(s, ERR_SYSTEM) == 0 || strcmp(s, ERR_OUT_OF_MEMORY) == 0 || strcmp(s, ERR_FEATURE_NOT_SUPPORTED) == 0);
+        if (!ok) snprintf(e.message, sizeof e.message, "%s %.400s", session->err.sqlstate, session->err.message);
+    }
+    free(got);
+done:
+    if (calls) *calls = atomic_load(&plan.calls);
+    dev_runtime_free(runtime);
+    if (cache && d) code_cache_drop_device(cache, d);
+    if (cache) code_cache_free(cache);
+    if (d && atomic_load(&d->memory.used) != 0) {
+        ok = false;
+        snprintf(e.message, sizeof e.message, "%lld bytes of the device leaked", (long long)atomic_load(&d->memory.used));
+    }
+    if (d) d->ops->close(d);
+    if (!ok) printf("call %lld fails (%s): %s\n", (long long)fail_at, fault_modes[mode].name, e.message);
+    return ok;
+}
+
+static int faults(const char *id, int n, char **paths) {
+    Devices *devices;
+    Device *inner;
+    Err e = {0};
+    int64_t passed = 0, failed = 0;
+    if (devices_open(db->pool, &root, &devices, &e) != ST_OK || devices_get(devices, strcmp(id, "cpu") == 0 ? "host" : id, &inner, &e) != ST_OK) {
+        printf("skipped: %s: %s\n", id, e.message);
+        return EXIT_SKIP;
+    }
+    for (int i = 0; i < n; i++) {
+        char *sql = read_text(paths[i]), *want = sql && set("executor", "vm") ? run(sql, true) : NULL;
+        int64_t calls = 0, runs = 0, errors = 0;
+        bool ok = want && set("executor", "compiled") && set("device_wait", "on") && fault_run(inner, sql, want, 0, 0, &calls, &errors); /* also fills the directory of kernels */
+        if (!ok) printf("%s: %s %s\n", paths[i], session->err.sqlstate, session->err.message);
+        passed += ok;
+        failed += !ok;
+        for (int mode = 0; ok && mode < (int)ARRAY_LEN(fault_modes); mode++)
+            for (int64_t at = 1; at <= calls; at += MAX_OF(calls / FAULT_POINTS, INT64_C(1)), runs++) {
+                if (fault_run(inner, sql, want, mode, at, NULL, &errors)) passed++;
+                else failed++;
+            }
+        printf("%s: %lld calls, %lld runs, %lld errors\n", paths[i], (long long)calls, (long long)runs, (long long)errors);
+        fflush(stdout);
+        free(sql);
+        free(want);
+    }
+    session_free(session);
+    devices_close(devices);
+    TxnLock *txn_lock = db->txn_lock;
+    database_close(db);
+    txn_lock_free(txn_lock);
+    if (atomic_load(&root.used) != 0) {
+        failed++;
+        printf("%lld bytes leaked\n", (long long)atomic_load(&root.used));
+    }
+    printf("%lld passed, %lld failed\n", (long long)passed, (long long)failed);
+    return failed > 0;
+}
+
 int main(int argc, char **argv) {
     bool nvrtc = argc > 3 && strcmp(argv[1], "nvrtc") == 0, oclgrind = argc > 3 && strcmp(argv[1], "oclgrind") == 0;
-    if (!nvrtc && !oclgrind) {
-        fprintf(stderr, "usage: kernels nvrtc ARCH[,ARCH...] SETUP.sql QUERY.sql...\n       kernels oclgrind SETUP.sql QUERY.sql...\n");
+    bool faulty = argc > 4 && strcmp(argv[1], "faults") == 0;
+    if (!nvrtc && !oclgrind && !faulty) {
+        fprintf(stderr, "usage: kernels nvrtc ARCH[,ARCH...] SETUP.sql QUERY.sql...\n       kernels oclgrind SETUP.sql QUERY.sql...\n"
+                        "       kernels faults DEVICE SETUP.sql QUERY.sql...\n");
         return 2;
     }
     Err e = {0};
@@ -380,9 +472,9 @@ int main(int argc, char **argv) {
     base_ops = base->ops;
     ops = *base_ops;
     base->ops = &ops;
-    int at = nvrtc ? 3 : 2;
+    int at = oclgrind ? 2 : 3;
     char reason[2048] = "";
-    if (!(nvrtc ? start_nvrtc(argv[2], reason, sizeof reason) : start_oclgrind(reason, sizeof reason))) {
+    if (!faulty && !(nvrtc ? start_nvrtc(argv[2], reason, sizeof reason) : start_oclgrind(reason, sizeof reason))) {
         printf("skipped: %s\n", reason);
         return EXIT_SKIP;
     }
@@ -393,6 +485,13 @@ int main(int argc, char **argv) {
     }
     free(setup);
     free(none);
+    if (faulty) {
+        dev_runtime_free(runtime);
+        code_cache_drop_device(cache, base);
+        code_cache_free(cache);
+        base->ops->close(base);
+        return faults(argv[2], argc - at - 1, argv + at + 1);
+    }
     session->device_override = runtime;
     if (!set("device_strict", "on")) return 1;
     int passed = 0, failed = 0;

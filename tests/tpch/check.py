@@ -2,6 +2,7 @@
 
 With --devices also on devices: compiled by the system's C compiler, on OpenCL (skipped with a message where there is no device), always with
 device_strict, so that every segment runs there; with restarts of every operator, little device memory, and each way of moving data.
+--scale and --executors are for machines with a GPU (tests/device/run.sh).
 """
 import argparse
 import os
@@ -21,7 +22,8 @@ DEVICE_CONFIGS = [
     ("restarts", {"device_initial_rows": "1"}, ALL),
     ("serial", {"device_residence": "serial"}, SOME),
     ("streamed", {"device_residence": "streamed"}, SOME),
-    ("little device memory", {"device_memory_limit": "64MB"}, SOME),
+    ("little device memory", {"device_memory_limit": "64MB", "device_strict": "off"}, SOME),
+    ("mapped", {"device_residence": "mapped"}, SOME),
     ("no dictionary codes", {"disabled_rules": "dictionary_codes"}, SOME),
     ("no value ranges", {"disabled_rules": "value_ranges", "device_strict": "off"}, SOME),
 ]
@@ -31,10 +33,10 @@ class Count:
     ok = bad = 0
 
 
-def check(sh, n, what):
+def check(sh, n, what, scale):
     try:
         rows, _ = sh.run(tpch.query(n))
-        why = tpch.verdict(rows, tpch.answer(n, "0.01"))
+        why = tpch.verdict(rows, tpch.answer(n, scale))
     except RuntimeError as e:
         why = str(e)
     Count.ok += why is None
@@ -43,16 +45,21 @@ def check(sh, n, what):
         print(f"Q{n} ({what}): {why}")
 
 
-def on_device(sh, device, configs):
-    for name, value in (("executor", "compiled"), ("device", device), ("device_strict", "on"), ("device_wait", "on")):
+def on_device(sh, device, executor, configs, scale):
+    for name, value in (("device", device), ("device_strict", "on"), ("device_wait", "on")):
         sh.run(f"set {name} = '{value}'")
+    try:
+        sh.run(f"set executor = '{executor}'")
+    except RuntimeError as e:
+        print(f"skipped: executor {executor}: {' '.join(str(e).split())}")
+        return
     for name, sets, queries in configs:
         for k, v in sets.items():
             sh.run(f"set {k} = '{v}'")
         for n in queries:
-            check(sh, n, f"{device}, {name}")
+            check(sh, n, f"{device}, {executor}, {name}", scale)
         for k in sets:
-            sh.run(f"reset {k}")
+            sh.run("set device_strict = on" if k == "device_strict" else f"reset {k}")
 
 
 def missing(sh, device):
@@ -68,10 +75,13 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
     a.add_argument("--devices", default="", help="instead of the virtual machine: devices, with commas (cpu,opencl:0)")
+    a.add_argument("--stele", help="the program, instead of BUILD/stele")
+    a.add_argument("--scale", default="0.01")
+    a.add_argument("--executors", default="compiled", help="with --devices: with commas; those after the first run the plain configuration only")
     o = a.parse_args()
-    data = os.path.join(o.build, "tpch", "sf0.01")
-    tpch.generate(data, "0.01", sys.executable)
-    sh = tpch.Shell(os.path.join(o.build, "stele"))
+    data = os.path.join(o.build, "tpch", "sf" + o.scale)
+    tpch.generate(data, o.scale, sys.executable)
+    sh = tpch.Shell(o.stele or os.path.join(o.build, "stele"))
     tpch.load(sh, data)
     if o.devices:
         for device in o.devices.split(","):
@@ -79,14 +89,15 @@ def main():
             if why:
                 print(f"skipped: {device}: {why}")
             else:
-                on_device(sh, device, DEVICE_CONFIGS)
+                for i, executor in enumerate(o.executors.split(",")):
+                    on_device(sh, device, executor, DEVICE_CONFIGS if i == 0 else DEVICE_CONFIGS[:2], o.scale)
     else:
         for rules in RULES:
             for vector in (1024, 5) if rules == "" else (1024,):
                 sh.run(f"set disabled_rules = '{rules}'")
                 sh.run(f"set vector_size = {vector}")
                 for n in ALL:
-                    check(sh, n, f"rules off: {rules or 'none'}, vector {vector}")
+                    check(sh, n, f"rules off: {rules or 'none'}, vector {vector}", o.scale)
     sh.close()
     print(f"{Count.ok} passed, {Count.bad} failed")
     return Count.bad > 0

@@ -139,7 +139,8 @@ typedef struct Form {
     bool constant;
 } Form;
 static const Form forms[] = {{"host", DEVICE_HOST, 1 << 16, 1 << 20, false},
-                             {"four rows, hash tables of equal hashes", DEVICE_OPENCL, 0, 0, true}};
+                             {"four rows, hash tables of equal hashes", DEVICE_OPENCL, 0, 0, true},
+                             {"four rows, local tables", DEVICE_OPENCL, 1 << 16, 1 << 20, false}};
 
 static void check(const char *sql, const Form *form) {
     Err e, e2;

@@ -296,6 +296,7 @@ static void test_conversions(void **state) {
     }
     binary(OP_NUM_DIV, PH_I128, PH_I128, NUM_IMM3(2, 1, 16), PH_I128);
     binary(OP_NUM_MUL, PH_I128, PH_I128, NUM_IMM3(2, 3, 4), PH_I128);
+    n_values[PH_I32]--; /* the date -infinity is the least i32 */
     for (int64_t f = 0; f <= 18; f++) {
         if (f == 6 || f == 7 || f == 17) continue; /* no whole numbers, or of no date */
         if (f >= 3 && f <= 5) unary(OP_DATE_PART, PH_I64, PH_I32, f);

@@ -165,7 +165,12 @@ typedef struct uuid { u64 a, b; } uuid; /* the 16 bytes, little-endian words */
 struct KernelParams { u64 p[N_PARAMS]; };
 extern __shared__ __align__(16) u8 kc_local_memory[];
 #if defined(GROUP_SIZE)
-#define KERNEL(name) extern "C" __global__ void __launch_bounds__(GROUP_SIZE) name(const __grid_constant__ KernelParams kp)
+#if defined(GROUPS_PER_UNIT) /* groups that must fit on a multiprocessor: a limit for registers */
+#define KC_BOUNDS __launch_bounds__(GROUP_SIZE, GROUPS_PER_UNIT)
+#else
+#define KC_BOUNDS __launch_bounds__(GROUP_SIZE)
+#endif
+#define KERNEL(name) extern "C" __global__ void KC_BOUNDS name(const __grid_constant__ KernelParams kp)
 #define LSIZE ((u32)GROUP_SIZE)
 #else
 #define KERNEL(name) extern "C" __global__ void name(const __grid_constant__ KernelParams kp)

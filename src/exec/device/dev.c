@@ -130,15 +130,19 @@ static bool feeds_later(const DevQuery *q, int32_t segment) {
     return false;
 }
 
+/* A reason that only follows another segment's. */
+static bool follows(const char *reason) {
+    return strncmp(reason, "reads ", 6) == 0 || strncmp(reason, "makes ", 6) == 0 || strncmp(reason, "shares ", 7) == 0;
+}
 static Status strict_error(const DevQuery *q, Err *e) {
-    for (int32_t i = 0; i < q->n; i++) {
-        if (!q->segs[i].reason) continue;
-        err_set(e, ERR_FEATURE_NOT_SUPPORTED, "segment %d cannot run on device %s: %s", (int)i, q->d->info.id, q->segs[i].reason);
-        if (q->segs[i].detail) err_detail(e, "%s", q->segs[i].detail);
-        err_hint(e, "SET device_strict = off lets the processor run it.");
-        return ST_ERROR;
-    }
-    return ST_OK;
+    int32_t found = -1;
+    for (int32_t i = 0; i < q->n; i++)
+        if (q->segs[i].reason && (found < 0 || (follows(q->segs[found].reason) && !follows(q->segs[i].reason)))) found = i;
+    if (found < 0) return ST_OK;
+    err_set(e, ERR_FEATURE_NOT_SUPPORTED, "segment %d cannot run on device %s: %s", (int)found, q->d->info.id, q->segs[found].reason);
+    if (q->segs[found].detail) err_detail(e, "%s", q->segs[found].detail);
+    err_hint(e, "SET device_strict = off lets the processor run it.");
+    return ST_ERROR;
 }
 
 /* Text and code of all placed segments. A segment whose code does not compile goes to the virtual machine. */
