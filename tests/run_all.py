@@ -51,7 +51,7 @@ OPENCL_CONFIGS = [
     ("OpenCL", ON_OPENCL, True),
     ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], True),
 ]
-SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "types/numeric.test",
+SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "errors/data_errors.test", "types/numeric.test",
          "dml/update_delete.test")
 
 
@@ -185,6 +185,7 @@ def kernels(build, preset_dir):
     for what, cmd in (("NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", setup_sql(build, "0.01"), *queries]),):
         rc, out, s = run(cmd, 300)
         skipped(what, out) if rc == 77 else tally(what, rc, out, s)
+    script("faults of the device, TPC-H", [tool, "faults", "cpu", setup_sql(build, "0.001"), *[queries[n - 1] for n in (3, 13, 18)]], 300, cache_env(build))
     what = "oclgrind: kernels of TPC-H"
     if not shutil.which("oclgrind"):
         return skipped(what, "oclgrind is not installed")
@@ -232,6 +233,9 @@ def main():
         if o.preset == "asan":  # kernels are checked as the library is
             device_corpus(build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)],
                           {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"})
+            if os.path.exists(os.path.join(o.build, "tpch", "sf0.001", ".complete")):  # made by `make test`
+                query = os.path.join(ROOT, "bench", "tpch", "queries", "q03.sql")
+                script("faults of the device, TPC-H", [os.path.join(build, "kernels"), "faults", "cpu", setup_sql(o.build, "0.001"), query], 600, cache_env(o.build))
     else:
         corpus(build, CONFIGS)
         env = cache_env(o.build)

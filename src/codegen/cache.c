@@ -321,7 +321,7 @@ static bool list_files(CodeCache *c, DirFile **out, int64_t *n_out, int64_t *cap
         }
         DirFile *f = &(*out)[(*n_out)++];
         *f = (DirFile){.used = s.st_mtim, .bytes = (int64_t)s.st_size};
-        snprintf(f->name, sizeof f->name, "%s", x->d_name);
+        snprintf(f->name, sizeof f->name, "%.63s", x->d_name);
     }
     closedir(d);
     return ok;

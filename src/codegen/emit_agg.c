@@ -366,6 +366,11 @@ static int64_t packed_at(const LocalForm *f, int32_t word) {
     return at;
 }
 
+static int32_t packed_index(const LocalForm *f, int32_t word) { /* from lp or lh */
+    int64_t at = packed_at(f, word);
+    return (int32_t)(f->used[word] <= 32 ? (at - narrow_at(f)) / 4 : at / 8) * f->copies;
+}
+
 static int32_t bit_length(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 1; }
 
 /* The aggregate's field, but for its place; false: its values are not known to be small. */
@@ -497,13 +502,17 @@ static void put_flush(Em *m, Out *o, const LocalForm *f, int32_t n) {
     out_w(m, o, "}\nBARRIER();\n");
 }
 
-/* One addition for all fields of a word. */
+/* One addition for all fields of a word; private words were read into o<word> before, so that no read waits for a write. */
+static void packed_old(Em *m, const LocalForm *f, int32_t word) {
+    bool narrow = f->used[word] <= 32;
+    int32_t p = packed_index(f, word);
+    w(m, narrow ? "const u32 o%d = lh[%d];\n" : "const u64 o%d = lp[%d];\n", word, p);
+}
 static void packed_add(Em *m, const View *v, const LocalForm *f, int32_t word) {
     bool narrow = f->used[word] <= 32, any = false;
-    int64_t at = packed_at(f, word);
-    int32_t p = (int32_t)(narrow ? (at - narrow_at(f)) / 4 : at / 8) * f->copies;
+    int32_t p = packed_index(f, word);
     const char *t = narrow ? "u32" : "u64", *base = narrow ? "lh" : "lp";
-    if (f->private) w(m, "%s[%d] += ", base, p);
+    if (f->private) w(m, "%s[%d] = o%d + ", base, p, word);
     else w(m, "la_add_%s(%s + %d, ", t, base, p);
     for (int32_t k = 0; k < f->n_fields; k++) {
         const Field *x = &f->fields[k];
@@ -571,6 +580,7 @@ static void local_sink(Em *m, const View *v) {
         w(m, "}\n}\n");
     }
     if (f.flags >= 0) w(m, "u64 seen = U64C(%l);\n", INT64_MIN);
+    for (int32_t k = 0; k < f.n_packed && f.private; k++) packed_old(m, &f, k);
     for (int32_t k = 0; k < f.n_packed; k++) packed_add(m, v, &f, k);
     int32_t at = f.flags + 1;
     Out *fold = &m->tail;

@@ -48,8 +48,9 @@ void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double
 /* ---- the best ------------------------------------------------------------------------------------------ */
 static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? (v + unit - 1) / unit * unit : v; }
 
-/* Eq. 2 with units that are not shared: wherever the groups of the others are, some unit has room for a group of K_i. To leave none they would have to
- * fill every unit beyond 1 - 1/r, r being the groups of K_i that a unit holds, or at least be in every unit. */
+/* Eq. 2, stricter: wherever the groups of the others are, one unit is free of them. Less would do if a unit took groups of different kernels whenever
+ * registers and local memory suffice; but a unit divides its memory into cache and local memory after the first kernel that it gets, and a kernel that wants
+ * another division waits until the unit is empty. */
 static bool all_start(const GplMachine *m, const GplStage *s, int32_t n, const GplChoice *c) {
     double share = 0;
     int64_t groups = 0;
@@ -57,22 +58,19 @@ static bool all_start(const GplMachine *m, const GplStage *s, int32_t n, const G
         share += (double)c->groups[i] / (double)MAX_OF(s[i].max_groups, INT64_C(1));
         groups += c->groups[i];
     }
-    for (int32_t i = 0; i < n; i++) {
-        double max = (double)MAX_OF(s[i].max_groups, INT64_C(1)), per_unit = floor(max / (double)MAX_OF(m->units, INT64_C(1)));
-        bool room = per_unit > 1 && share - (double)c->groups[i] / max <= 1 - 1 / per_unit;
-        if (!room && groups - c->groups[i] >= m->units) return false;
-    }
+    for (int32_t i = 0; i < n; i++)
+        if (groups - c->groups[i] >= MAX_OF(m->units, (int64_t)n)) return false;
     return share <= 1;
 }
 
-/* Eq. 2: shares of the device in proportion to `weight`, as whole groups; every kernel has one at least. */
-static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, const double *weight, const GplFixed *fixed, GplChoice *c) {
+/* Groups in proportion to `weight`, no more than there are packets for; every kernel has one at least. */
+static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, double rows, const double *weight, const GplFixed *fixed, GplChoice *c) {
     double total = 0;
     for (int32_t i = 0; i < n; i++) total += weight[i];
     for (int32_t i = 0; i < n; i++) {
-        int64_t max = MAX_OF(s[i].max_groups, INT64_C(1));
-        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)((double)max * (total > 0 ? weight[i] / total : 1.0 / n));
-        if (fixed->groups == 0 && want > m->units && m->units > 1) want = want / m->units * m->units;
+        int64_t max = MAX_OF(s[i].max_groups, INT64_C(1)), most = m->waits_are_yields ? max : MIN_OF(max, m->units);
+        double packets = fmin(rows, (double)c->tile_rows) * s[i].share / (double)MAX_OF(c->packet_rows, INT64_C(1));
+        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)fmin((double)most * (total > 0 ? weight[i] / total : 1.0 / n), packets + 1);
         c->groups[i] = MIN_OF(MAX_OF(want, INT64_C(1)), max);
     }
     if (m->waits_are_yields) return; /* groups take turns */
@@ -89,7 +87,7 @@ static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, const
 static void balance(const GplMachine *m, const GplStage *s, int32_t n, double rows, const GplFixed *fixed, GplChoice *c) {
     double weight[GPL_STAGES_MAX];
     for (int32_t i = 0; i < n; i++) weight[i] = 1;
-    give_groups(m, s, n, weight, fixed, c);
+    give_groups(m, s, n, rows, weight, fixed, c);
     gpl_estimate(m, s, n, rows, c);
     GplChoice best = *c;
     for (int round = 0; round < 4 && fixed->groups == 0; round++) {
@@ -97,7 +95,7 @@ static void balance(const GplMachine *m, const GplStage *s, int32_t n, double ro
         double total = 0;
         for (int32_t i = 0; i < n; i++) total += weight[i];
         for (int32_t i = 0; i < n; i++) weight[i] = fmax(weight[i] / fmax(total, 1e-9), 0.01);
-        give_groups(m, s, n, weight, fixed, c);
+        give_groups(m, s, n, rows, weight, fixed, c);
         gpl_estimate(m, s, n, rows, c);
         if (c->ns < best.ns) best = *c;
     }

@@ -8,7 +8,7 @@
  * and takes the tile size, number of channels, packet size and work-groups of each kernel for which the whole source takes least:
  *
  *   Eq. 2   work-groups of all kernels together fit the device: sum(groups_i / max_groups_i) <= 1, max_groups_i being what the driver says
- *           fits when K_i is alone with its registers and local memory; and wherever they end up, every kernel finds a unit for one group at least
+ *           fits when K_i is alone with its registers and local memory; and wherever they end up, every kernel finds a free unit
  *   Eq. 3,4 c_i = rows * (computing + memory instructions) * time of an instruction / share of the device that K_i's groups are
  *   Eq. 5   m_i of the first kernel, which reads tables or materialised rows: bytes / rate of memory reached with its share
  *   Eq. 6,12 m_i of the others: bytes of rows handed over / Gamma(channels, packet, bytes); Eq. 1, 11: Gamma is measured (profile.h), between the points the
@@ -31,7 +31,7 @@ typedef struct GplStage {
 } GplStage;
 
 typedef struct GplMachine {
-    int64_t units;         /* groups come in multiples of it where there is room */
+    int64_t units;         /* multiprocessors */
     double concurrency;    /* C: kernels that really go on at the same time */
     double instruction_ns; /* per row, all units busy */
     double read_gbps;

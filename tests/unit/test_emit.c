@@ -215,6 +215,17 @@ static void test_aggregates(void **state) {
           "select d, w, max(a), any_value(u) is null from t group by d, w", "select u, count(*) from t where a < 300 group by u",
           "select sum(b), max(a), count(b) from t where a < 0", "select count(*) from t where a < 0 group by b");
 }
+/* Sums in fields of shared words (LOCAL): offsets, NULLs, fields that are as full as can be when they are emptied, few and many groups. */
+static void test_packed(void **state) {
+    (void)state;
+    CHECK("select s, sum(a), sum(n), sum(big), count(*), count(b), sum(b), avg(n), min(a), max(d), sum(f) from t group by s",
+          "select b, count(b), sum(b - 60), sum(a - 5000), avg(b), count(*) from t group by b", "select a, sum(a), count(*), sum(n) from r group by a",
+          "select a % 1000 >= 500, sum(case when a < 2000 then 1048575 else 1048574 end), sum(1), count(*), sum(a) from t group by a % 1000 >= 500",
+          "select a >= 0, sum(case when a < 2000 then 1048575 else 1048574 end), sum(1), count(*), sum(b - 49), count(b) from t group by a >= 0",
+          "select s, sum(case when b > 20 then b end), sum(case when b > 20 then -7 else a end), sum(0), count(case when b < 9 then 1 end) from t where a > 40 group by s",
+          "select s, b, sum(a), sum(b), sum(n) from t where n > 0 group by s, b", "select s, sum(a) from t group by s", "select s, sum(b), sum(n) from t where a < 0 group by s",
+          "select s, sum(a), count(*) from empty group by s", "select s, sum(n * a), sum(n * n * a), sum(w), count(*) from t group by s");
+}
 static void test_joins(void **state) {
     (void)state;
     CHECK("select t.a, r.a, r.s from t join r on t.a = r.a and t.b = r.b where r.n < 0", "select t.a, r.b, r.u from t left join r on t.b = r.a and r.f > t.f where t.a < 300",
@@ -277,7 +288,7 @@ static void test_texts(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scans), cmocka_unit_test(test_aggregates), cmocka_unit_test(test_joins),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scans), cmocka_unit_test(test_aggregates), cmocka_unit_test(test_packed), cmocka_unit_test(test_joins),
                                        cmocka_unit_test(test_sorts), cmocka_unit_test(test_errors),     cmocka_unit_test(test_texts)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -77,19 +77,22 @@ static void choice_fits_and_is_best(void **state) {
         }
 }
 
-/* A kernel that fills a unit alone is not kept out by small ones in every unit. */
-static void big_groups_find_room(void **state) {
+/* No kernel is kept out by the others having groups in every unit. */
+static void all_find_room(void **state) {
     (void)state;
     GplMachine m = machine();
     GplStage s[3] = {{1, 8, 1000, 2, 160}, {0.3, 16, 10, 1, 10}, {0.1, 12, 6, 1, 40}};
+    for (int64_t groups = 0; groups <= 64; groups += 16) {
+        const GplFixed fixed = {.groups = groups};
+        GplChoice c;
+        gpl_choose(&m, s, 3, 6e7, 2048, 1024, &fixed, &c);
+        int64_t all = c.groups[0] + c.groups[1] + c.groups[2];
+        for (int i = 0; i < 3; i++) assert_true(c.groups[i] >= 1 && all - c.groups[i] < m.units);
+    }
     const GplFixed none = {0};
     GplChoice c;
-    gpl_choose(&m, s, 3, 6e7, 2048, 1024, &none, &c);
-    assert_true(c.groups[0] + c.groups[2] < m.units);
-    s[1].max_groups = 20; /* two in a unit: half of each may be taken */
-    gpl_choose(&m, s, 3, 6e7, 2048, 1024, &none, &c);
-    assert_true(c.groups[0] / 160.0 + c.groups[2] / 40.0 <= 0.5);
-    assert_true(c.groups[0] > m.units);
+    gpl_choose(&m, s, 3, 100, 2048, 1024, &none, &c); /* one packet */
+    for (int i = 0; i < 3; i++) assert_int_equal(c.groups[i], 1);
 }
 
 /* The kernel with most to do gets most of the device. */
@@ -129,7 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gamma_takes_the_nearest), cmocka_unit_test(equations),           cmocka_unit_test(choice_fits_and_is_best),
         cmocka_unit_test(groups_follow_work),      cmocka_unit_test(what_is_fixed_stays),
-        cmocka_unit_test(big_groups_find_room),
+        cmocka_unit_test(all_find_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void set_target(const Device *d, EmitTarget *t) {
         t->group_size = i->warp > 1 ? 256 : 64; /* warp 1: a CPU behind OpenCL */
         while (t->group_size > 1 && t->group_size > i->group_max) t->group_size /= 2;
         t->tile_rows = i->warp > 1 ? 2048 : 8192;
-        t->local_bytes = MIN_OF(i->local_bytes, INT64_C(24576));
+        t->local_bytes = MIN_OF(i->local_bytes, MAX_OF(INT64_C(24576), MIN_OF(i->local_bytes / 4, INT64_C(49152)))); /* four groups per unit */
     }
 }
 

@@ -242,6 +242,7 @@ void query_stop_kernels(DevQuery *q); /* sets the stop flags of all segments */
 Status query_check_cancel(DevQuery *q, Err *e);
 /* Writes one 64-bit word when the queue gets there. */
 Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e);
+Status query_set_words(DevQuery *q, DevPtr at, const uint64_t *v, int64_t n, Err *e); /* n < WORDS */
 Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e);
 /* Host bytes to the device: piece i goes to `to` + at. Through pinned buffers, filled by the pool's threads; has been done when it returns. */
 typedef struct Upload { const void *from; int64_t bytes, at; } Upload;

@@ -252,13 +252,15 @@ Status query_settle(DevQuery *q) {
     return ST_OK;
 }
 
-Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e) {
-    if (q->word_next == WORDS - 1) TRY(query_sync(q, e));
-    uint64_t *slot = (uint64_t *)q->lane->words + q->word_next++;
-    *slot = v;
+Status query_set_words(DevQuery *q, DevPtr at, const uint64_t *v, int64_t n, Err *e) {
+    if (q->word_next + n > WORDS - 1) TRY(query_sync(q, e));
+    uint64_t *slot = (uint64_t *)q->lane->words + q->word_next;
+    q->word_next += n;
+    memcpy(slot, v, (size_t)n * 8);
     q->busy = true;
-    return q->d->ops->copy_in(q->lane->queue, at, slot, 8, e);
+    return q->d->ops->copy_in(q->lane->queue, at, slot, n * 8, e);
 }
+Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e) { return query_set_words(q, at, &v, 1, e); }
 
 Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
     if (bytes == 0) return ST_OK;

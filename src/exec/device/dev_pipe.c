@@ -206,8 +206,7 @@ static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
     TRY(query_zero(q, p->image.p, bytes, e));
     for (int32_t i = 0; i < p->n - 1; i++) {
         const uint64_t header[HEADER_WORDS] = {(uint64_t)c->channels, (uint64_t)p->ring, (uint64_t)p->cap, (uint64_t)c->groups[i], 0, (uint64_t)p->batch, 0, in_turn(q)};
-        for (int w = 0; w < HEADER_WORDS; w++)
-            if (header[w]) TRY(query_set_word(q, p->image.p + (uint64_t)(i * p->block + w * 8), header[w], e));
+        TRY(query_set_words(q, p->image.p + (uint64_t)(i * p->block), header, HEADER_WORDS, e));
     }
     return ST_OK;
 }

@@ -153,7 +153,7 @@ static Status finish(DevQuery *q, DSegment *s, DState *st, Err *e) {
 /* ---- a segment --------------------------------------------------------------------------------------------- */
 /* Everything that feeds the sink up to this segment once more, into an empty sink. */
 static Status run_again(DevQuery *q, DState *st, int32_t segment, Err *e) {
-    st->count = 0;
+    if (!st->fixed) st->count = 0;
     for (int32_t i = st->first; i <= segment; i++) {
         DSegment *f = &q->segs[i];
         if (f->reason || sink_state(q, &f->p->sink) != st) continue;
