@@ -140,7 +140,8 @@ static Status unknown_device(const Devices *ds, const char *id, Err *e) {
     size_t at = 0, backend = strcspn(id, ":");
     for (int64_t i = 0; i < ds->n; i++) {
         const DeviceEntry *d = &ds->slots[i]->entry;
-        if (d->usable && at < sizeof list) at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", d->id);
+        if (d->usable && d->kind != DEVICE_NULL && at < sizeof list)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", d->kind == DEVICE_HOST ? "cpu" : d->id); /* as SET device has it */
         if (!d->usable && strcspn(d->id, ":") == backend && memcmp(d->id, id, backend) == 0) err_detail(e, "%s: %s.", d->id, d->state);
     }
     err_hint(e, "Usable devices: %s.", at ? list : "none");
