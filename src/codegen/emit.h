@@ -129,6 +129,7 @@ typedef struct EmitTarget {
     int64_t local_bytes;  /* what a LOCAL aggregation may use per group */
     int32_t units;
     int64_t direct_bytes; /* largest head array or DIRECT aggregation, device memory permitting */
+    bool host_lists;      /* host: the executor fills KP_HOST_SCAN; local memory has TILE_ROWS * 4 bytes beyond local_bytes */
 } EmitTarget;
 
 typedef struct EmitPlan {
@@ -174,6 +175,7 @@ typedef enum ParamKind {
     KP_MASK_BITS,     /* value: instruction `id`'s CodeMask of at most 64 codes as bits */
     KP_CHAN_IN, KP_CHAN_OUT, /* addresses of the control blocks of channel (row store) `id` */
     KP_CHAN_TILE,     /* value: first tile, KP_SRC_TILES being the one after the last; of segments that write a channel */
+    KP_HOST_SCAN_FN, KP_HOST_SCAN, /* host: addresses of a HostScanFn and of what it wants to know about the segment */
     KP_CODE           /* address of EmitSegment.code on the device, 16-byte aligned */
 } ParamKind;
 typedef struct EmitParam {
@@ -181,6 +183,10 @@ typedef struct EmitParam {
     int32_t id, col;
     const Dict *dict;
 } EmitParam;
+
+/* Leading filters (FILTER_RANGE, FILTER_CODES at the program's start) and deletions over rows [first, first + n) of a tablet: positions of the rows that pass,
+ * their number. Called by kernels on the host (emit_host.c). */
+typedef uint32_t (*HostScanFn)(uint64_t scan, uint32_t tablet, uint32_t first, uint32_t n, int32_t *out);
 
 enum { /* kernels a segment's module has */
     EK_MAIN = 1,  /* "seg_main", over the source: groups as resident_groups says */

@@ -3,6 +3,7 @@
  *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
  *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
  *   emit_rows4.c  four rows per item at a time, on devices with many items
+ *   emit_host.c   lists of rows, on the CPU
  *   emit_expr.c   expression opcodes
  *   emit_join.c   probes, join sinks, join_build
  *   emit_agg.c    aggregation sinks and their final values
@@ -116,6 +117,9 @@ typedef struct Em {
     bool rows4;
     int32_t n_pre, n_leading; /* leading source filters, done before the program */
     PreCol *pre;
+    bool listed;     /* the program runs over a list of rows that `stages` makes */
+    bool *done;      /* instructions that are not written again; NULL none */
+    Out stages;
     VEC(int64_t) joins_done;
     int32_t depth;   /* braces to close at the end of the program */
     bool ends;       /* the rest of the program is never reached */
@@ -150,6 +154,9 @@ const PreCol *rows4_col(const Em *m, int32_t col);
 /* Leading filters as expressions over four rows. */
 void rows4_filter(Em *m, Out *o, int32_t pc);
 
+/* emit_host.c */
+Status host_rows(Em *m); /* writes m->stages */
+
 /* emit_seg.c */
 const TabCol *em_need_col(Em *m, int64_t col);
 void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char *row);
@@ -177,6 +184,7 @@ void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a); /* h = 
 /* emit_join.c */
 void em_probe(Em *m, const Instr *in);
 void em_probe_end(Em *m, const Instr *in);
+void em_probe_test(Em *m, const Instr *in); /* declares pass: false when the probe surely drops the row; of SEMI and ANTI not by hash: exactly when */
 void em_load_build(Em *m, const Instr *in);
 void em_sink_join(Em *m);
 bool em_join_build(Em *m); /* false: the join needs no kernel */

@@ -291,6 +291,24 @@ void em_probe_end(Em *m, const Instr *in) {
     }
 }
 
+void em_probe_test(Em *m, const Instr *in) {
+    const ProbeSite *s = in->aux;
+    JoinView j = view(m, s->join);
+    int32_t pc = m->pc, head = P1(m, KP_JOIN_HEAD, j.id);
+    if (j.dev->form == DJ_HASH) {
+        hash_regs(m, &j, s->keys);
+        w(m, "const bool pass = (");
+        put_keys_valid(m, &j, s->keys);
+        w(m, ") & (G(u32, P(%d))[h%d & P(%d)] != 0);\n", head, pc, P1(m, KP_JOIN_MASK, j.id));
+        return;
+    }
+    direct_key(m, &j, s->keys[0]);
+    w(m, "const u64 safe%d = ok%d ? x%d : 0;\n", pc, pc, pc);
+    w(m, s->kind == PK_ANTI ? "const bool pass = !(ok%d & " : "const bool pass = (ok%d & ", pc);
+    if (j.dev->form == DJ_BITMAP) w(m, "((G(u32, P(%d))[safe%d >> 5] >> (safe%d & 31)) & 1));\n", head, pc, pc);
+    else w(m, "(G(u32, P(%d))[safe%d] != 0));\n", head, pc);
+}
+
 /* ---- build rows ---------------------------------------------------------------------------------------------- */
 void em_load_build(Em *m, const Instr *in) {
     const Program *p = m->prog;

@@ -386,6 +386,7 @@ static void emit_program(Em *m, bool identity) {
     const Program *p = m->prog;
     for (int32_t i = m->rows4 ? m->n_leading : 0; i < p->n_instrs && !m->ends; i++) {
         const Instr *in = &p->instrs[i];
+        if (m->done && m->done[i]) continue;
         m->pc = i;
         switch (in->op) {
         case OP_LOAD:
@@ -467,6 +468,11 @@ static void assemble(Em *m, Out *o) {
     if (in || out) em_chan_text(m, o);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
     append_out(m, o, &m->top);
+    if (m->listed) {
+        int64_t at = align_up(m->local_bytes, 64);
+        out_w(m, o, "    LOCAL u32 *sel = LM(u32, %l);\n", at);
+        m->local_bytes = at + (int64_t)t->tile_rows * 4;
+    }
     if (m->spin) out_w(m, o, "    u32 spin = 0;\n");
     if (in || out) out_w(m, o, "    CHAN_START();\n");
     if (in) {
@@ -501,6 +507,10 @@ static void assemble(Em *m, Out *o) {
     }
     if (m->rows4) {
         append_out(m, o, &rows4);
+    } else if (m->listed) {
+        out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
+        append_out(m, o, &m->stages);
+        out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
     } else {
         out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
         if (table && m->seg->deletions) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
@@ -542,6 +552,7 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
     em_param(&m, KP_ERR, 0, 0, NULL);
     bool identity = emit_is_identity(ep, p);
     if (rows4_plan(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (host_rows(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     source_prefix(&m);
     emit_program(&m, identity);
     if (m.reason) return err_internal(e, "segment %d: opcode %s has no device form", (int)segment, m.reason);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "catalog/catalog.h"
 #include "exec/device/dev.h"
 #include "session/session.h"

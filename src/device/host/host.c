@@ -25,7 +25,7 @@
 enum {
     ALIGN = 256,
     MAPPED_MIN = 1 << 20, /* mem_alloc gives whole pages from here on */
-    LOCAL_MIN = 64 << 10,
+    LOCAL_MIN = 128 << 10,
     LOCAL_MAX = 1 << 20,
     MEMFD_EXEC = 16, /* MFD_EXEC of Linux 6.3: wanted where the system makes memory files non-executable by default */
 };

@@ -58,7 +58,8 @@ static void set_target(const Device *d, EmitTarget *t) {
     *t = (EmitTarget){.kind = i->kind, .units = MAX_OF(i->units, 1), .direct_bytes = dev_limit(d) / 32};
     if (i->kind == DEVICE_HOST) {
         t->group_size = 1;
-        t->tile_rows = 16384;
+        t->tile_rows = 8192;
+        t->host_lists = true;
         t->local_bytes = MIN_OF(i->local_bytes, INT64_C(65536));
     } else {
         t->group_size = i->warp > 1 ? 256 : 64; /* warp 1: a CPU behind OpenCL */

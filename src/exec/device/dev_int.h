@@ -30,6 +30,8 @@
 
 typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
 
+enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slow for a while leave work to others */
+
 /* What one query at a time uses; kept by the runtime in between. */
 enum { STAGE_BYTES = 8 << 20, STAGES = 2, RING = 3, DOWN_BYTES = 4 << 20, WORDS = 512 };
 typedef struct Lane {

@@ -95,6 +95,30 @@ static Status prepare_data(DevQuery *q, DSegment *s, const EmitParam *p, ConstBu
     return *at >= 0 ? ST_OK : err_oom(e);
 }
 
+/* The HostScanFn: `scan` is the program. Its table is locked while the query runs. */
+static uint32_t host_scan(uint64_t scan, uint32_t tablet, uint32_t first, uint32_t n, int32_t *out) {
+    const Program *p = (const Program *)(uintptr_t)scan;
+    const Tablet *t = p->source.table->tablets[tablet];
+    bool all = true;
+    int64_t m = tablet_live_rows(t, first, n, out, &all);
+    const int32_t *pos = all ? NULL : out;
+    for (int32_t i = 0; i < p->n_instrs && m > 0; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->op == OP_FILTER_RANGE) {
+            const RangeTest *r = in->aux;
+            m = tablet_filter_range(t, (int)in->imm, first, pos, m, r->lo, r->hi, r->negate, out);
+        } else if (in->op == OP_FILTER_CODES) {
+            const CodeMask *c = in->aux;
+            m = tablet_filter_codes(t, (int)in->imm, first, pos, m, c->mask, c->n, out);
+        } else {
+            break;
+        }
+        pos = out;
+    }
+    for (int64_t i = 0; !pos && i < m; i++) out[i] = (int32_t)(first + i);
+    return (uint32_t)m;
+}
+
 static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, ConstBuf *b, Err *e) {
     const EmitParam *p = &s->e.params[i];
     s->how[i] = HOW_FIXED;
@@ -131,6 +155,8 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
         s->values[i] = p->kind == KP_DICT_OFFSETS ? d->offsets : d->bytes;
         return ST_OK;
     }
+    case KP_HOST_SCAN_FN: s->values[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
+    case KP_HOST_SCAN: s->values[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
     case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: case KP_CODE: break;
     default: s->how[i] = HOW_LATE; return ST_OK;
     }
