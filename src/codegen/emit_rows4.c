@@ -13,7 +13,7 @@
 #include "codegen/emit_int.h"
 
 enum { SECTOR_BITS = 256, EARLY_MAX = 12, LATE_MAX = 8 };
-static const double touched_enough = 0.4, rows_enough = 0.001;
+static const double touched_enough = 0.4, rows_enough = 0.001, few_rows = 0.3;
 
 const PreCol *rows4_col(const Em *m, int32_t col) {
     for (int32_t i = 0; i < m->n_pre; i++)
@@ -33,6 +33,15 @@ static double probe_share(const Em *m, const ProbeSite *s) {
     if (s->kind != PK_INNER && s->kind != PK_SEMI) return 1;
     if (d->form == DJ_HASH || d->dom <= 0 || !isfinite(j->est_rows)) return 0.5;
     return j->est_rows > (double)d->dom / 2 ? 1 : 0.2;
+}
+
+static double leading_share(const Em *m) {
+    double share = 1;
+    for (int32_t i = 0; i < m->n_leading; i++) {
+        const Instr *in = &m->prog->instrs[i];
+        share *= in->op == OP_FILTER_RANGE ? range_share(in->aux) : 0.3;
+    }
+    return share;
 }
 
 /* The phys of a column's variables, PH_COUNT_ when it is not loaded ahead. */
@@ -179,9 +188,10 @@ void rows4_begin(Em *m, Out *o) {
         out_w(m, o, "}\n");
     }
     for (int32_t pc = 0; pc < m->n_leading; pc++) rows4_filter(m, o, pc);
-    bool late = false; /* without late columns no jump: compilers move the other loads behind it, where they wait for the filters' columns */
-    for (int32_t i = 0; i < m->n_pre; i++) late |= m->pre[i].late;
-    if (late) out_w(m, o, "if (!(ok_0 | ok_1 | ok_2 | ok_3)) continue;\n");
+    /* Compilers move loads behind a jump, where they wait for the filters' columns: there is one only where it saves late columns or most rows. */
+    bool jump = leading_share(m) < few_rows;
+    for (int32_t i = 0; i < m->n_pre; i++) jump |= m->pre[i].late;
+    if (jump) out_w(m, o, "if (!(ok_0 | ok_1 | ok_2 | ok_3)) continue;\n");
     for (int32_t i = 0; i < m->n_pre; i++)
         if (m->pre[i].late) load_pre(m, o, &m->pre[i]);
     out_w(m, o, is_simple(m) ? "UNROLL4\n" : "NO_UNROLL\n");
