@@ -1,10 +1,6 @@
-# Writes OUT, a C file that holds kernel C as text: HEADERS in order, their own includes left out. NAME is the array (kernel_prelude_text unless given),
+# Writes OUT, a C file that holds kernel C as text: HEADERS in order, their own includes left out. NAME is the array,
 # DECLARED the header that declares it.
-# cmake -DOUT=file.c "-DHEADERS=a.h;b.h" [-DNAME=name -DDECLARED=header.h] -P embed_prelude.cmake
-if(NOT DEFINED NAME)
-  set(NAME kernel_prelude_text)
-  set(DECLARED codegen/prelude.h)
-endif()
+# cmake -DOUT=file.c "-DHEADERS=a.h;b.h" -DNAME=name -DDECLARED=header.h -P embed_prelude.cmake
 set(text "")
 foreach(header ${HEADERS})
   file(READ ${header} part)

@@ -56,14 +56,14 @@ struct DevModule {
 static ClDevice *of(Device *d) { return (ClDevice *)d; }
 
 /* ---- errors ------------------------------------------------------------------------------------ */
-static bool is_lost(const ClDevice *d) { return __atomic_load_n(&d->base.info.lost, __ATOMIC_RELAXED); }
+static bool is_lost(const ClDevice *d) { return atomic_load_explicit(&d->base.info.lost, memory_order_relaxed); }
 
 static Status alive(const ClDevice *d, Err *e) { return LIKELY(!is_lost(d)) ? ST_OK : device_lost(&d->base, e); }
 
 static Status fail(ClDevice *d, const char *call, cl_int code, Err *e) {
     char buf[32];
     bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
-    if (code == CL_DEVICE_NOT_AVAILABLE) __atomic_store_n(&d->base.info.lost, true, __ATOMIC_RELAXED);
+    if (code == CL_DEVICE_NOT_AVAILABLE) atomic_store_explicit(&d->base.info.lost, true, memory_order_relaxed);
     return err_set(e, memory ? ERR_OUT_OF_MEMORY : ERR_SYSTEM, "device \"%s\": %s failed: %s", d->base.info.id, call,
                    cl_error_name(code, buf));
 }

@@ -1,0 +1,11 @@
+# Kernel C that becomes part of the library as text: adds the generated files to STELE_SOURCES. STELE_ROOT is the top of the source tree.
+function(embed_kernels out name declared folder)
+  list(TRANSFORM ARGN PREPEND ${STELE_ROOT}/src/codegen/prelude/${folder} OUTPUT_VARIABLE headers)
+  set(file ${CMAKE_BINARY_DIR}/${name}.c)
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${file} "-DHEADERS=${headers}" -DNAME=${name}_text -DDECLARED=${declared} -P ${STELE_ROOT}/cmake/embed_prelude.cmake
+    DEPENDS ${headers} ${STELE_ROOT}/cmake/embed_prelude.cmake VERBATIM)
+  set(${out} ${${out}} ${file} PARENT_SCOPE)
+endfunction()
+embed_kernels(STELE_SOURCES kernel_prelude codegen/prelude.h "" kc_codes.h kc_base.h kc_int128.h kc_scalar.h kc_text.h kc_state.h kc_gen.h)
+embed_kernels(STELE_SOURCES kernel_interp codegen/interp.h interp/ ki_codes.h ki_value.h ki_expr.h ki_join.h ki_agg.h ki_sort.h ki_main.h)
