@@ -330,7 +330,7 @@ void em_load_build(Em *m, const Instr *in) {
 }
 
 /* A chunk per group is open at the end; a taker of n slots may leave n - 1 of them behind. */
-int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * 512 + rows / 12; }
+int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * (int64_t)APPEND_CHUNK + rows / 12; }
 
 void em_sink_join(Em *m) {
     const Sink *s = &m->prog->sink;

@@ -240,7 +240,6 @@ static void *run_compile(Run *r, const EmitSegment *s) {
     snprintf(cmd, sizeof cmd, "${STELE_CC:-cc} -x c -std=gnu17 %s -fPIC -shared -fno-strict-aliasing -ffp-contract=off -w -o %s %s", flags ? flags : "-O0", so, src);
     void *h = NULL;
     if (run_status(cmd) == 0) h = dlopen(so, RTLD_NOW);
-    if (0) fprintf(stderr, "no kernel: %s\n", dlerror());
     snprintf(cmd, sizeof cmd, "rm -r %s", dir);
     if (h) (void)run_status(cmd);
     return h;

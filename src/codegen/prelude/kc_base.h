@@ -399,7 +399,6 @@ FN u64 append(u64 counter) { return ga_add_u64(counter, 1); }
 /* One counter for a whole device is the limit of a build that many items append to. Here a group takes APPEND_CHUNK slots at a time and hands them out from
  * a word in local memory (first slot << 16 | taken), which append_chunk_init fills before a barrier. Slots that are left over stay empty: append_chunk_end
  * adds their number to the u32 at `holes` after a barrier. All lanes of one call must pass the same word. */
-#define APPEND_CHUNK 512u
 FN void append_chunk_init(LOCAL u64 *word) { word[0] = APPEND_CHUNK; }
 FN void append_chunk_lose(u32 taken, u64 holes) {
     if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);

@@ -23,4 +23,7 @@
 #define LIKE_HEAD_WORDS 4
 #define LIKE_RUN_WORDS 6
 
+/* Slots that a group takes at a time when it appends in chunks (kc_base.h, append_chunk; at most 65535 - 2 * group size). */
+#define APPEND_CHUNK 512u
+
 #endif
