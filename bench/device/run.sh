@@ -66,7 +66,7 @@ tpch() { # SCALE
 
 { uname -srm; lscpu | grep -E 'Model name|^CPU\(s\)|NUMA node\(s\)'; grep MemTotal /proc/meminfo
     command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv; } >"$out/hardware.txt" 2>&1
-wanted calibrate && part calibrate 120 "$build/stele-bench" calibrate --device "$device" --threads "$threads" --profile "$out/profile"
+wanted calibrate && part calibrate 120 env STELE_PROFILE="$out/profile" sh -c '"$0" calibrate cpu && "$0" calibrate "$1"' "$build/stele" "$device"
 wanted tpch && tpch "$scale"
 wanted tpch && [ -n "$sf100" ] && [ "$scale" != 100 ] && tpch 100
 wanted virginian && part virginian "$virginian_s" "$build/stele-bench" virginian --rows "$rows" --budget "$(budget "$virginian_s")" --json "$out/virginian.json" "${common[@]}"

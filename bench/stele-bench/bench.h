@@ -128,8 +128,6 @@ typedef struct Limit {
 } Limit;
 Limit variant_limit(const Bench *b, const Variant *v);
 
-/* Measures and adds to b->profile; writes it to path (NULL: the user's). */
-int bench_calibrate(Bench *b, const char *path);
 int bench_virginian(Bench *b, const int64_t *rows, int n);
 int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows);
 int bench_gpl(Bench *b);

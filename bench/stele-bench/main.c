@@ -13,14 +13,13 @@ static const char usage[] =
     "usage: stele-bench virginian [--rows N,N,...] [options]     ten filter queries (8M,100M rows)\n"
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
     "       stele-bench gpl --data DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
-    "       stele-bench calibrate [--device ID] [--threads N] [--profile FILE]     rates of this machine, for the shares of limits\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
     "  --runs N           repetitions of each query (5); the median counts\n"
     "  --query-seconds S  most to spend on the repetitions of one query (2); three are always made, time permitting\n"
     "  --budget S         seconds for the whole benchmark; what does not fit is left out and said\n"
     "  --json FILE        results for bench/results\n"
-    "  --profile FILE     rates of this machine (calibrate writes, the others read); default: the user's\n"
+    "  --profile FILE     rates of this machine, as `stele calibrate` writes them; default: the user's\n"
     "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
     "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
     "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); repeatable\n"
@@ -69,7 +68,7 @@ int main(int argc, char **argv) {
     b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
     bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
     const bool gpl = strcmp(b.name, "gpl") == 0;
-    if (!virginian && !join && !gpl && strcmp(b.name, "calibrate") != 0) return bad("unknown benchmark", b.name);
+    if (!virginian && !join && !gpl) return bad("unknown benchmark", b.name);
     int64_t k = join ? 1024 : 1000;
     for (int i = 2; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
@@ -111,13 +110,12 @@ int main(int argc, char **argv) {
 
     Err e = {0};
     if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK) fprintf(stderr, "stele-bench: %s\n", e.message);
-    if (!virginian && !join && !gpl) return bench_calibrate(&b, profile);
     stele_error_info why;
     if (stele_open(":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) != STELE_OK) return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
     if (stele_connect(b.db, &b.conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
     b.started_s = now_s();
     printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads, b.device ? b.device : "none given");
-    if (!b.has_profile) printf("no profile of this machine (stele-bench calibrate): no shares of limits\n");
+    if (!b.has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
     fflush(stdout);
     json_open(&b, argc, argv, commit);
     int rc = run(&b, sizes, n, max_rows);
