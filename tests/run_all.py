@@ -51,7 +51,7 @@ OPENCL_CONFIGS = [
     ("OpenCL", ON_OPENCL, True),
     ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], True),
 ]
-SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "errors/data_errors.test", "types/numeric.test",
+SMALL = ("select/joins.test", "select/aggregates.test", "select/setops.test", "select/order_limit.test", "errors/sqlstates.test", "errors/data_errors.test", "types/numeric.test", "select/result_cache.test",
          "dml/update_delete.test")
 
 
@@ -182,24 +182,29 @@ def kernels(build, preset_dir):
     """Generated kernels under NVRTC (all of TPC-H) and oclgrind (a sample)."""
     tool = os.path.join(preset_dir, "kernels")
     queries = [os.path.join(ROOT, "bench", "tpch", "queries", f"q{n:02d}.sql") for n in range(1, 23)]
-    for what, cmd in (("NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", setup_sql(build, "0.01"), *queries]),):
+    for what, cmd in (("NVRTC: kernels of TPC-H, sm_80 and sm_90", [tool, "nvrtc", "sm_80,sm_90", setup_sql(build, "0.01"), *queries]),
+                      ("NVRTC: pipelines of TPC-H, sm_90", [tool, "--executor", "pipelined", "nvrtc", "sm_90", setup_sql(build, "0.01"), *[queries[n - 1] for n in (5, 9, 14)]])):
         rc, out, s = run(cmd, 300)
         skipped(what, out) if rc == 77 else tally(what, rc, out, s)
     script("faults of the device, TPC-H", [tool, "faults", "cpu", setup_sql(build, "0.001"), *[queries[n - 1] for n in (3, 13, 18)]], 300, cache_env(build))
-    what = "oclgrind: kernels of TPC-H"
-    if not shutil.which("oclgrind"):
-        return skipped(what, "oclgrind is not installed")
-    log = os.path.join(build, "oclgrind.log")
     sample = [queries[n - 1] for n in (1, 3, 6, 9, 13, 16, 18, 21)]
+    oclgrind("kernels of TPC-H", build, [tool, "oclgrind", setup_sql(build, "0.001"), *sample])
+    oclgrind("pipelines of TPC-H", build, [tool, "--executor", "pipelined", "oclgrind", setup_sql(build, "0.001"), queries[4], queries[13]])
+
+
+def oclgrind(what, build, cmd):
+    if not shutil.which("oclgrind"):
+        return skipped(f"oclgrind: {what}", "oclgrind is not installed")
+    log = os.path.join(build, "oclgrind.log")
     if os.path.exists(log):
         os.remove(log)
-    rc, out, s = run(["oclgrind", "--data-races", "--max-errors", "1000000", "--log", log, tool, "oclgrind", setup_sql(build, "0.001"), *sample], 300)
+    rc, out, s = run(["oclgrind", "--data-races", "--max-errors", "1000000", "--log", log, *cmd], 300)
     if rc == 77:
-        return skipped(what, out)
-    tally(what, rc, out, s)
+        return skipped(f"oclgrind: {what}", out)
+    tally(f"oclgrind: {what}", rc, out, s)
     with open(log, errors="replace") as f:
         found = unexpected(f.read())
-    count("oclgrind: races and divergence", 0 if found else 1, len(found), 0, "\n".join(f"{n} x {x}" for x, n in found.most_common()))
+    count(f"oclgrind: {what}, races and divergence", 0 if found else 1, len(found), 0, "\n".join(f"{n} x {x}" for x, n in found.most_common()))
 
 
 def skipped(name, why):

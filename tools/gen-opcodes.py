@@ -15,7 +15,7 @@ PHYS = ["bool", "i16", "i32", "i64", "i128", "f32", "f64", "str", "interval", "u
 SETS = {"P_INT": "integers", "P_FLT": "floats", "P_NUM": "numbers", "P_STR": "str", "P_BOOL": "bool", "P_ALL": "all"}
 NULLS = {"NN": "strict", "N3": "three-valued", "NV": "never", "NX": "own rule"}
 FLAGS = {"F_FAIL": "may fail", "F_ROWS": "changes rows", "F_BLOCK": "block", "F_SOURCE": "reads source"}
-SHAPES = {"SH_NONE": "", "SH_D": "dst", "SH_DA": "dst <- a", "SH_DAB": "dst <- a, b", "SH_DABC": "dst <- a, b, c", "SH_A": "a",
+SHAPES = {"SH_NONE": "", "SH_D": "dst", "SH_DA": "dst <- a", "SH_DAB": "dst <- a, b", "SH_DABC": "dst <- a, b, c", "SH_A": "a", "SH_AB": "a, b",
           "SH_LIST": "dst <- list", "SH_PROBE": "dst <- keys", "SH_BLOCK": "block"}
 
 ROW = re.compile(r"X\((\w+),\s*(\w+),\s*([^,]+),\s*(\w+),\s*([^,]+),\s*(\w+)\)\s*(?:/\*\s*(.*?)\s*\*/)?")

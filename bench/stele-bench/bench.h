@@ -67,7 +67,8 @@ typedef struct Bench {
     size_t records_len;
     int n_records;
     bool failed;            /* wrong rows somewhere: exit status 1 */
-    const char *tpch, *data; /* gpl: folder of schema and queries; of .tbl files */
+    const char *database;   /* latency: a database that is there; NULL: in memory */
+    const char *tpch, *data; /* gpl, latency: folder of schema and queries; of .tbl files */
     const Variant *extra;   /* --variant: more columns */
     int n_extra;
 } Bench;
@@ -86,6 +87,12 @@ bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
 /* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m.
  * `missing` (NULL: nothing) is why it cannot be measured. A slow query gives way when it has used its share of the budget. */
 void measure(Bench *b, const Variant *v, const char *sql, const char *missing, Measure *m);
+/* Runs `sql` once more and tells where it ran; x->text is the caller's to free. */
+bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, char why[WHY_MAX]);
+
+/* ---- TPC-H (gpl.c) ---------------------------------------------------------------------------------- */
+char *read_text(const char *path, char why[WHY_MAX]); /* a file; the caller's to free, NULL with the reason */
+bool load_tpch(Bench *b, char why[WHY_MAX]);          /* schema of b->tpch, tables from b->data */
 
 /* ---- grids ---------------------------------------------------------------------------------------- */
 typedef struct Grid {
@@ -131,5 +138,6 @@ Limit variant_limit(const Bench *b, const Variant *v);
 int bench_virginian(Bench *b, const int64_t *rows, int n);
 int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows);
 int bench_gpl(Bench *b);
+int bench_latency(Bench *b);
 
 #endif

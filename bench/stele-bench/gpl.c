@@ -1,6 +1,6 @@
 /* gpl.c - TPC-H Q5, Q7, Q8, Q9, Q14 on the executors that GPL compares [GPL §5]: kernel at a time, pipelined with its kernels one after
- * the other, pipelined, and fused (`compiled`). Times, bytes materialised between segments, time over tile size and over work-groups with
- * the choice of the model, and how far the model's estimate is off.
+ * the other, pipelined, and fused (`compiled`). Times, bytes materialised between operators, time over tile size and over work-groups with
+ * the choice of the model marked, and how far the model's estimate is off, of queries and of single pipelines.
  *
  * Columns are (label, settings): more with --variant. What the model chose and what it expected is read from EXPLAIN ANALYZE.
  */
@@ -14,7 +14,7 @@
 enum { N_QUERIES = 5, N_VARIANTS = 5 };
 static const int query_number[N_QUERIES] = {5, 7, 8, 9, 14};
 
-#define DEVICE " device=$DEVICE device_strict=on device_wait=on device_residence=cached "
+#define DEVICE " device=$DEVICE device_strict=on device_wait=on device_residence=cached statement_timeout=20s "
 static const Variant variants[N_VARIANTS] = {
     {"vm", "executor=vm device=cpu threads=$THREADS ", "vm"},
     {"kernel", "executor=kernel" DEVICE, "kernel"},
@@ -23,21 +23,30 @@ static const Variant variants[N_VARIANTS] = {
     {"compiled", "executor=compiled" DEVICE, "compiled"},
 };
 
-/* The first column of a sweep is the model's choice. */
+/* The last column of a sweep is the model's choice. */
 static const Variant tiles[] = {
-    {"model", "executor=pipelined" DEVICE, "pipelined"},
 #define TILE(label, rows) {label, "executor=pipelined pipelined_tile_rows=" rows DEVICE, "pipelined"}
-    TILE("4k rows", "4096"), TILE("16k", "16384"), TILE("64k", "65536"), TILE("256k", "262144"), TILE("1M", "1048576"), TILE("4M", "4194304"),
-};
-static const Variant groups[] = {
+    TILE("256k rows", "262144"), TILE("1M", "1048576"), TILE("4M", "4194304"), TILE("16M", "16777216"), TILE("64M", "67108864"),
     {"model", "executor=pipelined" DEVICE, "pipelined"},
-#define GROUPS(n) {n, "executor=pipelined pipelined_groups=" n DEVICE, "pipelined"}
-    GROUPS("16"), GROUPS("32"), GROUPS("64"), GROUPS("128"), GROUPS("256"), GROUPS("512"),
 };
+static const double tile_rows[] = {262144, 1048576, 4194304, 16777216, 67108864};
+static const Variant groups[] = {
+#define GROUPS(n) {n, "executor=pipelined pipelined_groups=" n DEVICE, "pipelined"}
+    GROUPS("8"), GROUPS("16"), GROUPS("32"), GROUPS("64"), GROUPS("128"), GROUPS("256"),
+    {"model", "executor=pipelined" DEVICE, "pipelined"},
+};
+static const double group_counts[] = {8, 16, 32, 64, 128, 256};
 
 enum { N_TILES = sizeof tiles / sizeof *tiles, N_GROUPS = sizeof groups / sizeof *groups };
+typedef struct Sweep {
+    const char *part, *title;
+    const Variant *variants;
+    int n; /* with the model's column */
+    const double *values;
+    double (*chosen)(const char *choice); /* what the model took, from the line of EXPLAIN ANALYZE; 0: not told */
+} Sweep;
 
-static char *read_text(const char *path, char why[WHY_MAX]) {
+char *read_text(const char *path, char why[WHY_MAX]) {
     FILE *f = fopen(path, "rb");
     char *text = NULL;
     long size = -1;
@@ -52,7 +61,7 @@ static char *read_text(const char *path, char why[WHY_MAX]) {
     return text;
 }
 
-static bool load(Bench *b, char why[WHY_MAX]) {
+bool load_tpch(Bench *b, char why[WHY_MAX]) {
     static const char *const tables[] = {"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"};
     char path[4096], sql[4352];
     snprintf(path, sizeof path, "%s/schema.sql", b->tpch);
@@ -90,6 +99,28 @@ static double model_error(const Grid *g, int r, int c, void *ctx) {
     return x->has_model ? (x->model_ms / x->measured_ms - 1) * 100 : NAN;
 }
 
+/* Single pipelines: errors of the model, as EXPLAIN ANALYZE tells them. */
+static int pipeline_errors(const Measure *m, double *out, int max) {
+    int n = 0;
+    for (const char *p = m->ok && m->where.text ? m->where.text : NULL; p && (p = strstr(p, ", error ")) && n < max; p++) out[n++] = strtod(p + 8, NULL);
+    return n;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+    return (x > y) - (x < y);
+}
+
+static void print_pipelines(const Grid *g, int col) {
+    double e[256];
+    int n = 0, within = 0;
+    for (int r = 0; r < g->n_rows; r++) n += pipeline_errors(&g->cell[r][col], e + n, 256 - n);
+    if (n == 0) return;
+    qsort(e, (size_t)n, sizeof *e, by_size);
+    for (int i = 0; i < n; i++) within += fabs(e[i]) <= 30;
+    printf("  %s: %d of %d pipelines within 30 %%; median error %+.0f %%, largest %+.0f %%\n", g->col[col], within, n, e[n / 2], e[n - 1]);
+}
+
 /* Every query on every variant: measured, checked, recorded. */
 static Grid *run_grid(Bench *b, const char *part, const Variant *v, int n, char *const sql[N_QUERIES]) {
     char why[WHY_MAX];
@@ -125,28 +156,72 @@ static bool run_executors(Bench *b, char *const sql[N_QUERIES]) {
     else printf("  bytes materialised: not told by EXPLAIN ANALYZE\n");
     if (grid_any(g, -1, model_error, NULL)) grid_print(g, "  the model's relative error, %", 1, model_error, NULL);
     else printf("  the model's relative error: not told by EXPLAIN ANALYZE\n");
+    for (int c = 0; c < g->n_cols; c++) print_pipelines(g, c);
     grid_notes(g);
     grid_free(g);
     return true;
 }
 
+/* ---- sweeps ----------------------------------------------------------------------------------------- */
+static double chosen_tile(const char *choice) {
+    const char *p = strstr(choice, " of "), *q = p ? strstr(p, " round") : NULL;
+    q = q ? strstr(q, " of ") : NULL;
+    return q ? strtod(q + 4, NULL) : 0;
+}
+
+/* Work-groups of a kernel, on average. */
+static double chosen_groups(const char *choice) {
+    const char *p = strstr(choice, "groups ");
+    double sum = 0;
+    int n = 0;
+    for (char *end = NULL; p && (n == 0 || *p == '+'); p = end, n++) sum += strtod(n == 0 ? p + 7 : p + 1, &end);
+    return n ? sum / n : 0;
+}
+
+/* The column nearest to what the model chose. */
+static int marked(const Sweep *w, const Measure *model) {
+    double x = model->ok ? w->chosen(model->where.choice) : 0;
+    int best = -1;
+    for (int c = 0; x > 0 && c < w->n - 1; c++)
+        if (best < 0 || fabs(log(x / w->values[c])) < fabs(log(x / w->values[best]))) best = c;
+    return best;
+}
+
+static void print_sweep(const Grid *g, const Sweep *w) {
+    printf("\n%s (* next to what the model chooses for the query's longest pipeline)\n  %-5s", w->title, g->row_title);
+    for (int c = 0; c < g->n_cols; c++) printf("  %10s ", g->col[c]);
+    printf("\n");
+    for (int r = 0; r < g->n_rows; r++) {
+        printf("  %-5s", g->row[r]);
+        int mark = marked(w, &g->cell[r][w->n - 1]);
+        for (int c = 0; c < g->n_cols; c++) {
+            const Measure *m = &g->cell[r][c];
+            if (m->ok && !m->wrong) printf("  %10.3f%c", m->median_ms, c == mark ? '*' : ' ');
+            else printf("  %10s ", m->wrong ? "WRONG" : "-");
+        }
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
 /* The model's choice against the best of the sweep. */
 static void verdict(const Grid *g) {
+    int last = g->n_cols - 1;
     for (int r = 0; r < g->n_rows; r++) {
         int best = -1;
-        for (int c = 1; c < g->n_cols; c++)
+        for (int c = 0; c < last; c++)
             if (g->cell[r][c].ok && (best < 0 || g->cell[r][c].median_ms < g->cell[r][best].median_ms)) best = c;
-        const Measure *model = &g->cell[r][0];
-        if (best > 0 && model->ok)
+        const Measure *model = &g->cell[r][last];
+        if (best >= 0 && model->ok)
             printf("    %-4s fastest: %s; the model's choice (%s) takes %.2f of its time\n", g->row[r], g->col[best], *model->where.choice ? model->where.choice : "not told",
                    model->median_ms / g->cell[r][best].median_ms);
     }
 }
 
-static bool run_sweep(Bench *b, const char *part, const char *title, const Variant *v, int n, char *const sql[N_QUERIES]) {
-    Grid *g = run_grid(b, part, v, n, sql);
+static bool run_sweep(Bench *b, const Sweep *w, char *const sql[N_QUERIES]) {
+    Grid *g = run_grid(b, w->part, w->variants, w->n, sql);
     if (!g) return false;
-    grid_print(g, title, 3, cell_ms, NULL);
+    print_sweep(g, w);
     verdict(g);
     grid_notes(g);
     grid_free(g);
@@ -154,13 +229,14 @@ static bool run_sweep(Bench *b, const char *part, const char *title, const Varia
 }
 
 int bench_gpl(Bench *b) {
+    static const Sweep over_tiles = {"tile", "gpl: time over tile size, ms", tiles, N_TILES, tile_rows, chosen_tile};
+    static const Sweep over_groups = {"groups", "gpl: time over work-groups of each kernel, ms", groups, N_GROUPS, group_counts, chosen_groups};
     char why[WHY_MAX] = "", *sql[N_QUERIES] = {0};
     if (!b->device) b->device = "cpu";
     b->left = (N_VARIANTS + b->n_extra + N_TILES + N_GROUPS) * N_QUERIES;
-    bool ok = load_queries(b, sql, why) && load(b, why);
+    bool ok = load_queries(b, sql, why) && (b->database || load_tpch(b, why));
     if (!ok) fprintf(stderr, "stele-bench gpl: %s\n", why);
-    ok = ok && run_executors(b, sql) && run_sweep(b, "tile", "gpl: time over tile size, ms", tiles, N_TILES, sql) &&
-         run_sweep(b, "groups", "gpl: time over work-groups, ms", groups, N_GROUPS, sql);
+    ok = ok && run_executors(b, sql) && run_sweep(b, &over_tiles, sql) && run_sweep(b, &over_groups, sql);
     for (int q = 0; q < N_QUERIES; q++) free(sql[q]);
     return ok && !b->failed ? 0 : 1;
 }

@@ -7,6 +7,9 @@
  * Sweeps: equal tables at 3 % (Figure 4), match rate at equal size (Figure 5), unequal tables at 3 % (Figure 6; the smaller one is built, so sizes that
  * an optimiser would swap are not run). Forms: `rows` materialises (build.rid, probe.rid) on the host; `grouped` feeds the same join to a group-by of 16
  * groups. Rates count input rows of both tables, 8 bytes each, over the whole time from text to result.
+ *
+ * The budget is shared out by rows: a pair of tables gets its part of the time left, and what would take more than that, by the rates seen so far, is left out
+ * with the time that it would take. So a slow variant does not keep the others from large tables.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,6 +43,16 @@ typedef struct Config {
     int64_t build, probe;
     int match; /* per cent */
 } Config;
+
+/* What is left to be shared out, and the rates seen at the largest tables so far. */
+typedef struct Plan {
+    double weight;             /* of the configurations to come */
+    double make_s;             /* seconds to make a row; 0 = unknown */
+    double run_s[2][N_VARIANTS]; /* seconds per input row, by form */
+} Plan;
+
+/* Small tables cost time, too: starts, compilers. */
+static double weight(const Config *c) { return (double)(c->build + c->probe) + 20e6; }
 
 typedef struct Sweep {
     const char *name, *title;
@@ -138,35 +151,64 @@ static bool fits(const Config *c, char why[WHY_MAX]) {
     return false;
 }
 
-/* `last`: whose build table is still there. */
-static void run_config(Bench *b, const Sweep *s, Grid *const g[2], int r, const Config *last) {
-    const Config *c = &s->config[r];
-    char no_table[WHY_MAX] = "", why[WHY_MAX];
-    bool made = fits(c, no_table);
-    if (made && over_budget(b)) {
-        made = false;
-        out_of_time(b, no_table);
+/* False: making the tables would take more than half of what the configuration may take. `last`: whose build table is still there. */
+static bool make_tables(Bench *b, Plan *p, const Config *c, const Config *last, char why[WHY_MAX]) {
+    if (!fits(c, why)) return false;
+    if (over_budget(b)) return out_of_time(b, why), false;
+    bool have = last && last->build == c->build;
+    double rows = (double)(c->probe + (have ? 0 : c->build)), t0 = now_s(), left = b->budget_s > 0 ? b->started_s + b->budget_s - t0 : 1e9;
+    double may = left * weight(c) / p->weight / 2, need = p->make_s * rows;
+    if (need > may && need > 1) {
+        snprintf(why, WHY_MAX, "left out: making the tables takes about %.0f s, half of its share of the budget is %.0f s", need, may);
+        return false;
     }
-    made = made && run_sql(b, "reset all", no_table);
-    made = made && ((last && last->build == c->build) || make_build(b, c->build, no_table)) && make_probe(b, c, no_table);
+    if (!run_sql(b, "reset all", why) || !(have || make_build(b, c->build, why)) || !make_probe(b, c, why)) return false;
+    double spent = now_s() - t0;
+    if (rows >= 4 << 20) p->make_s = spent / rows;
+    if (spent > 1) printf("%.0f million rows made in %.1f s\n", rows / 1e6, spent);
+    fflush(stdout);
+    return true;
+}
+
+/* False: what a first run and EXPLAIN ANALYZE take, by the rate at smaller tables, is much more than the cell's share. */
+static bool affordable(const Bench *b, const Plan *p, const Config *c, int k, int v, char why[WHY_MAX]) {
+    if (b->budget_s <= 0 || b->left < 1) return true;
+    double need = 2 * p->run_s[k][v] * (double)(c->build + c->probe), share = (b->started_s + b->budget_s - now_s()) / b->left;
+    if (need < 2 || need < 3 * share) return true;
+    snprintf(why, WHY_MAX, "left out: a run takes about %.0f s by its rate at smaller tables, its share of the budget is %.1f s", need / 2, share);
+    return false;
+}
+
+static bool run_config(Bench *b, Plan *p, const Sweep *s, Grid *const g[2], int r, const Config *last) {
+    const Config *c = &s->config[r];
+    char no_table[WHY_MAX] = "", no_variant[WHY_MAX], no_time[WHY_MAX];
+    bool made = make_tables(b, p, c, last, no_table);
+    int cells = 2 * g[0]->n_cols;
     for (int v = 0; v < g[0]->n_cols; v++) {
-        bool ready = apply_variant(b, &variants[v], why);
-        for (int k = 0; k < 2; k++) {
-            measure(b, &variants[v], form_sql[k], !ready ? why : !made ? no_table : NULL, &g[k]->cell[r][v]);
+        bool ready = apply_variant(b, &variants[v], no_variant);
+        for (int k = 0; k < 2; k++, cells--) {
+            Measure *m = &g[k]->cell[r][v];
+            b->left = (int)(cells * p->weight / weight(c) + 0.5);
+            const char *missing = !ready ? no_variant : !made ? no_table : !affordable(b, p, c, k, v, no_time) ? no_time : NULL;
+            measure(b, &variants[v], form_sql[k], missing, m);
+            if (m->ok) p->run_s[k][v] = m->median_ms / 1e3 / (double)(c->build + c->probe);
             grid_check(b, g[k], r, v);
             record(b, s, g[k], r, v, k);
         }
     }
+    p->weight -= weight(c);
+    return made;
 }
 
-static bool run_sweep(Bench *b, const Sweep *s) {
+static bool run_sweep(Bench *b, Plan *p, const Sweep *s) {
+    const Config *last = NULL;
     char x[24], y[24];
     Grid *g[2] = {grid_new("build x probe, match", s->n_variants, variants), grid_new("build x probe, match", s->n_variants, variants)};
     if (!g[0] || !g[1]) return false;
     for (int r = 0; r < s->n; r++) {
         const Config *c = &s->config[r];
         for (int k = 0; k < 2; k++) grid_row(g[k], "%s x %s, %d %%", size_text(c->build, x), size_text(c->probe, y), c->match);
-        run_config(b, s, g, r, r && g[0]->cell[r - 1][0].ok ? c - 1 : NULL);
+        last = run_config(b, p, s, g, r, last) ? c : NULL;
     }
     Figures f = {b, s};
     for (int k = 0; k < 2; k++) {
@@ -205,7 +247,10 @@ int bench_join(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             if (sizes[i] <= 64 << 20 && sizes[k] > sizes[i] && sizes[k] <= most) add(&unequal, sizes[i], sizes[k], 3);
-    b->left = 2 * (match.n * N_VARIANTS + (equal.n + unequal.n) * N_PLAIN);
-    bool ok = run_sweep(b, &match) && run_sweep(b, &equal) && run_sweep(b, &unequal);
+    Plan p = {0};
+    const Sweep *const sweeps[] = {&match, &equal, &unequal};
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++)
+        for (int r = 0; r < sweeps[i]->n; r++) p.weight += weight(&sweeps[i]->config[r]);
+    bool ok = run_sweep(b, &p, &match) && run_sweep(b, &p, &equal) && run_sweep(b, &p, &unequal);
     return ok && !b->failed ? 0 : 1;
 }

@@ -12,7 +12,8 @@
 static const char usage[] =
     "usage: stele-bench virginian [--rows N,N,...] [options]     ten filter queries (8M,100M rows)\n"
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
-    "       stele-bench gpl --data DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
+    "       stele-bench gpl --data DIR | --database DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
+    "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
     "  --runs N           repetitions of each query (5); the median counts\n"
@@ -21,6 +22,7 @@ static const char usage[] =
     "  --json FILE        results for bench/results\n"
     "  --profile FILE     rates of this machine, as `stele calibrate` writes them; default: the user's\n"
     "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
+    "  --database DIR     gpl, latency: a database with TPC-H's tables\n"
     "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
     "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); repeatable\n"
     "  --commit ID        recorded in the JSON\n"
@@ -55,7 +57,7 @@ static int bad(const char *what, const char *value) {
 static int run(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     if (strcmp(b->name, "virginian") == 0) return bench_virginian(b, sizes, n);
     if (strcmp(b->name, "join") == 0) return bench_join(b, sizes, n, max_rows);
-    return bench_gpl(b);
+    return strcmp(b->name, "latency") == 0 ? bench_latency(b) : bench_gpl(b);
 }
 
 int main(int argc, char **argv) {
@@ -67,8 +69,8 @@ int main(int argc, char **argv) {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
     b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
     bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
-    const bool gpl = strcmp(b.name, "gpl") == 0;
-    if (!virginian && !join && !gpl) return bad("unknown benchmark", b.name);
+    const bool gpl = strcmp(b.name, "gpl") == 0, latency = strcmp(b.name, "latency") == 0;
+    if (!virginian && !join && !gpl && !latency) return bad("unknown benchmark", b.name);
     int64_t k = join ? 1024 : 1000;
     for (int i = 2; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
@@ -101,17 +103,19 @@ int main(int argc, char **argv) {
         else if (strcmp(a, "--profile") == 0) profile = v;
         else if (strcmp(a, "--commit") == 0) commit = v;
         else if (strcmp(a, "--data") == 0) b.data = v;
+        else if (strcmp(a, "--database") == 0 && (latency || gpl)) b.database = v;
         else if (strcmp(a, "--tpch") == 0) b.tpch = v;
         else return bad("no such option", a);
     }
     if (virginian && !n) n = numbers("8M,100M", k, sizes, 16);
     if (join && !n) n = numbers("1M,4M,16M,64M,256M,1G", k, sizes, 16);
-    if (gpl && !b.data) return bad("--data is needed", NULL);
+    if ((latency || gpl) && !b.data == !b.database) return bad("--data or --database is needed", NULL);
+    if (latency && !b.device) return bad("--device is needed", NULL);
 
     Err e = {0};
     if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK) fprintf(stderr, "stele-bench: %s\n", e.message);
     stele_error_info why;
-    if (stele_open(":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) != STELE_OK) return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
+    if (stele_open(b.database ? b.database : ":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) != STELE_OK) return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
     if (stele_connect(b.db, &b.conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
     b.started_s = now_s();
     printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads, b.device ? b.device : "none given");

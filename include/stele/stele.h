@@ -104,6 +104,17 @@ STELE_API void stele_set_progress(stele_conn *conn, bool (*progress)(void *ctx, 
 /* COPY ... FROM STDIN reads through `read` (returns bytes, 0 at the end, -1 error); COPY ... TO STDOUT writes through `write`
  * (returns false on error). Without them such statements fail (0A000). */
 STELE_API void stele_set_copy_streams(stele_conn *conn, int64_t (*read)(void *ctx, char *buf, int64_t size), bool (*write)(void *ctx, const char *data, int64_t size), void *ctx);
+/* A message that is no error: RAISE NOTICE, DROP ... IF EXISTS of what is not there. Strings are never NULL and valid during the call. */
+typedef struct stele_notice {
+    const char *severity; /* "INFO", "NOTICE", "WARNING" */
+    const char *sqlstate; /* "00000" when none was given */
+    const char *message;
+    const char *detail;
+    const char *hint;
+    const char *context;
+} stele_notice;
+/* Receives them while a statement runs, on the connection's thread; it must not use the connection. NULL drops them (the default). */
+STELE_API void stele_set_notice(stele_conn *conn, void (*notice)(void *ctx, const stele_notice *n), void *ctx);
 /* 'I' idle, 'T' in a transaction, 'E' in a failed transaction. */
 STELE_API char stele_transaction_state(const stele_conn *conn);
 
@@ -160,6 +171,8 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
 STELE_API stele_status stele_list_tables(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx);
 /* Columns of a table or view. default_sql is "" when absent; key: "", "primary key" or "unique". 42P01 when unknown. */
 STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx);
+/* Functions and procedures of the database: kind "function" or "procedure", arguments and result as PostgreSQL's \df shows them. */
+STELE_API stele_status stele_list_routines(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx);
 /* Functions and operators: name, argument types, result type, one line of documentation. */
 STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx);
 

@@ -18,6 +18,8 @@ struct stele_db {
 struct stele_conn {
     stele_db *owner;
     Session *s;
+    void (*notice)(void *ctx, const stele_notice *n);
+    void *notice_ctx;
 };
 
 static _Thread_local Err open_error;
@@ -141,6 +143,16 @@ void stele_set_copy_streams(stele_conn *c, int64_t (*read)(void *ctx, char *buf,
     c->s->copy_write = write;
     c->s->copy_ctx = ctx;
 }
+static void notice_bridge(void *ctx, const SessionNotice *n) {
+    const stele_conn *c = ctx;
+    c->notice(c->notice_ctx, &(stele_notice){n->severity, n->sqlstate, n->message, n->detail, n->hint, n->context});
+}
+void stele_set_notice(stele_conn *c, void (*notice)(void *ctx, const stele_notice *n), void *ctx) {
+    c->notice = notice;
+    c->notice_ctx = ctx;
+    c->s->notice = notice ? notice_bridge : NULL;
+    c->s->notice_ctx = c;
+}
 char stele_transaction_state(const stele_conn *c) { return c->s->state; }
 
 /* ---- statements: stele_stmt is a Statement ------------------------------------------------- */
@@ -257,6 +269,10 @@ int64_t stele_row_count(const stele_stmt *s) { return st_ofc(s)->affected; }
 /* The current row's cell; false for NULL and errors. */
 static bool cell(Statement *st, int64_t i, Value *v) {
     if (i < 0 || i >= st->n_cols || st->next_row < 1 || st->next_row > st->n_rows) return false;
+    if (st->values) {
+        *v = st->values[(st->next_row - 1) * st->n_cols + i];
+        return !v->is_null;
+    }
     if (st->is_text) {
         const char *t = st->text_rows[st->next_row - 1][i];
         if (!t) return false;
@@ -320,15 +336,7 @@ const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
     if (!cell(st, i, &v)) return NULL;
     if (!st->cell_arena) st->cell_arena = arena_new(&st->account, &st->session->err);
     if (!st->cell_arena) return NULL;
-    char *t;
-    if (v.type.id == T_TIMESTAMPTZ) {
-        t = arena_alloc(st->cell_arena, VALUE_TEXT_MAX + 1);
-        if (!t) return NULL;
-        n = cell_to_text(v.type, value_cell(&v), st->session->settings.tz_offset, t);
-        t[n] = 0;
-    } else {
-        t = value_to_text(st->cell_arena, &v, &n);
-    }
+    char *t = value_to_text_tz(st->cell_arena, &v, st->session->settings.tz_offset, &n);
     if (len) *len = n;
     return t;
 }
@@ -427,6 +435,25 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
     }
     if (s->state == 'I') (void)session_end_statement(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
+stele_status stele_list_routines(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx) {
+    Session *s = c->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    const Catalog *k = &s->db->catalog;
+    Arena *a = arena_new(&s->account, &s->err);
+    bool stop = a == NULL;
+    for (int64_t i = 0; i < k->n_routines && !stop; i++) {
+        const Routine *r = k->routines[i];
+        const char *args = routine_arguments_text(a, r), *result = routine_result_text(a, r);
+        if (!args || !result) break;
+        stop = each(ctx, r->name, r->is_procedure ? "procedure" : "function", args, result, r->language);
+    }
+    arena_free(a);
+    if (s->state == 'I') (void)session_end_statement(s, ST_OK);
+    return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
 }
 
 void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx) {

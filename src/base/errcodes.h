@@ -6,6 +6,7 @@
 #define ERRCODE_TABLE(X)                                            \
     X(CONNECTION_FAILURE, "08006", "connection_failure")            \
     X(FEATURE_NOT_SUPPORTED, "0A000", "feature_not_supported")      \
+    X(CASE_NOT_FOUND, "20000", "case_not_found")                    \
     X(CARDINALITY, "21000", "cardinality_violation")                \
     X(STRING_TRUNCATION, "22001", "string_data_right_truncation")   \
     X(NUMERIC_RANGE, "22003", "numeric_value_out_of_range")         \
@@ -76,11 +77,16 @@
     X(IO, "58030", "io_error")                                      \
     X(UNDEFINED_FILE, "58P01", "undefined_file")                    \
     X(DUPLICATE_FILE, "58P02", "duplicate_file")                    \
+    X(RAISE_EXCEPTION, "P0001", "raise_exception")                  \
+    X(NO_DATA_FOUND, "P0002", "no_data_found")                      \
+    X(TOO_MANY_ROWS, "P0003", "too_many_rows")                      \
+    X(ASSERT_FAILURE, "P0004", "assert_failure")                    \
     X(INTERNAL, "XX000", "internal_error")                          \
     X(DATA_CORRUPTED, "XX001", "data_corrupted")
 
 #define ERR_CONNECTION_FAILURE "08006"
 #define ERR_FEATURE_NOT_SUPPORTED "0A000"
+#define ERR_CASE_NOT_FOUND "20000"
 #define ERR_CARDINALITY "21000"
 #define ERR_STRING_TRUNCATION "22001"
 #define ERR_NUMERIC_RANGE "22003"
@@ -151,6 +157,10 @@
 #define ERR_IO "58030"
 #define ERR_UNDEFINED_FILE "58P01"
 #define ERR_DUPLICATE_FILE "58P02"
+#define ERR_RAISE_EXCEPTION "P0001"
+#define ERR_NO_DATA_FOUND "P0002"
+#define ERR_TOO_MANY_ROWS "P0003"
+#define ERR_ASSERT_FAILURE "P0004"
 #define ERR_INTERNAL "XX000"
 #define ERR_DATA_CORRUPTED "XX001"
 

@@ -1,4 +1,4 @@
-/* catalog.c - tables, views and foreign keys by name.
+/* catalog.c - tables, views, foreign keys and routines by name.
  *
  * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena;
  * tables and views own themselves and are freed by database_close or by whoever took them out.
@@ -146,4 +146,53 @@ ForeignKey *foreign_new(const ForeignKey *like, Err *e) {
 }
 void foreign_free(ForeignKey *f) {
     if (f) mem_free(NULL, f, foreign_bytes(f));
+}
+
+Status catalog_add_routine(Catalog *c, Routine *r, Err *e) {
+    TRY(grow(c, (void **)&c->routines, c->n_routines, &c->cap_routines, e));
+    if (r->id == 0) r->id = ++c->next_id;
+    c->routines[c->n_routines++] = r;
+    c->version++;
+    return ST_OK;
+}
+void catalog_remove_routine(Catalog *c, const Routine *r) {
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        if (c->routines[i] != r) continue;
+        memmove(c->routines + i, c->routines + i + 1, (size_t)(c->n_routines - i - 1) * sizeof *c->routines);
+        c->n_routines--;
+        c->version++;
+        return;
+    }
+}
+Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
+    for (int64_t i = 0; i < c->n_routines; i++)
+        if (c->routines[i]->id == id) return c->routines[i];
+    return NULL;
+}
+
+/* One block, as a view. */
+static int64_t routine_bytes(const Routine *r) {
+    int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + 1) + (int64_t)(strlen(r->name) + strlen(r->language) + strlen(r->sql)) + 3;
+    for (int i = 0; i < r->n_params; i++) n += r->param_names[i] ? (int64_t)strlen(r->param_names[i]) + 1 : 0;
+    return n;
+}
+Routine *routine_new(const Routine *like, Err *e) {
+    Routine *r = mem_calloc(NULL, routine_bytes(like), e);
+    if (!r) return NULL;
+    *r = *like;
+    size_t n = (size_t)r->n_params;
+    r->param_names = (char **)(void *)(r + 1);
+    r->param_types = (Type *)(void *)(r->param_names + n);
+    r->param_modes = (char *)(r->param_types + n);
+    char *at = r->param_modes + n;
+    if (n) memcpy(r->param_types, like->param_types, n * sizeof(Type));
+    if (n) memcpy(r->param_modes, like->param_modes, n);
+    r->name = put_text(&at, like->name);
+    r->language = put_text(&at, like->language);
+    r->sql = put_text(&at, like->sql);
+    for (size_t i = 0; i < n; i++) r->param_names[i] = like->param_names[i] ? put_text(&at, like->param_names[i]) : NULL;
+    return r;
+}
+void routine_free(Routine *r) {
+    if (r) mem_free(NULL, r, routine_bytes(r));
 }

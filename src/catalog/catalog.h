@@ -1,4 +1,4 @@
-/* catalog.h - named objects of a database: tables, views, foreign keys; and the database's file set.
+/* catalog.h - named objects of a database: tables, views, foreign keys, routines; and the database's file set.
  *
  * A Database is shared by its connections. `lock` is the one lock of this stage: statements that
  * read hold it shared, statements that change anything hold it exclusive until their transaction
@@ -27,6 +27,25 @@ typedef struct ForeignKey {
     char on_delete, on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
 } ForeignKey;
 
+/* A function or procedure. Its body is text: what is made of it (sql/pl) belongs to whoever made it, by `id`. */
+typedef struct Routine {
+    int64_t id;           /* never used again */
+    char *name;
+    bool is_procedure;
+    bool returns_set, returns_void, returns_record, strict;
+    bool may_write;       /* its body changes data, or calls something that may */
+    char volatility;      /* 'i', 's', 'v' */
+    int n_params;         /* all: IN, OUT, INOUT, TABLE, result columns */
+    char **param_names;   /* NULL: none */
+    char *param_modes;    /* PostgreSQL's codes: i in, o out, b inout, t table; c: a column of the result without a variable (RETURNS tablename) */
+    Type *param_types;
+    int n_args;           /* that callers of a function give: IN and INOUT; of a procedure: all of them */
+    int n_defaults;       /* the last n of them */
+    Type ret;             /* T_VOID for procedures and void functions */
+    char *language;
+    char *sql;            /* the CREATE statement */
+} Routine;
+
 typedef struct Catalog {
     Arena *arena;
     int64_t version;     /* grows with every change: prepared plans check it */
@@ -37,6 +56,8 @@ typedef struct Catalog {
     View **views;
     int64_t n_foreign, cap_foreign;
     ForeignKey **foreign;
+    int64_t n_routines, cap_routines;
+    Routine **routines;
 } Catalog;
 
 typedef struct Database {
@@ -52,6 +73,9 @@ typedef struct Database {
     bool dirty;
     void *device_hub; /* the session layer's (devices.c); freed first */
     void (*device_hub_free)(void *hub);
+    void *bulk_hub;   /* the session layer's (bulk.c): freed first; before the database is saved its tables are brought up to date */
+    void (*bulk_hub_free)(void *hub);
+    Status (*bulk_hub_save)(void *hub, Err *e);
 } Database;
 
 Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
@@ -69,10 +93,19 @@ void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing
 ForeignKey *foreign_new(const ForeignKey *like, Err *e);      /* a copy */
 void foreign_free(ForeignKey *f);
 
+/* Overloads are not checked here (session/routine.c). The first time the routine gets its id. */
+Status catalog_add_routine(Catalog *c, Routine *r, Err *e);
+void catalog_remove_routine(Catalog *c, const Routine *r); /* without freeing it */
+Routine *catalog_routine_by_id(const Catalog *c, int64_t id); /* NULL: gone */
+Routine *routine_new(const Routine *like, Err *e);         /* a copy */
+void routine_free(Routine *r);
+/* True when parameter i is one that callers give a value for (and by which overloads are told apart). */
+static inline bool routine_is_arg(const Routine *r, int i) { return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o'); }
+
 /* ---- the database's files: a directory --------------------------------------------
  *   LOCK            advisory lock: one process at a time (55006)
  *   CURRENT         text: the generation now valid, with checksum; replaced by rename
- *   g<N>/catalog    tables, views: checksummed
+ *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
  *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum
  * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then
  * removes the old one: a crash at any point leaves one complete generation. Corruption: XX001 naming the file and offset. */

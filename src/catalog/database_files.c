@@ -10,10 +10,11 @@
 
 #include "catalog/catalog.h"
 #include "storage/storage_int.h"
+#include "types/array.h"
 
 #define CATALOG_MAGIC "STELECAT"
 #define TABLE_MAGIC "STELETBL"
-enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
 
 typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
 typedef struct TableFileHeader {
@@ -322,6 +323,8 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
     return ST_OK;
 }
 
+/* Cells of NULL rows are empty. */
+static bool str_fits(Type t, Str s) { return t.id != T_ARRAY || s.len == 0 || array_ok(s, type_phys(type_element(t))); }
 static void get_stats(In *in, Table *t, int c, ColumnStats *s) {
     memset(s, 0, sizeof *s);
     s->has_range = get_bool(in);
@@ -341,8 +344,10 @@ static void get_stats(In *in, Table *t, int c, ColumnStats *s) {
         int64_t n;
         s->mcv[i].fraction = get_f64(in);
         const char *bytes = get_bytes(in, &n);
-        if (p == PH_STR) v.u.str = str_make(bytes, n);
-        else if (n == phys_size(p)) memcpy(value_cell(&v), bytes, (size_t)n);
+        if (p == PH_STR) {
+            v.u.str = str_make(bytes, n);
+            if (!str_fits(v.type, v.u.str)) in->failed = true;
+        } else if (n == phys_size(p)) memcpy(value_cell(&v), bytes, (size_t)n);
         else in->failed = true;
         if (in->failed || value_copy(t->impl->stats_arena, &v, &s->mcv[i].value) != ST_OK) {
             in->failed = true;
@@ -390,6 +395,10 @@ static Status load_dict(TableReader *r, Table *t, const Section *s) {
         }
         int32_t code = dict_add(d, str_make(in.p + text_at, len), r->e);
         if (code < 0) goto done;
+        if (!str_fits(t->cols[s->index].type, d->entries[code])) {
+            corrupt(r->e, r->path, at + text_at, "array is invalid");
+            goto done;
+        }
         if (code != i || (i > 0 && i < n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0)) {
             corrupt(r->e, r->path, at + text_at, "dictionary is not in order");
             goto done;
@@ -413,6 +422,8 @@ static bool tablet_matches(const Table *t, const Tablet *tab) {
         if ((col->encoding == ENC_STR) != (col->phys == PH_STR)) return false;
         if (phys_is_int(col->phys) && col->phys != PH_I128 && col->encoding != ENC_FOR) return false;
         if (!phys_is_int(col->phys) && col->encoding == ENC_FOR) return false;
+        for (int64_t i = 0; !d && t->cols[c].type.id == T_ARRAY && i < tab->rows; i++)
+            if (!str_fits(t->cols[c].type, column_str(col, i))) return false;
         if (!d || !col->has_minmax) continue;
         if (col->min < 0 || col->max >= d->n) return false;
         bool ok = true;
@@ -561,11 +572,34 @@ static void put_foreign(Out *o, const ForeignKey *f) {
         put_text(o, f->ref_cols[i]);
     }
 }
+static void put_routine(Out *o, const Routine *r) {
+    put_i64(o, r->id);
+    put_text(o, r->name);
+    put_u8(o, r->is_procedure);
+    put_u8(o, r->returns_set);
+    put_u8(o, r->returns_void);
+    put_u8(o, r->returns_record);
+    put_u8(o, r->strict);
+    put_u8(o, r->may_write);
+    put(o, &r->volatility, 1);
+    put_i64(o, r->n_params);
+    for (int i = 0; i < r->n_params; i++) {
+        put_text(o, r->param_names[i]);
+        put(o, &r->param_modes[i], 1);
+        put(o, &r->param_types[i], (int64_t)sizeof(Type));
+    }
+    put_i64(o, r->n_args);
+    put_i64(o, r->n_defaults);
+    put(o, &r->ret, (int64_t)sizeof(Type));
+    put_text(o, r->language);
+    put_text(o, r->sql);
+}
 static Status save_catalog(Database *db, const char *path, Err *e) {
     const Catalog *c = &db->catalog;
     Out o = {.acct = &db->account, .e = e};
     put(&o, CATALOG_MAGIC, 8);
-    put_i64(&o, c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT);
+    int64_t format = c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
+    put_i64(&o, format);
     put_i64(&o, c->next_id);
     put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
@@ -577,8 +611,10 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
         put_i64(&o, v->n_cols);
         for (int k = 0; k < v->n_cols; k++) put_text(&o, v->cols[k]);
     }
-    if (c->n_foreign) put_i64(&o, c->n_foreign);
+    if (format >= CATALOG_FOREIGN) put_i64(&o, c->n_foreign);
     for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
+    if (format >= CATALOG_ROUTINES) put_i64(&o, c->n_routines);
+    for (int64_t i = 0; i < c->n_routines; i++) put_routine(&o, c->routines[i]);
     put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
     out_release(&o);
@@ -607,6 +643,7 @@ static Status read_file(Database *db, Arena *a, const char *path, char **out, in
 }
 
 static bool type_ok(Type t) {
+    if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
     return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
            (t.id != T_NUMERIC || t.precision >= 1);
 }
@@ -694,6 +731,43 @@ static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
     foreign_free(copy);
     return ST_ERROR;
 }
+static Status load_one_routine(Database *db, In *in, const char *path, Err *e) {
+    Arena *a = in->arena;
+    Routine r = {.id = get_i64(in)};
+    r.name = get_text(in, false);
+    r.is_procedure = get_bool(in);
+    r.returns_set = get_bool(in);
+    r.returns_void = get_bool(in);
+    r.returns_record = get_bool(in);
+    r.strict = get_bool(in);
+    r.may_write = get_bool(in);
+    get(in, &r.volatility, 1);
+    r.n_params = (int)get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    r.param_names = arena_array(a, char *, r.n_params + 1);
+    r.param_modes = arena_alloc(a, r.n_params + 1);
+    r.param_types = arena_array(a, Type, r.n_params + 1);
+    if (!r.param_names || !r.param_modes || !r.param_types) return ST_ERROR;
+    int args = 0;
+    for (int i = 0; i < r.n_params && !in->failed; i++) {
+        r.param_names[i] = get_text(in, true);
+        get(in, &r.param_modes[i], 1);
+        get(in, &r.param_types[i], (int64_t)sizeof(Type));
+        if (!type_ok(r.param_types[i]) || !r.param_modes[i] || !strchr("iobtc", r.param_modes[i])) in->failed = true;
+        else args += routine_is_arg(&r, i);
+    }
+    r.n_args = (int)get_count(in, r.n_params);
+    r.n_defaults = (int)get_count(in, r.n_args);
+    get(in, &r.ret, (int64_t)sizeof(Type));
+    r.language = get_text(in, false);
+    r.sql = get_text(in, false);
+    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility || !strchr("isv", r.volatility))
+        return corrupt(e, path, in->at, "routine is invalid");
+    Routine *copy = routine_new(&r, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_routine(&db->catalog, copy, e) == ST_OK) return ST_OK;
+    routine_free(copy);
+    return ST_ERROR;
+}
 static Status load_catalog(Database *db, Arena *a, Err *e) {
     char *path = path_of(a, db, db->generation, "catalog"), *p = NULL;
     int64_t len;
@@ -707,13 +781,15 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
     In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = get_i64(&in);
-    if (format != FILE_FORMAT && format != CATALOG_FOREIGN) return corrupt(e, path, 8, "unknown format");
+    if (format < FILE_FORMAT || format > CATALOG_ROUTINES) return corrupt(e, path, 8, "unknown format");
     int64_t next_id = get_i64(&in), n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
     n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_view(db, &in, path, e));
-    n = format == CATALOG_FOREIGN ? get_count(&in, len) : 0;
+    n = format >= CATALOG_FOREIGN ? get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(db, &in, path, e));
+    n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
+    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;
@@ -860,6 +936,7 @@ static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e
 
 Status database_save(Database *db, Err *e) {
     if (!db->path || !db->dirty) return ST_OK;
+    if (db->bulk_hub) TRY(db->bulk_hub_save(db->bulk_hub, e));
     Arena *a = arena_new(&db->account, e);
     if (!a) return ST_ERROR;
     int64_t old = db->generation, next = old + 1;
@@ -883,10 +960,12 @@ Status database_save(Database *db, Err *e) {
 
 void database_close(Database *db) {
     if (!db) return;
+    if (db->bulk_hub) db->bulk_hub_free(db->bulk_hub);
     if (db->device_hub) db->device_hub_free(db->device_hub);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
     for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);
+    for (int64_t i = 0; i < db->catalog.n_routines; i++) routine_free(db->catalog.routines[i]);
     pool_free(db->pool);
     if (db->lock_file) {
         Err ignored = {0};

@@ -37,7 +37,7 @@ static double form_bytes(uint32_t form, double width) {
 const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col) {
     for (int64_t i = 0; i < f->cols.len; i++)
         if (f->cols.items[i].table == t && f->cols.items[i].col == col) return &f->cols.items[i];
-    TabCol c = {.table = t, .col = (int32_t)col, .fits32 = true};
+    TabCol c = {.table = t, .col = (int32_t)col, .fits32 = true, .base0 = true};
     double bytes = 0, rows = 0;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const Tablet *tab = t->tablets[i];
@@ -46,6 +46,7 @@ const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col) {
         uint32_t form = dev_form(tc);
         c.forms |= UINT64_C(1) << form;
         c.some_valid |= tc->validity != NULL;
+        c.base0 &= form > DF_FOR64 || tc->base == 0;
         bool in32 = tc->has_minmax ? tc->min >= INT32_MIN && tc->max <= INT32_MAX : tc->null_count == tab->rows;
         c.fits32 &= in32 && tc->encoding != ENC_STR && tc->phys <= PH_I64;
         bytes += (double)tab->rows * (form_bytes(form, t->cols[col].stats.avg_width) + (tc->validity ? 0.125 : 0));

@@ -11,15 +11,16 @@
  * How a program becomes a kernel. Items of a group take the rows of a tile; a row lives in C variables. A filter is `continue`; a probe that can
  * match several rows is a loop around the rest of the program; IF/ELSE/ENDIF are if/else; columns are loaded where the program loads them.
  *
- *   for (tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {      // a tile is tile_rows rows of one tablet (or of dense rows)
+ *   for (tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {      // a tile is tile_rows rows of one tablet (or of dense rows); STOPPED every POLL_TILES
  *       tablet, columns of the tablet: uniform for the group
- *       for (row = first + LID; row < end; row += LSIZE) { ...program...; sink }
+ *       for (row = first + LID; row < end; row += LSIZE) { ...program...; sink }   // or blocks of rows: emit_block.c; or a list of rows: emit_host.c
  *   }
  *
  * Device memory, as the kernels and the executor agree on it:
  *
  *   Tables      DTablet[n_tablets] and, per column used, DColumn[n_tablets], both indexed by tablet number; a list of the
  *               tablets to scan (u32 numbers). Tile t is rows [(t % per) * tile_rows, ..) of tablet list[t / per], per = TABLET_ROWS / tile_rows.
+ *               A kernel may take several of these tiles as one (Em.tile_rows): the number of tiles is always that of whole tablets.
  *               Widths and encodings that occur (DevColumnForms) are compiled in; where a column has several, the kernel switches on DColumn.form.
  *   Rows        materialised rows are columns: cells side by side (DevCol), one byte per row for validity where nullable, and a u64
  *               counter. Appending takes a slot from the counter; a slot >= capacity is not written, the counter goes on counting, so that the
@@ -129,6 +130,7 @@ typedef struct EmitTarget {
     int64_t local_bytes;  /* what a LOCAL aggregation may use per group */
     int32_t units;
     int64_t direct_bytes; /* largest head array or DIRECT aggregation, device memory permitting */
+    bool result_cache;    /* rows are staged in local memory (emit_cache.c) */
     bool host_lists;      /* host: the executor fills KP_HOST_SCAN; local memory has TILE_ROWS * 4 bytes beyond local_bytes */
 } EmitTarget;
 
@@ -197,9 +199,12 @@ enum { /* kernels a segment's module has */
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
 
 /* The error word's low byte when rows did not fit into a channel's packet. Words of the control block of a channel: emit_chan.c. */
-enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_SUB = 32, EMIT_CHANNEL_PACKET = 2 };
+enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_LOCAL = 160, EMIT_CHANNEL_PACKETS_MAX = 1 << 24 };
+/* Words behind the address in word 10 of the control block. Zero when a pipeline starts. */
+static inline int64_t emit_channel_words(int64_t queues, int64_t packets) { return packets + (1 + queues) * (32 + packets); }
 
-/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of 128 bytes of local memory) and CHANNEL_FULL defined: for calibration. */
+/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of EMIT_CHANNEL_LOCAL bytes of local memory) and CHANNEL_FULL defined: for
+ * calibration. */
 const char *chan_text_writing(void);
 const char *chan_text_reading(void);
 

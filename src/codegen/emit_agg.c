@@ -306,6 +306,7 @@ static void slot_number(Em *m, const View *v) {
         int64_t ext = v->dev->key_extent[i], values = ext - (v->dev->cols[i].nullable ? 1 : 0);
         w(m, "{\n");
         if (m->regs[k].dict && m->regs[k].dict == v->dev->cols[i].dict) w(m, "const u32 x = (u32)(i32)%r;\n", k); /* codes start at 0 */
+        else if (v->dev->key_min[i] == 0 && VAR_PHYS(m, k) != PH_I64) w(m, "const u32 x = (u32)(i32)%r;\n", k);
         else if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         else w(m, "const u32 x = (u32)(i32)%r - (u32)P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         if (NULLABLE(m, k)) {
@@ -367,8 +368,7 @@ static int64_t packed_at(const LocalForm *f, int32_t word) {
 }
 
 static int32_t packed_index(const LocalForm *f, int32_t word) { /* from lp or lh */
-    int64_t at = packed_at(f, word);
-    return (int32_t)(f->used[word] <= 32 ? (at - narrow_at(f)) / 4 : at / 8) * f->copies;
+    return (int32_t)(packed_at(f, word) / (f->used[word] <= 32 ? 4 : 8)) * f->copies;
 }
 
 static int32_t bit_length(uint64_t x) { return x ? 64 - __builtin_clzll(x) : 1; }
@@ -438,8 +438,8 @@ static int64_t pack(const Em *m, const View *v, int32_t flush_bits, LocalForm *f
 
 /* Rows that one item takes of a tile at most; 0: no such number. */
 static int64_t rows_of_tile(const Em *m) {
-    int64_t at_once = m->rows4 ? 4 : 1, step = at_once * m->ep->target.group_size;
-    return most_rows(m) > 0 ? (m->ep->target.tile_rows + step - 1) / step * at_once : 0;
+    int64_t at_once = m->sifted ? 1 : MAX_OF(m->block, 1), step = at_once * m->ep->target.group_size;
+    return most_rows(m) > 0 ? (m->tile_rows + step - 1) / step * at_once : 0;
 }
 
 static bool place_fields(const Em *m, const View *v, LocalForm *f) {
@@ -472,7 +472,7 @@ static LocalForm local_form(const Em *m, const View *v) {
             f.slot = f.words * 8;
             for (int32_t k = 0; k < f.n_packed; k++) f.slot += f.used[k] > 32 ? 8 : 4;
             f.slot = align_up(f.slot * copies, 8);
-            f.wide = f.slot * v->dev->n_slots;
+            f.wide = f.slot * (v->dev->n_slots + (m->whole && f.private ? 1 : 0));
             f.bytes = f.wide + v->dev->n_slots * f.n_fields * f.lanes * 8;
             if (f.bytes <= (f.private ? t->local_bytes : MIN_OF(t->local_bytes, SHARED_BYTES)) || (copies == 1 && !packed)) return f;
         }
@@ -558,6 +558,8 @@ static void local_sink(Em *m, const View *v) {
     out_w(m, &m->top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", f.bytes / 8);
     w(m, "{\n");
     slot_number(m, v);
+    if (m->whole && f.private) w(m, "g = ok_0 ? g : %d;\n", n); /* a slot that nobody reads */
+    else if (m->whole) w(m, "if (ok_0) {\n");
     char copy[32];
     snprintf(copy, sizeof copy, f.private ? "LID" : "(LID & %d)", (int)C - 1);
     out_w(m, &m->top, "    const u32 copy8 = %s * 8;\n", copy);
@@ -565,7 +567,7 @@ static void local_sink(Em *m, const View *v) {
     if (f.n_fields > 0) {
         int64_t narrow = narrow_at(&f);
         if (narrow * C < f.slot) {
-            out_w(m, &m->top, "    const u32 copy4 = %s * 4 + %l;\n", copy, narrow * C);
+            out_w(m, &m->top, "    const u32 copy4 = %s * 4;\n", copy);
             w(m, "LOCAL u32 *lh = LM(u32, copy4 + g * %l);\n", f.slot);
         }
         out_w(m, &m->top, "    u32 filled = 0;\n");
@@ -659,7 +661,7 @@ static void local_sink(Em *m, const View *v) {
         at += words;
     }
     if (f.flags >= 0) w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C, f.flags * C);
-    w(m, "}\n");
+    w(m, m->whole && !f.private ? "}\n}\n" : "}\n");
     if (folds) out_w(m, fold, "}\n}\nBARRIER();\n");
     if (f.n_fields > 0 && f.lanes > 1)
         out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / h * %d + i %% h;\nq[0] += q[h];\n}\nBARRIER();\n}\n",
@@ -739,10 +741,26 @@ static void hash_sink(Em *m, const View *v) {
     w(m, "}\n}\n");
 }
 
+bool agg_whole(Em *m) {
+    View v = view(m, m->prog->sink.id);
+    if (v.dev->form != DA_LOCAL && v.dev->form != DA_ONE) return false;
+    for (int32_t i = 0; i < v.spec->n_aggs; i++) {
+        uint8_t k = v.form->cells[i].kind;
+        if (k == CK_FIRST || k == CK_SINGLE || k == CK_WIDE3) return false;
+    }
+    for (int32_t i = 0; v.dev->form == DA_LOCAL && i < v.spec->n_keys; i++)
+        if (!key_proven(m, &v, i)) return false;
+    return true;
+}
+
 void em_sink_agg(Em *m) {
     View v = view(m, m->prog->sink.id);
     switch (v.dev->form) {
-    case DA_ONE: private_sink(m, &v); break;
+    case DA_ONE:
+        if (m->whole) w(m, "if (ok_0) {\n");
+        private_sink(m, &v);
+        if (m->whole) w(m, "}\n");
+        break;
     case DA_LOCAL: local_sink(m, &v); break;
     case DA_HASH: hash_sink(m, &v); break;
     default:

@@ -1,19 +1,28 @@
 /* emit_chan.c - channels between kernels that run at the same time [GPL §3.3]: what the executor `pipelined` reads and writes instead of row stores.
  *
- * A channel is a number of sub-channels, each a ring of packets. A packet is packet_rows rows of the columns; they lie in arrays like those of a row
- * store, packet k of the channel being rows [k * packet_rows, ..). The control block, in 64-bit words:
+ * A channel hands over packets. A packet is packet_rows rows of the columns; they lie in arrays like those of a row store, packet k being rows
+ * [k * packet_rows, ..). A writing group takes a packet that nobody uses, fills it, and puts its number into one of the channel's queues of full packets
+ * (sub-channels: several, so that not all groups meet at one counter); a reading group takes a number from there, reads, and puts it into the queue of free
+ * packets. So groups that are slow to fill a packet do not hold up others. The control block, in 64-bit words:
  *
- *   0 sub-channels  1 packets in a ring  2 rows in a packet  3 groups that write  4 those that are done  5 rows written between two looks at the
- *   room left  6 broken  7 the writer must not wait; from word 16 on per sub-channel: head, 16 words on: tail (32 words in all); then per packet: state, rows
+ *   0 queues of full packets  1 packets in all  2 rows in a packet  3 groups that write  4 those that are done  5 rows of the source between two looks at the room
+ *   left  6 broken  7 the writer must not wait  8 packets that were used at least once  9 room that a packet must have at such a look
+ *   10 address of: rows of each packet, then the queue of free packets, then those of full ones  11 address of a count of all rows handed over
+ *   a queue: head, 16 words on: tail, from word 32 on as many entries as there are packets: (number of the entry + 1) << 24 | packet
  *
- * State of a packet in lap n: 2n free, 2n + 1 published. A writing group takes the next number from tail, waits until that packet is free, fills
- * it and publishes it. A reading group takes the packet at head when it is published. No group keeps an unpublished packet while it waits
- * for input, so that a writer waits for readers only and a reader for writers only: of a chain of kernels the last never waits for room, and one running
- * group of each kernel is enough for all to go on. Waits look at the stop flag and at `broken`, by which a group that gives up tells its neighbours.
+ * No queue can overflow, since it has an entry for every packet there is: who puts one in takes the next number from tail and writes the entry. Who takes one out reads
+ * the entry at head, which must bear its number, and then moves head on.
+ *
+ * No group keeps an unpublished packet while it waits for input, so that a writer waits for readers only and a reader for writers only: of a chain of
+ * kernels the last never waits for room, and one running group of each kernel is enough for all to go on. Waits look at the stop flag and at
+ * `broken`, by which a group that gives up tells its neighbours.
  *
  * Where a group has several items they agree on packets through local memory; all barriers are in uniform control flow, so such a group looks at the room
  * left in its packet only between batches of rows. Rows that do not fit (a probe found very many matches) raise CHANNEL_FULL; the executor runs
  * the pipeline again with bigger packets. A group of one item just goes on with the next packet.
+ *
+ * Fences. Item 0 publishes and takes for its group. On CUDA its fence next to the barrier orders what all items of the group have written or will read; OpenCL
+ * promises less for global memory, so that there every item fences.
  */
 #include "codegen/emit_int.h"
 
@@ -26,70 +35,114 @@ static const char writing[] =
     "#else\n"
     "#define RELAX() ((void)0)\n"
     "#endif\n"
+    "#if defined(KC_CUDA)\n"
+    "#define CH_FENCE() ((void)0)\n"
+    "#else\n"
+    "#define CH_FENCE() FENCE()\n"
+    "#endif\n"
     "#define CH_WORD(ch, i) (GVOL(u64, ch)[i])\n"
-    "#define CH_HEAD(ch, sub) ((ch) + 128 + (sub) * 256)\n"
-    "#define CH_TAIL(ch, sub) (CH_HEAD(ch, sub) + 128)\n"
-    "#define CH_SLOT(ch, n, k) ((ch) + 128 + (n) * 256 + (k) * 16)\n"
-    /* The group's own: packet being read (first row, rows, slot, state when read), packet being written (first row, rows, slot, state when full; 0 none), gave up */
-    "enum { IN_FIRST, IN_ROWS, IN_SLOT, IN_FREE, OUT_FIRST, OUT_ROWS, OUT_SLOT, OUT_FULL, GAVE_UP };\n"
+    "#define CH_NONE (~U64C(0))\n"
+    /* The group's own: packet being read (first row, rows, packet + 1), packet being written (first row, rows, packet + 1: 0 none), gave up; what the control blocks
+     * say, read once; looks at the stop flag */
+    "enum { IN_FIRST, IN_ROWS, IN_PACKET, OUT_FIRST, OUT_ROWS, OUT_PACKET, GAVE_UP, IN_QUEUES, IN_PACKETS, IN_CAP, IN_AT, OUT_QUEUES, OUT_PACKETS, OUT_CAP, OUT_AT,\n"
+    "       OUT_BATCH, OUT_ROOM, OUT_COUNT, LOOKS };\n"
     "#define CH (LM(u64, CHANNEL_LOCAL))\n"
-    "FN bool chan_dead(u64 ch, u64 err) { return kc_stopped(err) || KC_PEEK(ch + 48) != 0; }\n"
-    "FN_BIG void chan_open(u64 ch, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    const u64 n = CH_WORD(ch, 0), ring = CH_WORD(ch, 1), sub = gid % n, pos = ga_add_u64(CH_TAIL(ch, sub), 1), k = sub * ring + pos % ring, lap = pos / ring;\n"
-    "    const u64 slot = CH_SLOT(ch, n, k);\n"
-    "    while (KC_PEEK(slot) != 2 * lap) {\n"
+    "FN bool chan_dead(u64 ch, u64 err) { return (KC_PEEK(err) | KC_PEEK(err + 8) | KC_PEEK(ch + 48)) != 0; }\n"
+    "FN_BIG void chan_start(u64 in, u64 out, LOCAL u64 *l) {\n"
+    "    for (u32 i = 0; i <= LOOKS; i++) l[i] = 0;\n"
+    "    if (in != 0) {\n"
+    "        l[IN_QUEUES] = CH_WORD(in, 0);\n"
+    "        l[IN_PACKETS] = CH_WORD(in, 1);\n"
+    "        l[IN_CAP] = CH_WORD(in, 2);\n"
+    "        l[IN_AT] = CH_WORD(in, 10);\n"
+    "    }\n"
+    "    if (out == 0) return;\n"
+    "    l[OUT_QUEUES] = CH_WORD(out, 0);\n"
+    "    l[OUT_PACKETS] = CH_WORD(out, 1);\n"
+    "    l[OUT_CAP] = CH_WORD(out, 2);\n"
+    "    l[OUT_BATCH] = CH_WORD(out, 5);\n"
+    "    l[OUT_ROOM] = CH_WORD(out, 9);\n"
+    "    l[OUT_AT] = CH_WORD(out, 10);\n"
+    "    l[OUT_COUNT] = CH_WORD(out, 11);\n"
+    "}\n"
+    /* Queue 0 is that of free packets. */
+    "FN u64 chan_queue(u64 at, u64 packets, u64 i) { return at + packets * 8 + i * (packets * 8 + 256); }\n"
+    "FN_BIG void chan_put(u64 queue, u64 packets, u64 k) {\n"
+    "    const u64 pos = ga_add_u64(queue + 128, 1);\n"
+    "    ga_xchg_u64(queue + 256 + pos % packets * 8, (pos + 1) << 24 | k);\n"
+    "}\n"
+    "FN_BIG u64 chan_get(u64 queue, u64 packets) {\n"
+    "    for (;;) {\n"
+    "        const u64 pos = KC_PEEK(queue), entry = KC_PEEK(queue + 256 + pos % packets * 8);\n"
+    "        if (entry >> 24 != pos + 1) {\n"
+    "            if (KC_PEEK(queue) == pos) return CH_NONE;\n"
+    "            continue;\n"
+    "        }\n"
+    "        if (ga_cas_u64(queue, pos, pos + 1) == pos) return entry & 0xffffff;\n"
+    "    }\n"
+    "}\n"
+    /* A packet that was used before is in the cache. */
+    "FN_BIG void chan_open(u64 ch, u64 err, LOCAL u64 *l) {\n"
+    "    const u64 packets = l[OUT_PACKETS], unused = chan_queue(l[OUT_AT], packets, 0);\n"
+    "    u64 k = chan_get(unused, packets);\n"
+    "    if (k == CH_NONE && KC_PEEK(ch + 64) < packets) {\n"
+    "        k = ga_add_u64(ch + 64, 1);\n"
+    "        if (k >= packets) k = CH_NONE;\n"
+    "    }\n"
+    "    while (k == CH_NONE && (k = chan_get(unused, packets)) == CH_NONE) {\n"
     "        if (CH_WORD(ch, 7) != 0) kc_raise(err, CHANNEL_FULL);\n"
     "        if (chan_dead(ch, err)) {\n"
     "            l[GAVE_UP] = 1;\n"
-    "            break;\n"
+    "            return;\n"
     "        }\n"
     "        RELAX();\n"
     "    }\n"
     "    FENCE();\n"
-    "    l[OUT_FIRST] = k * CH_WORD(ch, 2);\n"
+    "    l[OUT_FIRST] = k * l[OUT_CAP];\n"
     "    l[OUT_ROWS] = 0;\n"
-    "    l[OUT_SLOT] = slot;\n"
-    "    l[OUT_FULL] = 2 * lap + 1;\n"
+    "    l[OUT_PACKET] = k + 1;\n"
     "}\n"
-    /* Every item has fenced its rows before. */
-    "FN void chan_publish(u64 ch, LOCAL u64 *l) {\n"
-    "    const u64 cap = CH_WORD(ch, 2);\n"
-    "    if (l[OUT_FULL] == 0) return;\n"
-    "    GVOL(u64, l[OUT_SLOT])[1] = l[OUT_ROWS] < cap ? l[OUT_ROWS] : cap;\n"
+    /* Nothing of the group's rows may be missing: after a barrier. An empty packet goes back at once. */
+    "FN_BIG void chan_publish(LOCAL u64 *l, u64 gid) {\n"
+    "    const u64 cap = l[OUT_CAP], rows = l[OUT_ROWS] < cap ? l[OUT_ROWS] : cap, k = l[OUT_PACKET] - 1, packets = l[OUT_PACKETS];\n"
+    "    if (l[OUT_PACKET] == 0) return;\n"
+    "    l[OUT_PACKET] = 0;\n"
+    "    if (l[GAVE_UP] != 0) return;\n"
+    "    if (rows != 0) {\n"
+    "        GVOL(u64, l[OUT_AT])[k] = rows;\n"
+    "        ga_add_u64(l[OUT_COUNT], rows);\n"
+    "    }\n"
     "    FENCE();\n"
-    "    if (l[GAVE_UP] == 0) ga_xchg_u64(l[OUT_SLOT], l[OUT_FULL]);\n"
-    "    l[OUT_FULL] = 0;\n"
+    "    chan_put(chan_queue(l[OUT_AT], packets, rows != 0 ? 1 + gid % l[OUT_QUEUES] : 0), packets, k);\n"
     "}\n";
 static const char reading[] =
-    "FN_BIG bool chan_try(u64 ch, LOCAL u64 *l, u64 gid) {\n"
-    "    const u64 n = CH_WORD(ch, 0), ring = CH_WORD(ch, 1);\n"
+    "FN_BIG bool chan_try(LOCAL u64 *l, u64 gid) {\n"
+    "    const u64 n = l[IN_QUEUES], packets = l[IN_PACKETS];\n"
     "    for (u64 i = 0; i < n; i++) {\n"
-    "        const u64 sub = (gid + i) % n;\n"
-    "        for (;;) {\n"
-    "            const u64 pos = KC_PEEK(CH_HEAD(ch, sub)), k = sub * ring + pos % ring, full = pos / ring * 2 + 1, slot = CH_SLOT(ch, n, k);\n"
-    "            if (KC_PEEK(slot) != full) break;\n"
-    "            if (ga_cas_u64(CH_HEAD(ch, sub), pos, pos + 1) != pos) continue;\n"
-    "            FENCE();\n"
-    "            l[IN_FIRST] = k * CH_WORD(ch, 2);\n"
-    "            l[IN_ROWS] = GVOL(u64, slot)[1];\n"
-    "            l[IN_SLOT] = slot;\n"
-    "            l[IN_FREE] = full + 1;\n"
-    "            return true;\n"
-    "        }\n"
+    "        const u64 k = chan_get(chan_queue(l[IN_AT], packets, 1 + (gid + i) % n), packets);\n"
+    "        if (k == CH_NONE) continue;\n"
+    "        FENCE();\n"
+    "        l[IN_FIRST] = k * l[IN_CAP];\n"
+    "        l[IN_ROWS] = GVOL(u64, l[IN_AT])[k];\n"
+    "        l[IN_PACKET] = k + 1;\n"
+    "        return true;\n"
     "    }\n"
     "    return false;\n"
     "}\n"
     /* `out` 0: none. */
     "FN_BIG void chan_take(u64 ch, u64 out, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    if (l[IN_SLOT] != 0) ga_xchg_u64(l[IN_SLOT], l[IN_FREE]);\n"
-    "    l[IN_SLOT] = 0;\n"
+    "    if (l[IN_PACKET] != 0) {\n"
+    "        FENCE();\n"
+    "        chan_put(chan_queue(l[IN_AT], l[IN_PACKETS], 0), l[IN_PACKETS], l[IN_PACKET] - 1);\n"
+    "    }\n"
+    "    l[IN_PACKET] = 0;\n"
     "    if (chan_dead(ch, err)) l[GAVE_UP] = 1;\n"
-    "    if (l[GAVE_UP] != 0 || chan_try(ch, l, gid)) return;\n"
-    "    if (out != 0) chan_publish(out, l);\n"
+    "    if (l[GAVE_UP] != 0 || chan_try(l, gid)) return;\n"
+    "    if (out != 0) chan_publish(l, gid);\n"
     "    for (;;) {\n"
     "        const bool done = KC_PEEK(ch + 32) == CH_WORD(ch, 3);\n"
     "        FENCE();\n"
-    "        if (chan_try(ch, l, gid) || done) return;\n"
+    "        if (chan_try(l, gid) || done) return;\n"
     "        if (chan_dead(ch, err)) {\n"
     "            l[GAVE_UP] = 1;\n"
     "            return;\n"
@@ -97,8 +150,8 @@ static const char reading[] =
     "        RELAX();\n"
     "    }\n"
     "}\n"
-    "FN void chan_end(u64 ch, u64 out, u64 err, LOCAL u64 *l) {\n"
-    "    if (out != 0) chan_publish(out, l);\n"
+    "FN_BIG void chan_end(u64 ch, u64 out, u64 err, LOCAL u64 *l, u64 gid) {\n"
+    "    if (out != 0) chan_publish(l, gid);\n"
     "    if (l[GAVE_UP] != 0 || kc_stopped(err)) {\n"
     "        if (ch != 0) GVOL(u64, ch)[6] = 1;\n"
     "        if (out != 0) GVOL(u64, out)[6] = 1;\n"
@@ -106,33 +159,35 @@ static const char reading[] =
     "    FENCE();\n"
     "    if (out != 0) ga_add_u64(out + 32, 1);\n"
     "}\n"
-    "#define CHAN_START() if (LID == 0) for (u32 i = 0; i <= GAVE_UP; i++) CH[i] = 0; BARRIER()\n"
-    "#define CHAN_TAKE(in, out) FENCE(); BARRIER(); if (LID == 0) chan_take(in, out, P(ERR_PARAM), CH, GID); BARRIER(); FENCE()\n"
-    "#define CHAN_END(in, out) FENCE(); BARRIER(); if (LID == 0) chan_end(in, out, P(ERR_PARAM), CH)\n"
-    "#define CHAN_NONE (~U64C(0))\n"
+    "#define CHAN_START(in, out) if (LID == 0) chan_start(in, out, CH); BARRIER()\n"
+    "#define CHAN_TAKE(in, out) CH_FENCE(); BARRIER(); if (LID == 0) chan_take(in, out, P(ERR_PARAM), CH, GID); BARRIER(); CH_FENCE()\n"
+    "#define CHAN_END(in, out) CH_FENCE(); BARRIER(); if (LID == 0) chan_end(in, out, P(ERR_PARAM), CH, GID)\n"
     "#if defined(KC_HOST)\n"
     "#define CHAN_ROOM(out) if (CH[GAVE_UP] == 0 && kc_stopped(P(ERR_PARAM))) CH[GAVE_UP] = 1\n"
     "FN u64 chan_append(u64 ch, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    if (l[OUT_FULL] != 0 && l[OUT_ROWS] == CH_WORD(ch, 2)) chan_publish(ch, l);\n"
-    "    if (l[OUT_FULL] == 0) {\n"
-    "        if (l[GAVE_UP] != 0) return CHAN_NONE;\n"
-    "        chan_open(ch, err, l, gid);\n"
+    "    if (l[OUT_PACKET] != 0 && l[OUT_ROWS] == l[OUT_CAP]) chan_publish(l, gid);\n"
+    "    if (l[OUT_PACKET] == 0) {\n"
+    "        if (l[GAVE_UP] == 0) chan_open(ch, err, l);\n"
+    "        if (l[OUT_PACKET] == 0) return CH_NONE;\n"
     "    }\n"
     "    return l[OUT_FIRST] + l[OUT_ROWS]++;\n"
     "}\n"
     "#else\n"
+    /* The stop flag is looked at when a packet changes, and now and then when none does. */
     "FN_BIG void chan_room(u64 ch, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    if (chan_dead(ch, err)) l[GAVE_UP] = 1;\n"
-    "    if (l[OUT_FULL] != 0 && l[OUT_ROWS] + CH_WORD(ch, 5) > CH_WORD(ch, 2)) chan_publish(ch, l);\n"
-    "    if (l[OUT_FULL] == 0 && l[GAVE_UP] == 0) chan_open(ch, err, l, gid);\n"
+    "    if (l[OUT_PACKET] != 0 && l[OUT_ROWS] + l[OUT_ROOM] > l[OUT_CAP]) chan_publish(l, gid);\n"
+    "    if ((l[OUT_PACKET] == 0 || (++l[LOOKS] & 7) == 0) && chan_dead(ch, err)) l[GAVE_UP] = 1;\n"
+    "    if (l[OUT_PACKET] == 0 && l[GAVE_UP] == 0) chan_open(ch, err, l);\n"
     "}\n"
-    "#define CHAN_ROOM(out) FENCE(); BARRIER(); if (LID == 0) chan_room(out, P(ERR_PARAM), CH, GID); BARRIER()\n"
+    "#define CHAN_ROOM(out) CH_FENCE(); BARRIER(); if (LID == 0) chan_room(out, P(ERR_PARAM), CH, GID); BARRIER()\n"
+    /* Its lower half counts: it stays below 2^32. */
     "FN u64 chan_append(u64 ch, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    const u64 i = la_add_u64(l + OUT_ROWS, 1);\n"
+    "    const u64 i = append_local((LOCAL u32 *)(l + OUT_ROWS));\n"
+    "    (void)ch;\n"
     "    (void)gid;\n"
-    "    if (i < CH_WORD(ch, 2)) return l[OUT_FIRST] + i;\n"
+    "    if (i < l[OUT_CAP]) return l[OUT_FIRST] + i;\n"
     "    kc_raise(err, CHANNEL_FULL);\n"
-    "    return CHAN_NONE;\n"
+    "    return CH_NONE;\n"
     "}\n"
     "#endif\n";
 
@@ -143,14 +198,13 @@ bool chan_reads(const EmitPlan *ep, const Program *p) { return p->source.kind ==
 bool chan_writes(const EmitPlan *ep, const Program *p) { return p->sink.kind == SINK_ROWS && ep->rows[p->sink.id].channel; }
 
 void em_chan_text(Em *m, Out *o) {
-    enum { LOCAL_WORDS = 16 };
     m->local_bytes = align_up(m->local_bytes, 16);
     out_w(m, o, "#define CHANNEL_LOCAL %l\n#define CHANNEL_FULL %d\n", m->local_bytes, (int32_t)EMIT_CHANNEL_FULL);
-    m->local_bytes += LOCAL_WORDS * 8;
+    m->local_bytes += EMIT_CHANNEL_LOCAL;
     out_put(m, o, writing, (int64_t)sizeof writing - 1);
     out_put(m, o, reading, (int64_t)sizeof reading - 1);
 }
 
 void em_chan_append(Em *m, int32_t rows) {
-    w(m, "{\nconst u64 slot = chan_append(P(%d), P(ERR_PARAM), CH, GID);\nif (slot != CHAN_NONE) {\n", P1(m, KP_CHAN_OUT, rows));
+    w(m, "{\nconst u64 slot = chan_append(P(%d), P(ERR_PARAM), CH, GID);\nif (slot != CH_NONE) {\n", P1(m, KP_CHAN_OUT, rows));
 }

@@ -2,7 +2,7 @@
  *
  *   emit.c        the plan: forms of registers and operator states, reasons; parameters' values; errors
  *   emit_seg.c    a segment's frame: parameters, tiles, source columns, rows and sort sinks
- *   emit_rows4.c  four rows per item at a time, on devices with many items
+ *   emit_block.c  blocks of rows, on devices with many items
  *   emit_host.c   lists of rows, on the CPU
  *   emit_expr.c   expression opcodes
  *   emit_join.c   probes, join sinks, join_build
@@ -36,6 +36,7 @@ typedef struct TabCol { /* a column over all tablets of its table */
     uint64_t forms;   /* bit DevForm */
     bool some_valid;  /* a tablet has NULLs */
     bool fits32;      /* all values fit 32 bits */
+    bool base0;       /* packed codes are the values */
     double bytes;     /* per row */
 } TabCol;
 
@@ -86,11 +87,10 @@ typedef struct Out {
     bool failed;
 } Out;
 
-/* A source column that four rows of an item load together, ahead of the program (emit_rows4.c). */
+/* A source column that an item loads for a block of rows, ahead of the program (emit_block.c). */
 typedef struct PreCol {
     const TabCol *tc;
-    uint8_t phys;     /* of the variables q<col>_0 .. q<col>_3 */
-    bool late;        /* after the leading filters, and only for the rows that passed */
+    uint8_t phys;     /* of the variables q<col>_0 .. */
 } PreCol;
 
 typedef struct Em {
@@ -114,7 +114,10 @@ typedef struct Em {
     VEC(EmitParam) params;
     bool *const_done;
     VEC(int32_t) cols; /* table columns declared for the tile */
-    bool rows4;
+    int32_t tile_rows; /* a multiple of the target's */
+    int32_t block;   /* rows that an item takes at a time, 0: one */
+    bool whole;      /* the program runs for all rows of a block, and its sink asks for ok_0 */
+    bool sifted;     /* the program runs over a list of the rows that passed the leading filters */
     int32_t n_pre, n_leading; /* leading source filters, done before the program */
     PreCol *pre;
     bool listed;     /* the program runs over a list of rows that `stages` makes */
@@ -147,12 +150,10 @@ static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f
 #define NULLABLE(m, r) ((m)->regs[r].nullable)
 static inline int raise_code(int32_t pc, int kind) { return (pc + 1) << 8 | kind; }
 
-/* emit_rows4.c */
-Status rows4_plan(Em *m);               /* chooses m->pre */
-void rows4_begin(Em *m, Out *o);        /* the item's loop up to the row's */
-const PreCol *rows4_col(const Em *m, int32_t col);
-/* Leading filters as expressions over four rows. */
-void rows4_filter(Em *m, Out *o, int32_t pc);
+/* emit_block.c */
+Status block_plan(Em *m);               /* chooses m->pre and what the loops are like */
+void block_begin(Em *m, Out *o);        /* the item's loops up to the row's; takes local memory */
+const PreCol *block_col(const Em *m, int32_t col);
 
 /* emit_host.c */
 Status host_rows(Em *m); /* writes m->stages */
@@ -169,6 +170,7 @@ void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *val
 void em_convert(Em *m, Out *o, uint8_t from, uint8_t to, const char *value);
 /* Store of a register into column arrays: data and validity parameters (valid -1: none). */
 void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const char *slot);
+void em_store_value(Em *m, Reg r, const DevCol *c); /* a register as such a column holds it */
 const char *em_position(Em *m); /* u64 expression: place of the row in its source */
 
 bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of the source is row i of the sink */
@@ -192,7 +194,12 @@ bool em_join_build(Em *m); /* false: the join needs no kernel */
 /* emit_agg.c */
 void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d); /* once the inputs are known */
 void em_sink_agg(Em *m);
+bool agg_whole(Em *m); /* rows that do not count may get as far as the sink */
 void em_load_agg(Em *m, const Instr *in);
+
+/* emit_cache.c */
+bool cache_fits(const Em *m); /* rows of this sink are staged in local memory */
+void cache_begin(Em *m);      /* the staged store, and the head of the branch of rows that find no place in the cache; what empties it goes to tile_end and tail */
 
 /* emit_chan.c */
 bool chan_reads(const EmitPlan *ep, const Program *p);

@@ -332,6 +332,13 @@ void em_load_build(Em *m, const Instr *in) {
 /* A chunk per group is open at the end; a taker of n slots may leave n - 1 of them behind. */
 int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * (int64_t)APPEND_CHUNK + rows / 12; }
 
+/* Flags of a join are told once, at the end: a word that all items of a device look at with every row would be their limit. */
+static void put_flag(Em *m, int32_t flags, int32_t i, const char *cond) {
+    w(m, "flag%d = flag%d || %s;\n", i, i, cond);
+    out_w(m, &m->top, "    bool flag%d = false;\n", i);
+    out_w(m, &m->tail, "    if (flag%d && GVOL(u32, P(%d))[%d] == 0) G(u32, P(%d))[%d] = 1;\n", i, flags, i, flags, i);
+}
+
 void em_sink_join(Em *m) {
     const Sink *s = &m->prog->sink;
     JoinView j = view(m, s->id);
@@ -349,7 +356,7 @@ void em_sink_join(Em *m) {
         w(m, ";\n");
         if (!spec->track_matched) w(m, "if (!able) continue;\n");
     }
-    if (spec->has_null_mark) w(m, "if (GVOL(u32, P(%d))[2] == 0) G(u32, P(%d))[2] = 1;\n", flags, flags);
+    if (spec->has_null_mark) put_flag(m, flags, 2, "true");
     if (j.dev->form == DJ_BITMAP) {
         direct_key(m, &j, s->keys[0]);
         int32_t head = P1(m, KP_JOIN_HEAD, s->id);
@@ -379,7 +386,8 @@ void em_sink_join(Em *m) {
         direct_key(m, &j, s->keys[0]);
         int32_t pc = m->pc;
         w(m, "if (ok%d) {\nconst u32 old = ga_xchg_u32(P(%d) + (u64)x%d * 4, (u32)slot + 1);\n", pc, P1(m, KP_JOIN_HEAD, s->id), pc);
-        w(m, "G(u32, P(%d))[slot] = old;\nif (old != 0 && GVOL(u32, P(%d))[0] == 0) G(u32, P(%d))[0] = 1;\n", P1(m, KP_JOIN_NEXT, s->id), flags, flags);
+        w(m, "G(u32, P(%d))[slot] = old;\n", P1(m, KP_JOIN_NEXT, s->id));
+        put_flag(m, flags, 0, "old != 0");
         w(m, "} else%s {\nRAISE(%d);\n}\n", keys_null ? " if (able)" : "", raise_code(pc, RK_INTERNAL));
     }
     w(m, "}\n}\n");

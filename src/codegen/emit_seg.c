@@ -183,18 +183,11 @@ void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *val
     w(m, ";\n");
 }
 
-void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const char *slot) {
+void em_store_value(Em *m, Reg r, const DevCol *c) {
     uint8_t from = c->phys == PH_STR ? PH_STR : VAR_PHYS(m, r);
-    if (!r) return;
-    bool null = NULLABLE(m, r);
-    if (c->phys == PH_I128) {
-        w(m, "st_i128(%p + %s * 16, ", data, slot);
-    } else {
-        w(m, "G(%s, %p)[%s] = ", m_type[c->phys], data, slot);
-    }
     if (c->phys == PH_STR) {
         w(m, "%t", r);
-    } else if (null && c->phys == PH_I32 && c->dict) {
+    } else if (NULLABLE(m, r) && c->phys == PH_I32 && c->dict) {
         w(m, "%v ? %r : 0", r, r);
     } else if (from == c->phys) {
         w(m, "%r", r);
@@ -204,6 +197,16 @@ void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const 
         snprintf(name, sizeof name, "r%d", (int)r);
         em_convert(m, &m->body, from, c->phys, name);
     }
+}
+
+void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const char *slot) {
+    if (!r) return;
+    if (c->phys == PH_I128) {
+        w(m, "st_i128(%p + %s * 16, ", data, slot);
+    } else {
+        w(m, "G(%s, %p)[%s] = ", m_type[c->phys], data, slot);
+    }
+    em_store_value(m, r, c);
     w(m, c->phys == PH_I128 ? ");\n" : ";\n");
     if (valid >= 0) w(m, "G(u8, %p)[%s] = %v;\n", valid, slot, r);
 }
@@ -225,7 +228,8 @@ const TabCol *em_need_col(Em *m, int64_t col) {
     Out *t = &m->tile;
     bool str = tc->forms >> DF_STR & 1, packed = tc->forms & ((UINT64_C(1) << (DF_FOR64 + 1)) - 1);
     out_w(m, t, "const u64 cd%d = GRO_COL(%p, tno, data);\n", c, p);
-    if (packed) out_w(m, t, "const i64 cb%d = (i64)GRO_COL(%p, tno, base);\n", c, p);
+    if (packed && tc->base0) out_w(m, t, "const i64 cb%d = 0;\n", c);
+    else if (packed) out_w(m, t, "const i64 cb%d = (i64)GRO_COL(%p, tno, base);\n", c, p);
     if (tc->some_valid) out_w(m, t, "const u64 cn%d = GRO_COL(%p, tno, validity);\n", c, p);
     if (str) out_w(m, t, "const u64 cv%d = GRO_COL(%p, tno, var);\n", c, p);
     if (tc->forms & (tc->forms - 1)) out_w(m, t, "const u32 cf%d = (u32)GRO_COL(%p, tno, form);\n", c, p);
@@ -258,7 +262,7 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
 /* Declares `name` of variable phys `to` with the column's value at `row`. */
 static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     uint64_t forms = tc->forms;
-    const PreCol *pre = rows4_col(m, tc->col);
+    const PreCol *pre = m->sifted ? NULL : block_col(m, tc->col);
     if (pre) {
         char value[32];
         snprintf(value, sizeof value, "q%d_0", (int)tc->col);
@@ -365,6 +369,8 @@ void em_filter_codes(Em *m, const Instr *in) {
 static void sink_rows(Em *m, bool identity) {
     const Sink *s = &m->prog->sink;
     const DevRows *d = &m->ep->rows[s->id];
+    bool cached = !identity && cache_fits(m);
+    if (cached) cache_begin(m);
     if (d->channel) {
         em_chan_append(m, s->id);
     } else if (identity) {
@@ -378,13 +384,13 @@ static void sink_rows(Em *m, bool identity) {
         em_store(m, s->regs[i], c, P2(m, KP_ROWS_DATA, s->id, i), c->nullable ? P2(m, KP_ROWS_VALID, s->id, i) : -1, "slot");
     }
     if (d->has_seq) w(m, "G(u64, P(%d))[slot] = P(%d) | %s;\n", P2(m, KP_ROWS_DATA, s->id, d->n_cols), P1(m, KP_SEQ_BASE, 0), em_position(m));
-    w(m, "}\n}\n");
+    w(m, cached ? "}\n}\n}\n}\n" : "}\n}\n");
 }
 
 /* ---- putting it together ----------------------------------------------------------------------------------- */
 static void emit_program(Em *m, bool identity) {
     const Program *p = m->prog;
-    for (int32_t i = m->rows4 ? m->n_leading : 0; i < p->n_instrs && !m->ends; i++) {
+    for (int32_t i = m->block ? m->n_leading : 0; i < p->n_instrs && !m->ends; i++) {
         const Instr *in = &p->instrs[i];
         if (m->done && m->done[i]) continue;
         m->pc = i;
@@ -395,7 +401,8 @@ static void emit_program(Em *m, bool identity) {
         case OP_FILTER_RANGE: em_filter_range(m, in); break;
         case OP_FILTER_CODES: em_filter_codes(m, in); break;
         case OP_FILTER:
-            if (NULLABLE(m, in->a)) w(m, "if (!(%v && %r)) continue;\n", in->a, in->a);
+            if (m->whole) w(m, "ok_0 = ok_0 && %v && %r;\n", in->a, in->a);
+            else if (NULLABLE(m, in->a)) w(m, "if (!(%v && %r)) continue;\n", in->a, in->a);
             else w(m, "if (!%r) continue;\n", in->a);
             break;
         case OP_IF: {
@@ -421,6 +428,7 @@ static void emit_program(Em *m, bool identity) {
         case OP_REPEAT:
             if (NULLABLE(m, in->a)) w(m, "if (!%v) continue;\n", in->a);
             w(m, "for (i64 times%d = 0; times%d < %r; times%d++) {\nif ((times%d & 4095) == 4095 && STOPPED()) break;\n", i, i, in->a, i, i);
+            if (in->dst) w(m, "const i64 r%d = times%d;\n", in->dst, i);
             m->depth++;
             break;
         default:
@@ -447,8 +455,8 @@ static void assemble(Em *m, Out *o) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
     bool table = p->source.kind == SRC_TABLE, even = m->tile_end.n > 0;
-    Out rows4 = {0};
-    if (m->rows4) rows4_begin(m, &rows4);
+    Out block = {0};
+    if (m->block) block_begin(m, &block);
     bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p);
     int32_t tiles = in ? -1 : P1(m, KP_SRC_TILES, 0), tile0 = out && !in ? P1(m, KP_CHAN_TILE, 0) : -1;
     int32_t chan_in = in ? P1(m, KP_CHAN_IN, p->source.id) : -1, chan_out = out ? P1(m, KP_CHAN_OUT, p->sink.id) : -1;
@@ -463,7 +471,7 @@ static void assemble(Em *m, Out *o) {
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     if (in || out) out_w(m, o, "#define GROUPS_PER_UNIT 4\n"); /* several kernels share a unit */
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
-    out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", t->tile_rows, (int32_t)TABLET_ROWS);
+    out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", m->tile_rows, (int32_t)TABLET_ROWS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     if (in || out) em_chan_text(m, o);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
@@ -471,23 +479,26 @@ static void assemble(Em *m, Out *o) {
     if (m->listed) {
         int64_t at = align_up(m->local_bytes, 64);
         out_w(m, o, "    LOCAL u32 *sel = LM(u32, %l);\n", at);
-        m->local_bytes = at + (int64_t)t->tile_rows * 4;
+        m->local_bytes = at + (int64_t)m->tile_rows * 4;
     }
     if (m->spin) out_w(m, o, "    u32 spin = 0;\n");
-    if (in || out) out_w(m, o, "    CHAN_START();\n");
+    if (in || out) out_w(m, o, "    CHAN_START(%s, %s);\n", in_at, out_at);
     if (in) {
-        out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_SLOT] == 0) break;\n", in_at, out_at);
+        out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_PACKET] == 0) break;\n", in_at, out_at);
         out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", out ? "from" : "first", out ? "to" : "end", out ? "from" : "first");
     } else if (out) {
         out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += NGROUPS) {\n", tiles, tile0);
     } else {
-        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = GID; tile < n_tiles%s", tiles, even ? "" : " && !STOPPED()");
+        if (table || !even) out_w(m, o, even ? "    u32 polls = 0;\n    bool halt = false;\n" : "    u32 polls = 0;\n");
+        out_w(m, o, "    const u64 n_tiles = %p / %d;\n    for (u64 tile = GID; tile < n_tiles", tiles, m->tile_rows / t->tile_rows);
+        if (!even) out_w(m, o, " && !(polls++ %% POLL_TILES == 0 && STOPPED())");
         if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
         out_w(m, o, "; tile += NGROUPS) {\n");
     }
     if (table) {
         out_w(m, o, "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% (TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n", list, out ? "from" : "first");
-        out_w(m, o, "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", even ? "STOPPED() ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first",
+        if (even) out_w(m, o, "if (polls++ %% POLL_TILES == 0) halt = STOPPED();\n");
+        out_w(m, o, "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", even ? "halt ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first",
               out ? "from" : "first");
         for (int32_t i = 0; i < p->n_instrs; i++)
             if (p->instrs[i].op == OP_LOAD_ROWID) {
@@ -502,11 +513,11 @@ static void assemble(Em *m, Out *o) {
     append_out(m, o, &m->tile);
     if (out) { /* batches, between which the group may change packets */
         const char *ty = table ? "u32" : "u64";
-        out_w(m, o, "for (%s batch = from, size = (%s)CH_WORD(%s, 5); batch < to; batch += size) {\nCHAN_ROOM(%s);\nif (CH[GAVE_UP] != 0) break;\n", ty, ty, out_at, out_at);
+        out_w(m, o, "for (%s batch = from, size = (%s)CH[OUT_BATCH]; batch < to; batch += size) {\nCHAN_ROOM(%s);\nif (CH[GAVE_UP] != 0) break;\n", ty, ty, out_at);
         out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
     }
-    if (m->rows4) {
-        append_out(m, o, &rows4);
+    if (m->block) {
+        append_out(m, o, &block);
     } else if (m->listed) {
         out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
         append_out(m, o, &m->stages);
@@ -516,7 +527,7 @@ static void assemble(Em *m, Out *o) {
         if (table && m->seg->deletions) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
     }
     append_out(m, o, &m->body);
-    if (m->rows4) out_w(m, o, "}\n");
+    if (m->block && !m->sifted) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
     out_w(m, o, out ? "}\n}\n" : "}\n");
     append_out(m, o, &m->tile_end);
@@ -546,12 +557,12 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
     const Program *p = sp->program;
     if (ep->reasons[segment]) return err_internal(e, "segment %d cannot run on a device: %s", (int)segment, ep->reasons[segment]);
     Em m = {.ep = ep, .forms = (EmitForms *)(uintptr_t)ep->forms, .plan = ep->plan, .prog = p, .regs = ep->forms->segs[segment].regs,
-            .seg = &ep->forms->segs[segment], .arena = a, .err = e, .segment = segment, .last = last};
+            .seg = &ep->forms->segs[segment], .arena = a, .err = e, .segment = segment, .last = last, .tile_rows = ep->target.tile_rows};
     m.const_done = arena_array(a, bool, p->n_regs + 1);
     if (!m.const_done) return err_is_set(e) ? ST_ERROR : err_oom(e);
     em_param(&m, KP_ERR, 0, 0, NULL);
     bool identity = emit_is_identity(ep, p);
-    if (rows4_plan(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (block_plan(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     if (host_rows(&m) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     source_prefix(&m);
     emit_program(&m, identity);

@@ -501,6 +501,10 @@ static void probe_end(Bc *b, const Instr *in) {
 }
 
 static void repeat(Bc *b, const Instr *in) {
+    if (in->dst) {
+        b->reason = "rows repeated with a number";
+        return;
+    }
     uint32_t state = take(b, b->prog->n_instrs);
     int32_t again = label_new(b);
     put(b, (Ins){.op = BC_REPEAT, .d = state, .a = raw(b, in->a), .b = BC_NOREG});

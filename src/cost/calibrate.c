@@ -11,15 +11,14 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "codegen/prelude.h"
 #include "codegen/emit.h"
+#include "codegen/prelude.h"
 
 static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum { TILE = 1024 /* 16-byte units */, TILE_BYTES = TILE * 16, LOCAL_WORDS = 1024, GROUP = 256, PARAMS = 4 };
 static const uint64_t WORD = UINT64_C(0x0101010101010101); /* of a buffer filled with ones */
 
 /* Parameters: partial results, one word per item; memory; 16-byte units or words - 1; operations per item. */
-enum { CAL_CHANNEL_BYTES = 128 }; /* local memory of a group for its packets */
 static const char kernel_head[] = "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_FULL 254\n";
 static const char kernel_source[] =
     "#define TILE 1024\n"
@@ -65,6 +64,20 @@ static const char kernel_source[] =
     "    for (u64 i = 0; i < P(3); i++) { x = NEXT(x); sum += ga_cas_u64(P(1) + 8 * ((x >> 24) & P(2)), i, i) != 0; }\n"
     "    LEAVE(sum);\n"
     "}\n"
+    "KERNEL(cal_compute) {\n"
+    "    u32 a = (u32)ITEM, b = a + 1, c = a + 2, d = a + 3;\n"
+    "    for (u64 i = 0; i < P(3); i++) { a = a * 1664525u + 1013904223u; b ^= a >> 9; c += b; d = d < c ? d + a : d ^ c; }\n"
+    "    LEAVE(P(3) + ((a | b | c | d) == 0));\n"
+    "}\n"
+    "KERNEL(cal_link) {\n" /* one ring over all lines, in an order that nobody foresees */
+    "    for (u64 i = ITEM; i <= P(2); i += NGROUPS * LSIZE) G(u64, P(1) + i * 256)[0] = P(1) + ((i * U64C(2654435761) + 12345) & P(2)) * 256;\n"
+    "    LEAVE(0);\n"
+    "}\n"
+    "KERNEL(cal_chase) {\n"
+    "    u64 x = P(1);\n"
+    "    for (u64 i = 0; i < P(3); i++) x = GVOL(u64, x)[0];\n"
+    "    LEAVE((x - P(1)) % 256);\n"
+    "}\n"
     "KERNEL(cal_local) {\n"
     "    LOCAL u32 *table = LM(u32, 0);\n"
     "    u64 x = NEXT(ITEM), sum = 0;\n"
@@ -81,16 +94,16 @@ static const char kernel_source[] =
 static const char channel_kernels[] =
     "KERNEL(cal_write) {\n"
     "    const u64 n = P(3);\n"
-    "    CHAN_START();\n"
+    "    CHAN_START(0, P(1));\n"
     "    for (u64 from = GID * 4096; from < n && CH[GAVE_UP] == 0; from += NGROUPS * 4096) {\n"
     "        const u64 to = n - from < 4096 ? n : from + 4096;\n"
-    "        for (u64 batch = from, size = CH_WORD(P(1), 5); batch < to; batch += size) {\n"
+    "        for (u64 batch = from, size = CH[OUT_BATCH]; batch < to; batch += size) {\n"
     "            CHAN_ROOM(P(1));\n"
     "            if (CH[GAVE_UP] != 0) break;\n"
     "            const u64 end = to - batch < size ? to : batch + size;\n"
     "            for (u64 row = batch + LID; row < end; row += LSIZE) {\n"
     "                const u64 slot = chan_append(P(1), P(ERR_PARAM), CH, GID);\n"
-    "                if (slot != CHAN_NONE) G(u64, P(2))[slot] = row;\n"
+    "                if (slot != CH_NONE) G(u64, P(2))[slot] = row;\n"
     "            }\n"
     "        }\n"
     "    }\n"
@@ -98,10 +111,10 @@ static const char channel_kernels[] =
     "}\n"
     "KERNEL(cal_take) {\n"
     "    u64 sum = 0;\n"
-    "    CHAN_START();\n"
+    "    CHAN_START(P(1), 0);\n"
     "    for (;;) {\n"
     "        CHAN_TAKE(P(1), 0);\n"
-    "        if (CH[IN_SLOT] == 0) break;\n"
+    "        if (CH[IN_PACKET] == 0) break;\n"
     "        const u64 first = CH[IN_FIRST], end = first + CH[IN_ROWS];\n"
     "        for (u64 row = first + LID; row < end; row += LSIZE) sum += G(u64, P(2))[row];\n"
     "    }\n"
@@ -376,32 +389,45 @@ static Status time_bus(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *ou
 /* ---- channels ------------------------------------------------------------------------------------------ */
 
 typedef struct ChannelRun {
-    DevQueue *other; /* the reader's */
+    DevQueue *other[4]; /* [0]: the reader's */
     DevKernel *write, *take;
-    Shape shape;     /* of both: half of what fits */
+    Shape shape;     /* of both: two fifths of what fits */
     DevPtr memory;   /* error word, then the control block, then packets */
     int64_t bytes;
 } ChannelRun;
 
+/* The control block of one channel, as for a pipeline: the error word and the count of rows, the block, its queues, packets. *out: where packets are; 0: no room. */
+static Status make_channel(Bench *b, const ChannelRun *c, DevPtr at, int64_t channels, int64_t packets, int64_t packet, uint64_t header[12]) {
+    const uint64_t words[12] = {(uint64_t)channels, (uint64_t)packets, (uint64_t)packet, (uint64_t)c->shape.groups, 0, (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet), 0, 0, 0,
+                                (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet), at + EMIT_CHANNEL_HEAD * 8, c->memory + 64};
+    memcpy(header, words, sizeof words);
+    TRY(b->ops->fill(b->queue, at, 0, (EMIT_CHANNEL_HEAD + emit_channel_words(channels, packets)) * 8, b->e));
+    return b->ops->copy_in(b->queue, at, header, (int64_t)sizeof words, b->e);
+}
+
+/* Ends what waits for kernels that were never started. */
+static void stop_kernels(Bench *b, const ChannelRun *c) {
+    static const uint64_t stop = 1;
+    if (b->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop;
+    else (void)b->ops->copy_in(b->queue, c->memory + 8, &stop, 8, NULL);
+}
+
 /* One run: `rows` rows through `channels` sub-channels with packets of `packet` rows. */
 static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t packet, int64_t rows, double *gbps) {
-    enum { RING = 4 };
-    const int64_t words = EMIT_CHANNEL_HEAD + channels * EMIT_CHANNEL_SUB + channels * RING * EMIT_CHANNEL_PACKET, control = align_up(words * 8, 256);
-    if (256 + control + channels * RING * packet * 8 > c->bytes) return ST_OK;
+    const int64_t packets = 3 * c->shape.groups, words = EMIT_CHANNEL_HEAD + emit_channel_words(channels, packets), control = align_up(words * 8, 256);
+    if (256 + control + packets * packet * 8 > c->bytes) return ST_OK;
     const uint64_t at = c->memory + 256, data = at + (uint64_t)control;
-    const uint64_t header[8] = {(uint64_t)channels, RING, (uint64_t)packet, (uint64_t)c->shape.groups, 0, (uint64_t)MAX_OF(packet / 2, (int64_t)c->shape.size), 0, 0};
     for (int run = 0; run <= b->runs; run++) {
-        TRY(b->ops->fill(b->queue, c->memory, 0, 256 + control, b->e));
-        TRY(b->ops->copy_in(b->queue, at, header, (int64_t)sizeof header, b->e));
+        uint64_t header[12];
+        TRY(b->ops->fill(b->queue, c->memory, 0, 256, b->e));
+        TRY(make_channel(b, c, at, channels, packets, packet, header));
         TRY(sync(b));
         const uint64_t write[PARAMS] = {c->memory, at, data, (uint64_t)rows}, take[PARAMS] = {c->memory, at, data, b->partial};
         int64_t start = clock_ns();
-        TRY(b->ops->launch(c->other, c->take, c->shape.groups, c->shape.size, CAL_CHANNEL_BYTES, take, PARAMS, b->e));
-        Status st = b->ops->launch(b->queue, c->write, c->shape.groups, c->shape.size, CAL_CHANNEL_BYTES, write, PARAMS, b->e);
-        static const uint64_t stop = 1;
-        if (st != ST_OK && b->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop; /* the reader would wait for ever */
-        else if (st != ST_OK) (void)b->ops->copy_in(b->queue, c->memory + 8, &stop, 8, NULL);
-        if (b->ops->sync(c->other, NULL, NULL, b->e) != ST_OK || st != ST_OK) return ST_ERROR;
+        TRY(b->ops->launch(c->other[0], c->take, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, take, PARAMS, b->e));
+        Status st = b->ops->launch(b->queue, c->write, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, write, PARAMS, b->e);
+        if (st != ST_OK) stop_kernels(b, c);
+        if (b->ops->sync(c->other[0], NULL, NULL, b->e) != ST_OK || st != ST_OK) return ST_ERROR;
         TRY(sync(b));
         double rate = (double)rows * 8 / (double)MAX_OF(clock_ns() - start, 1);
         TRY(check_sum(b, &c->shape, (uint64_t)rows * (uint64_t)(rows - 1) / 2, "cal_take"));
@@ -410,33 +436,102 @@ static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t pa
     return ST_OK;
 }
 
-static Status time_channels(Bench *b, DevPtr memory, int64_t bytes, ProfileChannels *out) {
-    static const int64_t counts[] = {1, 4, 16}, packets[] = {1024, 8192}, sizes[] = {1 << 17, 1 << 21, 1 << 24};
+/* A round of `pairs` of a writer and a reader with nothing to hand over, as the executor starts it: the best time from the first call to the end of the wait. */
+static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
+    const int64_t block = align_up((EMIT_CHANNEL_HEAD + emit_channel_words(1, 8)) * 8, 256);
+    Shape all = c->shape;
+    uint64_t header[2][12];
+    DevEvent *go = NULL, *done[4] = {0};
+    Status st = b->ops->event_new(b->d, &go, b->e);
+    for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_new(b->d, &done[i], b->e);
+    c->shape.groups = 1;
+    for (int run = 0; run <= b->runs * 4 && st == ST_OK; run++) {
+        int64_t start = clock_ns();
+        int launched = 0;
+        for (int i = 0; i < pairs && st == ST_OK; i++) st = make_channel(b, c, c->memory + 256 + (uint64_t)(i * block), 1, 8, 1024, header[i]);
+        if (st == ST_OK) st = b->ops->event_record(b->queue, go, b->e);
+        for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_wait(c->other[i], go, b->e);
+        for (int i = 0; i < 2 * pairs && st == ST_OK; i++, launched++) {
+            const uint64_t at = c->memory + 256 + (uint64_t)(i / 2 * block), p[PARAMS] = {c->memory, at, at, i % 2 ? b->partial : 0};
+            st = b->ops->launch(c->other[i], i % 2 ? c->take : c->write, 1, c->shape.size, EMIT_CHANNEL_LOCAL, p, PARAMS, b->e);
+        }
+        if (st != ST_OK && launched) stop_kernels(b, c);
+        for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_record(c->other[i], done[i], b->e);
+        for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_wait(b->queue, done[i], b->e);
+        if (st == ST_OK) st = sync(b);
+        double t = (double)(clock_ns() - start) / 1e3;
+        if (run == 1 || (run > 1 && t < *us)) *us = t;
+    }
+    c->shape = all;
+    for (int i = 0; i < 2 * pairs; i++) {
+        if (c->other[i] && st != ST_OK) (void)b->ops->sync(c->other[i], NULL, NULL, NULL);
+        if (done[i]) b->ops->event_free(b->d, done[i]);
+    }
+    if (go) b->ops->event_free(b->d, go);
+    return st;
+}
+
+/* What starting kernels that run at the same time takes: a line through the times of two and of four. */
+static Status time_pipeline(Bench *b, ChannelRun *c, DeviceProfile *out) {
+    double two = 0, four = 0;
+    TRY(b->ops->fill(b->queue, c->memory, 0, 256, b->e));
+    TRY(time_round(b, c, 1, &two));
+    TRY(time_round(b, c, 2, &four));
+    out->pipeline_kernel_us = MAX_OF((four - two) / 2, 0.01);
+    out->pipeline_us = MAX_OF(two - 2 * out->pipeline_kernel_us, 0.01);
+    return ST_OK;
+}
+
+static Status time_channels(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out) {
+    static const int64_t counts[] = {1, 4, 16}, packets[] = {2048, 8192}, sizes[] = {1 << 17, 1 << 21, 1 << 24};
     if (!b->d->info.concurrent) return ST_OK;
     ChannelRun c = {.memory = memory, .bytes = bytes};
     TRY(b->ops->kernel(b->module, "cal_write", &c.write, b->e));
     TRY(b->ops->kernel(b->module, "cal_take", &c.take, b->e));
-    TRY(shape_of(b, c.take, CAL_CHANNEL_BYTES, &c.shape));
+    TRY(shape_of(b, c.take, EMIT_CHANNEL_LOCAL, &c.shape));
     if (c.shape.size == 1) c.shape.groups /= 8; /* a thread each */
     c.shape.groups = MAX_OF(c.shape.groups * 2 / 5, INT64_C(1));
-    int64_t most = b->ops->resident_groups(c.write, c.shape.size, CAL_CHANNEL_BYTES) * 2 / 5;
+    int64_t most = b->ops->resident_groups(c.write, c.shape.size, EMIT_CHANNEL_LOCAL) * 2 / 5;
     if (c.shape.size > 1) c.shape.groups = MAX_OF(MIN_OF(c.shape.groups, most), INT64_C(1));
     c.shape.items = c.shape.groups * c.shape.size;
-    TRY(b->ops->queue_new(b->d, &c.other, b->e));
     Status st = ST_OK;
+    for (int i = 0; i < (int)ARRAY_LEN(c.other) && st == ST_OK; i++) st = b->ops->queue_new(b->d, &c.other[i], b->e);
+    if (st == ST_OK) st = time_pipeline(b, &c, out);
     for (int n = 0; n < (int)ARRAY_LEN(counts); n++)
         for (int p = 0; p < (int)ARRAY_LEN(packets); p++)
             for (int s = 0; s < (b->quick ? 1 : (int)ARRAY_LEN(sizes)) && st == ST_OK; s++) {
                 double gbps = 0;
                 st = time_channel(b, &c, counts[n], packets[p], sizes[s], &gbps);
                 if (st != ST_OK || gbps <= 0) continue;
-                out->at[out->n].channels = counts[n];
-                out->at[out->n].packet_bytes = packets[p] * 8;
-                out->at[out->n].bytes = sizes[s] * 8;
-                out->at[out->n++].gbps = gbps;
+                ProfileChannels *to = &out->channels;
+                to->at[to->n].channels = counts[n];
+                to->at[to->n].packet_bytes = packets[p] * 8;
+                to->at[to->n].bytes = sizes[s] * 8;
+                to->at[to->n++].gbps = gbps;
             }
-    b->ops->queue_free(b->d, c.other); /* waits */
+    for (int i = 0; i < (int)ARRAY_LEN(c.other); i++)
+        if (c.other[i]) b->ops->queue_free(b->d, c.other[i]); /* waits */
     return st;
+}
+
+/* Instructions, and loads that wait for each other. */
+static Status time_items(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out) {
+    enum { PER_TURN = 8, LINE = 256 };
+    DevKernel *k;
+    Shape s;
+    double ns;
+    TRY(b->ops->kernel(b->module, "cal_compute", &k, b->e));
+    TRY(shape_of(b, k, 0, &s));
+    uint64_t each = (uint64_t)MAX_OF((b->quick ? 1 << 18 : b->d->info.shares_memory ? 1 << 24 : 1 << 28) / s.items, 1);
+    const uint64_t param[3] = {0, 0, each};
+    TRY(time_kernel(b, "cal_compute", 0, param, &s, each * (uint64_t)s.items, &ns));
+    out->compute_gips = PER_TURN * (double)each * (double)s.items / ns;
+    const Shape one = {.groups = 1, .size = 1, .items = 1};
+    const uint64_t lines = (uint64_t)MIN_OF(bytes, 256 * MIB) / LINE, steps = b->quick ? 1000 : 10000, ring[3] = {memory, lines - 1, steps};
+    TRY(time_kernel(b, "cal_link", 0, ring, &s, 0, &ns));
+    TRY(time_kernel(b, "cal_chase", 0, ring, &one, 0, &ns));
+    out->latency_ns = ns / (double)steps;
+    return ST_OK;
 }
 
 static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out) {
@@ -447,7 +542,8 @@ static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out
     TRY(time_bus(b, memory, MIN_OF(bytes, 256 * MIB), out));
     TRY(time_local(b, &out->local_atomic_mps));
     TRY(time_random_all(b, memory, bytes, out));
-    return time_channels(b, memory, bytes, &out->channels);
+    TRY(time_items(b, memory, bytes, out));
+    return time_channels(b, memory, bytes, out);
 }
 
 static Status load_kernels(Bench *b) {

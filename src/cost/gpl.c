@@ -3,64 +3,111 @@
 
 #include <math.h>
 
+enum { ROUNDS_MAX = 4 };
+static const double random_share = 0.5; /* of the device's groups that reach the rate of random accesses; */
+static const double stream_share = 0.25, channel_share = 0.4; /* of reading in order; and that Gamma was measured with */
+
 /* ---- Gamma (Eq. 1, 11) ---------------------------------------------------------------------------- */
 /* Counts, packets and sizes span orders of magnitude: near is what differs by a small factor. */
-static double distance(double a, double b) { return fabs(log2(fmax(a, 1)) - log2(fmax(b, 1))); }
+static double scale(double v) { return log2(fmax(v, 1)); }
 
-double gpl_channel_rate(const ProfileChannels *c, int64_t channels, double packet_bytes, double bytes) {
-    double best = 0, nearest = 0;
+typedef struct Gamma {
+    int64_t n;
+    double channels[PROFILE_CHANNELS_MAX], packet[PROFILE_CHANNELS_MAX], bytes[PROFILE_CHANNELS_MAX], gbps[PROFILE_CHANNELS_MAX];
+} Gamma;
+
+static void gamma_init(const ProfileChannels *c, Gamma *g) {
+    g->n = c->n;
     for (int64_t i = 0; i < c->n; i++) {
-        double d = 4 * distance((double)c->at[i].channels, (double)channels) + 2 * distance((double)c->at[i].packet_bytes, packet_bytes) +
-                   distance((double)c->at[i].bytes, bytes);
+        g->channels[i] = scale((double)c->at[i].channels);
+        g->packet[i] = scale((double)c->at[i].packet_bytes);
+        g->bytes[i] = scale((double)c->at[i].bytes);
+        g->gbps[i] = c->at[i].gbps;
+    }
+}
+
+static double gamma_at(const Gamma *g, double channels, double packet, double bytes) {
+    double best = 0, nearest = 0, c = scale(channels), p = scale(packet), b = scale(bytes);
+    for (int64_t i = 0; i < g->n; i++) {
+        double d = 4 * fabs(g->channels[i] - c) + 2 * fabs(g->packet[i] - p) + fabs(g->bytes[i] - b);
         if (i > 0 && d >= nearest) continue;
         nearest = d;
-        best = c->at[i].gbps;
+        best = g->gbps[i];
     }
     return best;
 }
 
-/* ---- one choice -------------------------------------------------------------------------------------- */
-/* A memory rate needs only a part of the device's groups to be reached. */
-static double reached(double share) { return fmin(1, 4 * share); }
-
-void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, GplChoice *c) {
-    double tile = fmax(1, fmin((double)c->tile_rows, rows)), sum = 0;
-    c->delay_ns = 0;
-    for (int32_t i = 0; i < n; i++) {
-        const GplStage *s = &stages[i];
-        double here = tile * s->share, share = (double)c->groups[i] / (double)MAX_OF(s->max_groups, INT64_C(1));
-        share = fmin(1, fmax(share, 1e-6));
-        double compute = here * (s->compute + s->memory) * m->instruction_ns / share; /* Eq. 3, 4 */
-        double bytes = here * s->row_bytes, rate = m->read_gbps * reached(share);     /* Eq. 5 */
-        if (i > 0) {                                                                  /* Eq. 6, 12 */
-            rate = gpl_channel_rate(&m->channels, c->channels, (double)c->packet_rows * s->row_bytes, bytes);
-            if (rate <= 0) rate = m->read_gbps / 4;
-        }
-        c->stage_ns[i] = compute + bytes / fmax(rate, 1e-3);                          /* Eq. 7 */
-        sum += c->stage_ns[i];
-        if (i > 0) c->delay_ns += fabs(c->stage_ns[i] - c->stage_ns[i - 1]);          /* Eq. 8 */
-    }
-    if (m->waits_are_yields) c->delay_ns = 0;
-    double per_tile = sum / fmax(m->concurrency, 1) + c->delay_ns + m->launch_ns * n; /* Eq. 9 */
-    c->ns = per_tile * ceil(fmax(rows, 1) / tile);
+double gpl_channel_rate(const ProfileChannels *c, int64_t channels, double packet_bytes, double bytes) {
+    Gamma g;
+    gamma_init(c, &g);
+    return gamma_at(&g, (double)channels, packet_bytes, bytes);
 }
 
-/* ---- the best ------------------------------------------------------------------------------------------ */
+/* ---- one choice -------------------------------------------------------------------------------------- */
+/* What `share` of a device's groups reaches of a rate for which `enough` of them would do. */
+static double reached(double share, double enough) { return fmin(1, share / enough); }
+
+static double stage_ns(const GplMachine *m, const GplStage *s, const Gamma *g, const GplChoice *c, int32_t i, double rows) {
+    double share = (double)c->groups[i] / (double)MAX_OF(s->max_groups, INT64_C(1)), groups = (double)MAX_OF(c->groups[i], INT64_C(1));
+    share = fmin(1, fmax(share, 1e-6));
+    double issue = rows * s->compute * m->instruction_ns / share; /* Eq. 3, 4 */
+    double turns = ceil(rows / (groups * fmax(s->group_rows, 1)));
+    double compute = fmax(issue, turns * s->chain * m->latency_ns);
+    double bytes = rows * s->row_bytes, rate = m->read_gbps * reached(share, stream_share); /* Eq. 5 */
+    if (i > 0) {                                                                            /* Eq. 6, 12 */
+        rate = gamma_at(g, (double)c->channels, (double)c->packet_rows * s->row_bytes, bytes) * reached(share, channel_share);
+        if (rate <= 0) rate = m->read_gbps / 4 * reached(share, stream_share);
+    }
+    return compute + bytes / fmax(rate, 1e-3) + rows * s->random_ns / reached(share, random_share); /* Eq. 7 */
+}
+
+static void estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, const Gamma *g, GplChoice *c) {
+    double tile = fmax(1, fmin((double)c->tile_rows, rows)), sum = 0, most = 0, fill = 0;
+    for (int32_t i = 0; i < n; i++) {
+        double here = tile * stages[i].share, t = stage_ns(m, &stages[i], g, c, i, here);
+        c->stage_ns[i] = t;
+        sum += t;
+        most = fmax(most, t);
+        fill += t * fmin(1, (double)c->packet_rows * (double)c->groups[i] / fmax(here, 1)); /* until its first packet is full */
+    }
+    double together = sum / fmax(m->concurrency, 1);
+    c->delay_ns = 0;
+    if (m->concurrency <= 0) {
+        together = sum / n;
+        c->delay_ns = fmin(sum, most + fill) - together; /* Eq. 8 */
+    }
+    c->ns = m->fixed_ns + (together + c->delay_ns + m->launch_ns * n) * ceil(fmax(rows, 1) / tile); /* Eq. 9 */
+}
+
+void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, GplChoice *c) {
+    Gamma g;
+    gamma_init(&m->channels, &g);
+    estimate(m, stages, n, rows, &g, c);
+}
+
+/* ---- work-groups --------------------------------------------------------------------------------------- */
 static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? (v + unit - 1) / unit * unit : v; }
 
-/* Eq. 2, stricter: wherever the groups of the others are, one unit is free of them. Less would do if a unit took groups of different kernels whenever
- * registers and local memory suffice; but a unit divides its memory into cache and local memory after the first kernel that it gets, and a kernel that wants
- * another division waits until the unit is empty. */
-static bool all_start(const GplMachine *m, const GplStage *s, int32_t n, const GplChoice *c) {
-    double share = 0;
-    int64_t groups = 0;
+/* A group of K_i takes at most 1 / (groups of K_i that fit on a unit) of whatever a unit has least of. To keep K_i out of a unit the others must leave
+ * less than that there; so they keep it out of fewer units than there are when all that they take is less than units * (1 - what K_i needs). */
+bool gpl_all_start(const GplMachine *m, const GplStage *s, int32_t n, const int64_t *groups) {
+    double units = (double)MAX_OF(m->units, INT64_C(1)), all = 0;
+    int64_t count = 0;
     for (int32_t i = 0; i < n; i++) {
-        share += (double)c->groups[i] / (double)MAX_OF(s[i].max_groups, INT64_C(1));
-        groups += c->groups[i];
+        all += (double)groups[i] / (double)MAX_OF(s[i].max_groups, INT64_C(1));
+        count += groups[i];
     }
-    for (int32_t i = 0; i < n; i++)
-        if (groups - c->groups[i] >= MAX_OF(m->units, (int64_t)n)) return false;
-    return share <= 1;
+    if (all > 1) return false;
+    for (int32_t i = 0; i < n; i++) {
+        if (!m->shares_units) { /* one unit is free of the others */
+            if (count - groups[i] >= MAX_OF(m->units, (int64_t)n)) return false;
+            continue;
+        }
+        double max = (double)MAX_OF(s[i].max_groups, INT64_C(1)), needs = fmin(1, units / max);
+        double others = all - (double)groups[i] / max;
+        if (others > 0 && others >= 1 - needs) return false;
+    }
+    return true;
 }
 
 /* Groups in proportion to `weight`, no more than there are packets for; every kernel has one at least. */
@@ -68,13 +115,13 @@ static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, doubl
     double total = 0;
     for (int32_t i = 0; i < n; i++) total += weight[i];
     for (int32_t i = 0; i < n; i++) {
-        int64_t max = MAX_OF(s[i].max_groups, INT64_C(1)), most = m->waits_are_yields ? max : MIN_OF(max, m->units);
-        double packets = fmin(rows, (double)c->tile_rows) * s[i].share / (double)MAX_OF(c->packet_rows, INT64_C(1));
-        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)fmin((double)most * (total > 0 ? weight[i] / total : 1.0 / n), packets + 1);
+        int64_t max = MAX_OF(s[i].max_groups, INT64_C(1));
+        double parts = ceil(fmin(rows, (double)c->tile_rows) * s[i].share / fmax(s[i].group_rows, 1));
+        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)fmin((double)max * (total > 0 ? weight[i] / total : 1.0 / n), parts);
         c->groups[i] = MIN_OF(MAX_OF(want, INT64_C(1)), max);
     }
     if (m->waits_are_yields) return; /* groups take turns */
-    for (int64_t more = 1; more > 0 && !all_start(m, s, n, c);) {
+    for (int64_t more = 1; more > 0 && !gpl_all_start(m, s, n, c->groups);) {
         more = 0;
         for (int32_t i = 0; i < n; i++) {
             c->groups[i] = MAX_OF(c->groups[i] * 15 / 16, INT64_C(1));
@@ -84,36 +131,68 @@ static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, doubl
 }
 
 /* Work-groups after the times that equal shares give, a few times over: kernels that take as long as each other do not wait. */
-static void balance(const GplMachine *m, const GplStage *s, int32_t n, double rows, const GplFixed *fixed, GplChoice *c) {
+static void balance(const GplMachine *m, const GplStage *s, int32_t n, double rows, const Gamma *g, const GplFixed *fixed, GplChoice *c) {
     double weight[GPL_STAGES_MAX];
     for (int32_t i = 0; i < n; i++) weight[i] = 1;
     give_groups(m, s, n, rows, weight, fixed, c);
-    gpl_estimate(m, s, n, rows, c);
+    estimate(m, s, n, rows, g, c);
     GplChoice best = *c;
-    for (int round = 0; round < 4 && fixed->groups == 0; round++) {
-        for (int32_t i = 0; i < n; i++) weight[i] = fmax(weight[i] * 0.02, weight[i] * c->stage_ns[i]);
+    for (int round = 0; round < ROUNDS_MAX && fixed->groups == 0; round++) {
         double total = 0;
-        for (int32_t i = 0; i < n; i++) total += weight[i];
+        for (int32_t i = 0; i < n; i++) {
+            weight[i] = fmax(weight[i] * 0.02, weight[i] * c->stage_ns[i]);
+            total += weight[i];
+        }
         for (int32_t i = 0; i < n; i++) weight[i] = fmax(weight[i] / fmax(total, 1e-9), 0.01);
         give_groups(m, s, n, rows, weight, fixed, c);
-        gpl_estimate(m, s, n, rows, c);
+        estimate(m, s, n, rows, g, c);
         if (c->ns < best.ns) best = *c;
     }
     *c = best;
 }
 
-void gpl_choose(const GplMachine *m, const GplStage *stages, int32_t n, double rows, int64_t tile_unit, int64_t packet_unit, const GplFixed *fixed, GplChoice *out) {
-    static const int64_t tiles[] = {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26}, packets[] = {256, 1024, 4096, 16384};
-    *out = (GplChoice){0};
-    for (int t = (int)ARRAY_LEN(tiles) - 1; t >= 0; t--) /* of choices that take as long, the one with fewer launches */
-        for (int64_t channels = 1; channels <= 16; channels *= 2)
-            for (int p = 0; p < (int)ARRAY_LEN(packets); p++) {
-                GplChoice c = {.tile_rows = round_up(fixed->tile_rows > 0 ? fixed->tile_rows : tiles[t], tile_unit),
-                               .channels = fixed->channels > 0 ? fixed->channels : channels,
-                               .packet_rows = round_up(fixed->packet_rows > 0 ? fixed->packet_rows : packets[p], packet_unit)};
-                balance(m, stages, n, rows, fixed, &c);
-                if (out->tile_rows == 0 || c.ns < out->ns * 0.999) *out = c;
-                if (fixed->packet_rows > 0) break;
-                if (fixed->channels > 0 && p + 1 == (int)ARRAY_LEN(packets)) channels = 16;
+/* ---- the best ------------------------------------------------------------------------------------------ */
+/* The channels through which a tile's rows go fastest (n_max, p_max), of those that the cache holds: two packets for each of a unit's groups. */
+static void give_channels(const GplMachine *m, const GplStage *s, int32_t n, double tile, int64_t unit, const Gamma *g, const GplFixed *fixed, GplChoice *c) {
+    static const int64_t packets[] = {256, 1024, 2048, 4096, 8192, 16384};
+    double least = INFINITY;
+    int64_t last = 0;
+    for (int p = 0; p < (int)ARRAY_LEN(packets); p++) {
+        int64_t packet = round_up(fixed->packet_rows > 0 ? fixed->packet_rows : packets[p], unit);
+        if (packet == last) continue;
+        last = packet;
+        double held = 0;
+        for (int32_t i = 1; i < n; i++) held += 2 * (double)m->units * (double)packet * s[i].row_bytes;
+        if (p > 0 && m->cache_bytes > 0 && held > m->cache_bytes) break;
+        for (int64_t channels = 1; channels <= 16; channels *= 2) {
+            int64_t count = fixed->channels > 0 ? fixed->channels : channels;
+            double ns = 0;
+            for (int32_t i = 1; i < n; i++) {
+                double bytes = tile * s[i].share * s[i].row_bytes;
+                ns += bytes / fmax(gamma_at(g, (double)count, (double)packet * s[i].row_bytes, bytes), 1e-3);
             }
+            if (ns < least * 0.999) {
+                least = ns;
+                c->channels = count;
+                c->packet_rows = packet;
+            }
+            if (fixed->channels > 0) break;
+        }
+        if (fixed->packet_rows > 0) break;
+    }
+}
+
+void gpl_choose(const GplMachine *m, const GplStage *stages, int32_t n, double rows, int64_t tile_unit, int64_t packet_unit, const GplFixed *fixed, GplChoice *out) {
+    static const int64_t tiles[] = {1 << 26, 1 << 24, 1 << 22, 1 << 20, 1 << 18, 1 << 16, 1 << 14};
+    Gamma g;
+    gamma_init(&m->channels, &g);
+    *out = (GplChoice){0};
+    for (int t = 0; t < (int)ARRAY_LEN(tiles); t++) { /* of choices that take as long, the one with fewer launches */
+        if (fixed->tile_rows <= 0 && t + 1 < (int)ARRAY_LEN(tiles) && (double)tiles[t + 1] >= rows) continue; /* all rows in one */
+        GplChoice c = {.tile_rows = round_up(fixed->tile_rows > 0 ? fixed->tile_rows : tiles[t], tile_unit)};
+        give_channels(m, stages, n, fmin((double)c.tile_rows, fmax(rows, 1)), packet_unit, &g, fixed, &c);
+        balance(m, stages, n, rows, &g, fixed, &c);
+        if (out->tile_rows == 0 || c.ns < out->ns * 0.999) *out = c;
+        if (fixed->tile_rows > 0) break;
+    }
 }

@@ -56,6 +56,8 @@ typedef struct DeviceProfile {
     double mapped_gbps; /* kernel that reads pinned host memory where it lies */
     double launch_us, launch_sync_us; /* an empty kernel: one of many in a row; one and waiting for it */
     double local_atomic_mps;          /* 32-bit additions over 4 KiB of each group's local memory */
+    double compute_gips, latency_ns;  /* 32-bit instructions of all items, 10^9 a second; a load from memory that waits for the one before */
+    double pipeline_us, pipeline_kernel_us; /* kernels that run at the same time and have nothing to do, waited for: without any; each */
     ProfileCurve gather;     /* random 8-byte loads */
     ProfileCurve atomic_add; /* random 64-bit additions */
     ProfileCurve atomic_cas; /* random 64-bit compare-and-swap */

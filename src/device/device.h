@@ -120,6 +120,9 @@ typedef struct DeviceOps {
     /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for co-residency (not on host, where the
      * pool may have fewer workers free: there a group may wait for lower ones only). */
     int64_t (*resident_groups)(DevKernel *k, int32_t group_size, int64_t local_bytes);
+    /* From now on a unit that has groups of kernels so marked takes groups of k too as soon as registers, items and local memory suffice. Without it a
+     * unit may want to be empty first. May cost cache; asking twice costs nothing. NULL: the device promises nothing of the kind. */
+    Status (*share_units)(DevKernel *k, Err *e);
 } DeviceOps;
 
 struct Device { /* first member of every backend's own struct */

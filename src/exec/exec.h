@@ -104,6 +104,7 @@ typedef struct QueryPlan {
     int32_t n_rows;
     RowsSpec *rows;
     int32_t result;    /* row store that holds the result */
+    bool serial;       /* one thread, the caller's: it calls routines of the catalog */
 } QueryPlan;
 
 /* ---- execution ---- */
@@ -131,6 +132,9 @@ typedef struct DeviceUse { /* segments run compiled on a device where they can *
     uint8_t shape;        /* PlanShape */
     PipelineUse pipeline;
     const int32_t *stage_of; /* per segment of a split plan: the segment it was cut from; query.c sets it */
+    struct DevPlan **keep; /* NULL, or where placement is found (when it fits) and left for the next run of the same plan */
+    MemAccount *keep_account; /* what is kept is charged to it; outlives the plan */
+    bool result_cache;    /* rows are staged in local memory on their way to a row store */
     int64_t initial_rows; /* 0 = by estimate; tests: first capacity of every sink, to force restarts */
 } DeviceUse;
 

@@ -626,8 +626,18 @@ static Status append_rows(void *ctx, int64_t n, const Vec *cols, Err *e) {
 /* Rows that the device made, for readers here. */
 static Status fetch_rows(Query *q, int32_t id, Err *e) {
     if (q->rows[id]) return ST_OK;
-    const Sink s = {.kind = SINK_ROWS, .id = id};
-    TRY(make_state(q, &s, e));
+    const RowsSpec *spec = &q->plan->rows[id];
+    RowLayout l;
+    CellSpec *cols = arena_array(q->arena, CellSpec, spec->n_cols + 1);
+    bool *lasting = arena_array(q->arena, bool, spec->n_cols + 1);
+    if (!cols || !lasting) return err_oom(e);
+    TRY(dev_query_rows_strings(q->dev, id, q->arena, lasting, e));
+    for (int32_t i = 0; i < spec->n_cols; i++) {
+        cols[i] = spec->cols[i];
+        cols[i].stable_str |= lasting[i];
+    }
+    if (row_layout_init(&l, q->arena, spec->n_cols, cols, 0) != ST_OK) return err_oom(e);
+    TRY(rows_new(&l, q->threads, &q->account, q->opt.vfs, q->opt.temp_dir, &q->rows[id], e));
     RowsIn in = {.rows = q->rows[id]};
     TRY(dev_query_rows_to_host(q->dev, id, append_rows, &in, e));
     return rows_finish(q->rows[id], true, e);

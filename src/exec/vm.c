@@ -416,6 +416,10 @@ Status vm_new(const Program *p, const VmEnv *env, Vm **out, Err *e) {
         s->size = size_class(s->dphys);
         if (in->op != OP_FILTER_RANGE && in->op != OP_FILTER_CODES) leading = false;
         if (leading) vm->n_leading = i + 1;
+        if (p->source.kind == SRC_CALLS && env->call_fn && (in->op == OP_LOAD || in->op >= OP_STORE)) {
+            s->fn = env->call_fn(in);
+            continue;
+        }
         switch (in->op) {
         case OP_LOAD:
         case OP_LOAD_CODE: s->fn = step_load; break;

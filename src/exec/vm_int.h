@@ -1,4 +1,4 @@
-/* vm_int.h - the virtual machine's inside. Only src/exec/vm*.c, query.c and the unit tests of these may include it.
+/* vm_int.h - the virtual machine's inside. Only src/exec/vm*.c, query.c, src/txn/vm_*.c and the unit tests of these may include it.
  *
  *   Vm      a program prepared for one execution of its segment: instructions resolved to functions and kernels,
  *           set tables built. Shared by the workers, read-only while they run.
@@ -77,6 +77,8 @@ typedef struct VmEnv {
     Status (*sink)(Frame *f);
     /* Tests: takes the place of the source for LOAD. NULL = by the program's source. */
     Status (*load)(Frame *f, const Instr *in, Vec *out);
+    /* Source SRC_CALLS: who executes LOAD and the opcodes of procedures (src/txn/vm_rows.c); statements get NULL. */
+    StepFn (*call_fn)(const Instr *in);
     void *ctx;
 } VmEnv;
 
@@ -129,6 +131,7 @@ struct Frame {
     Arena *batch;      /* strings of the current rows */
     Arena *batch_root; /* the outermost one */
     Err err;
+    void *owner;       /* of call_fn's steps */
     int64_t rows_in, rows_out;
     Vec *sink_keys, *sink_regs, *sink_regs2;
 };

@@ -149,7 +149,7 @@ static void set_rows(Frame *f, Reg r, int64_t *rows) {
     d->is_const = false;
 }
 
-/* The rest of the program on output rows (idx[i], rows[i]); rows NULL for REPEAT. */
+/* The rest of the program on output rows (idx[i], rows[i]); for REPEAT rows are the numbers of the copies. */
 static Status run_batch(Frame *f, Moved *m, int32_t pc, Reg dst, int64_t n, const int32_t *idx, const int64_t *rows) {
     if (UNLIKELY(frame_stopped(f))) return ST_ERROR;
     moved_begin(f, m);
@@ -441,7 +441,9 @@ RunResult step_repeat(Frame *f, const Step *s) {
     if (!st) {
         if (!(st = f->priv[s->pc] = frame_alloc(f, (int64_t)sizeof *st))) return RUN_FAILED;
         memset(st, 0, sizeof *st);
-        if (moved_init(f, &st->rest, s->in, true) != ST_OK || !(st->idx = frame_alloc(f, f->vm->env.vector_size * 4 + 64))) return RUN_FAILED;
+        if (moved_init(f, &st->rest, s->in, true) != ST_OK || !(st->idx = frame_alloc(f, f->vm->env.vector_size * 4 + 64)) ||
+            !(st->rows = frame_alloc(f, f->vm->env.vector_size * 8 + 64)))
+            return RUN_FAILED;
     }
     const Vec *a = frame_dense(f, s->a);
     if (!a) return RUN_FAILED;
@@ -449,20 +451,29 @@ RunResult step_repeat(Frame *f, const Step *s) {
     int64_t n = f->n, cap = f->vm->env.vector_size, k = 0;
     bool ones = !a->valid;
     for (int64_t i = 0; ones && i < n; i++) ones = times[i] == 1;
-    if (ones) return RUN_NEXT;
+    if (ones) {
+        int64_t *first = s->dst ? frame_home(f, s->dst) : NULL;
+        if (s->dst && !first) return RUN_FAILED;
+        if (first) memset(first, 0, (size_t)n * 8);
+        set_rows(f, s->dst, first);
+        return RUN_NEXT;
+    }
     /* times[] is not a carried register's home once the batch runs elsewhere: it stays as it is. */
     for (int64_t i = 0; i < n; i++) {
         if (a->valid && !a->valid[i]) continue;
         for (int64_t left = times[i]; left > 0;) {
             int64_t take = MIN_OF(left, cap - k);
-            for (int64_t j = 0; j < take; j++) st->idx[k + j] = (int32_t)i;
+            for (int64_t j = 0; j < take; j++) {
+                st->idx[k + j] = (int32_t)i;
+                st->rows[k + j] = times[i] - left + j;
+            }
             k += take;
             left -= take;
             if (k < cap) continue;
-            if (run_batch(f, &st->rest, s->pc + 1, 0, k, st->idx, NULL) != ST_OK) return RUN_FAILED;
+            if (run_batch(f, &st->rest, s->pc + 1, s->dst, k, st->idx, st->rows) != ST_OK) return RUN_FAILED;
             k = 0;
         }
     }
-    if (k > 0 && run_batch(f, &st->rest, s->pc + 1, 0, k, st->idx, NULL) != ST_OK) return RUN_FAILED;
+    if (k > 0 && run_batch(f, &st->rest, s->pc + 1, s->dst, k, st->idx, st->rows) != ST_OK) return RUN_FAILED;
     return RUN_DONE;
 }

@@ -142,10 +142,10 @@ static int64_t put_decimal(char *out, int64_t v, int scale) {
 }
 
 static Status out_str(Out *w, Type t, Str s, bool force) {
-    if (t.id == T_BYTEA) {
+    if (t.id == T_BYTEA || t.id == T_ARRAY) {
         Value v = {.type = t, .u.str = s};
         int64_t n;
-        char *text = value_to_text(w->arena, &v, &n);
+        char *text = value_to_text_tz(w->arena, &v, w->tz_offset, &n);
         if (!text) return ST_ERROR;
         TRY(out_value(w, text, n, force));
         arena_reset(w->arena);

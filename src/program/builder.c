@@ -1,7 +1,8 @@
 /* builder.c - putting programs together: appending, then liveness, carry lists and jumps.
  *
  * program_finish() computes, in this order:
- *   1. jumps       the partner of every bracket (IF -> ELSE -> ENDIF, PROBE_BEGIN -> PROBE_END)
+ *   1. jumps       the partner of every bracket (IF -> ELSE -> ENDIF, PROBE_BEGIN -> PROBE_END; statements of procedures likewise, P_STEP and
+ *                  P_ENDLOOP -> their P_LOOP, P_LEAVE -> where its calls go)
  *   2. liveness    defining instruction and last use of every register; the sink uses at n_instrs
  *   3. carry       for instructions that change the rows: what is defined before and used after. For openers of
  *                  bodies (IF, ELSE, PROBE_BEGIN): what the body uses from outside
@@ -47,38 +48,89 @@ Instr *builder_emit(ProgramBuilder *b, Opcode op, Phys phys, Reg dst, Reg a, Reg
     return &b->instrs.items[b->instrs.len - 1];
 }
 
+/* 1. The innermost open P_LOOP or P_BLOCK of this number, -1 none. */
+static int32_t find_open(const Program *p, int32_t open, int64_t number) {
+    for (; open >= 0; open = p->instrs[open].jump) {
+        const Instr *in = &p->instrs[open];
+        if ((in->op == OP_P_LOOP || in->op == OP_P_BLOCK) && in->imm == number) return open;
+    }
+    return -1;
+}
+
+/* 1. Where the calls of a P_LEAVE go: its `jump` is the opening bracket so far. */
+static Status resolve_leave(Program *p, int32_t at, Err *e) {
+    Instr *in = &p->instrs[at];
+    int32_t opened = in->jump, end = p->instrs[opened].jump;
+    if (!in->aux) {
+        in->jump = end;
+        return ST_OK;
+    }
+    for (int32_t i = opened + 1; i < end; i++)
+        if (p->instrs[i].op == OP_P_STEP && p->instrs[i].jump == opened) {
+            in->jump = i;
+            return ST_OK;
+        }
+    return err_internal(e, "program: no step to go to at %d", (int)at);
+}
+
+static Status not_open(const Instr *in, int32_t at, Err *e) {
+    if (in->op == OP_ELSE) return err_internal(e, "program: else without if at %d", (int)at);
+    return err_internal(e, "program: bracket closed that is not open at %d", (int)at);
+}
+
 /* 1. Pairs brackets with a stack threaded through `jump` of the open ones. */
 static Status pair_brackets(Program *p, Err *e) {
+    static const uint16_t opener[OP_COUNT_] = {[OP_ELSE] = OP_IF,          [OP_ENDIF] = OP_ELSE,     [OP_PROBE_END] = OP_PROBE_BEGIN,
+                                               [OP_P_ELSE] = OP_P_IF,      [OP_P_STEP] = OP_P_LOOP,  [OP_P_ENDLOOP] = OP_P_LOOP,
+                                               [OP_P_ENDBLOCK] = OP_P_BLOCK};
+    bool leaves = false;
     int32_t open = -1;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         Instr *in = &p->instrs[i];
         in->jump = -1;
         Instr *top = open >= 0 ? &p->instrs[open] : NULL;
-        int32_t outer = -1;
+        if (opener[in->op] && (!top || top->op != opener[in->op])) return not_open(in, i, e);
+        int32_t outer;
         switch (in->op) {
         case OP_IF:
         case OP_PROBE_BEGIN:
+        case OP_P_IF:
+        case OP_P_LOOP:
+        case OP_P_BLOCK:
             in->jump = open;
             open = i;
             break;
         case OP_ELSE:
-            if (!top || top->op != OP_IF) return err_internal(e, "program: else without if at %d", (int)i);
+        case OP_P_ELSE:
             in->jump = top->jump;
             top->jump = i;
             open = i;
             break;
+        case OP_P_ENDIF:
+            if (!top || (top->op != OP_P_IF && top->op != OP_P_ELSE)) return not_open(in, i, e);
+            open = top->jump;
+            top->jump = i;
+            break;
         case OP_ENDIF:
         case OP_PROBE_END:
-            if (!top || top->op != (in->op == OP_ENDIF ? OP_ELSE : OP_PROBE_BEGIN))
-                return err_internal(e, "program: bracket closed that is not open at %d", (int)i);
+        case OP_P_ENDBLOCK:
+        case OP_P_ENDLOOP:
             outer = top->jump;
             top->jump = i;
+            if (in->op == OP_P_ENDLOOP) in->jump = open;
             open = outer;
+            break;
+        case OP_P_STEP: in->jump = open; break;
+        case OP_P_LEAVE:
+            leaves = true;
+            if ((in->jump = find_open(p, open, in->imm)) < 0) return err_internal(e, "program: nothing to leave at %d", (int)i);
             break;
         default: break;
         }
     }
     if (open >= 0) return err_internal(e, "program: bracket not closed at %d", (int)open);
+    for (int32_t i = 0; leaves && i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_P_LEAVE) TRY(resolve_leave(p, i, e));
     return ST_OK;
 }
 

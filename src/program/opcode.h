@@ -30,6 +30,7 @@ typedef enum OpShape {
     SH_DABC,   /* dst <- a, b, c */
     SH_A,      /* reads a */
     SH_LIST,   /* dst <- args[] (in aux) */
+    SH_AB,     /* reads a, b */
     SH_PROBE,  /* join probe: keys in aux, dst = build row register */
     SH_BLOCK   /* block bracket */
 } OpShape;
@@ -115,7 +116,29 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(PROBE_BEGIN,  SH_PROBE, 0,       NX, F_BLOCK|F_ROWS,  XV) /* candidates run the residual body ... */            \
     X(PROBE_END,    SH_BLOCK, P_BOOL,  NX, F_BLOCK|F_ROWS,  XV) /* ... and count where a is true */                   \
     X(LOAD_BUILD,   SH_DA,    P_ALL,   NX, 0,               XV) /* aux join, column imm at build rows a (row < 0: NULL) */\
-    X(REPEAT,       SH_A,     PB(3),   NV, F_ROWS,          XV) /* every row a times */
+    X(REPEAT,       SH_A,     PB(3),   NV, F_ROWS,          XV) /* every row a times; dst, if any, <- number of the copy from 0 */ \
+    /* procedures: source SRC_CALLS, rows are calls (see program.h, Programs of procedures) */                       \
+    X(STORE,        SH_A,     P_ALL,   NX, 0,               XV) /* variable imm of the call <- a */                   \
+    X(ROW_FIND,     SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- row with the unique key in aux RowKey, -1 none */ \
+    X(ROW_FIRST,    SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- first row of the group in aux RowKey, -1 none */ \
+    X(ROW_NEXT,     SH_DA,    PB(3),   NV, 0,               XV) /* dst I64 <- row after a in the list of aux RowKey, -1 none */ \
+    X(ROW_GET,      SH_DA,    PB(3),   NX, 0,               XV) /* dst <- aux RowCol of row a; a < 0: NULL */         \
+    X(ROW_PUT,      SH_AB,    P_ALL,   NX, F_FAIL,          XV) /* aux RowCol of row a <- b (phys of b); 23502 */     \
+    X(ROW_ADD,      SH_AB,    P_INT,   NX, F_FAIL,          XV) /* aux RowCol of row a += b, atomically; NULL b makes it NULL */ \
+    X(ROW_INSERT,   SH_LIST,  0,       NV, F_FAIL,          XV) /* dst I64 <- new row of aux RowInsert; 23502, 23505 */ \
+    X(ROW_DELETE,   SH_A,     PB(3),   NX, 0,               XV) /* aux RowCol (col -1): row a dies */                 \
+    X(RAISE,        SH_LIST,  0,       NX, F_FAIL,          XV) /* aux RaiseSite: the calls fail */                   \
+    X(ITEM,         SH_LIST,  0,       NX, 0,               XV) /* aux ItemSite: an operation, for the schedule */    \
+    X(P_IF,         SH_A,     P_BOOL,  NX, F_BLOCK,         XV) /* calls where a is true go on here, ... */           \
+    X(P_ELSE,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... the others here */                             \
+    X(P_ENDIF,      SH_NONE,  0,       NX, F_BLOCK,         XV)                                                       \
+    X(P_LOOP,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* loop imm: repeated until no call is left in it */  \
+    X(P_STEP,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* where CONTINUE of loop imm goes */                 \
+    X(P_ENDLOOP,    SH_NONE,  0,       NX, F_BLOCK|F_FAIL,  XV) /* 54000 after too many steps of a call */            \
+    X(P_LEAVE,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* these calls leave block or loop imm (aux NULL) or go to its P_STEP (aux not NULL) */ \
+    X(P_BLOCK,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* block imm, to be left ... */                       \
+    X(P_ENDBLOCK,   SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... to here */                                     \
+    X(P_RETURN,     SH_NONE,  0,       NX, F_BLOCK,         XV) /* these calls are done */
 
 typedef enum Opcode {
 #define X(name, shape, phys, nulls, flags, exec) OP_##name,

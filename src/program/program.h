@@ -105,6 +105,26 @@ typedef enum ProbeKind {
 /* NUM_DIV, NUM_MUL: scales of a, b and the result */
 #define NUM_IMM3(sa, sb, sr) (((int64_t)(sa) << 16) | ((int64_t)(sb) << 8) | (int64_t)(sr))
 
+/* ---- programs of procedures ------------------------------------------------------------
+ * The source is a bulk (SRC_CALLS): a row per call, a column per parameter and variable of the procedure; LOAD imm reads and STORE imm writes
+ * one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_STEP .. P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between
+ * two of these stands a straight run of other instructions; no register lives from one run to another: what does is a variable.
+ * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on.
+ * Tables are named by their number in the procedure (txn/proc.h), columns by their number in the table, rows by their number in
+ * the table's image (txn/image.h), indexes by their number there.
+ */
+typedef struct RowKey { int32_t table, index, n; Reg *args; } RowKey;        /* ROW_FIND, ROW_FIRST (cells of the key columns' phys), ROW_NEXT (n = 0) */
+typedef struct RowCol { int32_t table, col; } RowCol;
+typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
+typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
+typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/schedule.h */
+    uint32_t table, group;
+    uint8_t kind;
+    bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
+    int32_t col, n;
+    Reg *args;        /* n, and the amount */
+} ItemSite;
+
 /* ---- source and sink ------------------------------------------------------------------ */
 typedef enum SourceKind {
     SRC_ONE,     /* a single row without columns */
@@ -112,7 +132,8 @@ typedef enum SourceKind {
     SRC_ROWS,    /* a row store (exec/rows.h): earlier segment's output; LOAD imm = its column */
     SRC_AGG,     /* groups of a finished aggregation: LOAD imm: keys 0..n_keys-1, then aggregates */
     SRC_JOIN,    /* build rows of a join: all unmatched (RIGHT, FULL, ANTI) or matched (SEMI) ones; LOAD imm = key or payload column as LOAD_BUILD */
-    SRC_SERIES   /* generate_series over I64: LOAD 0 */
+    SRC_SERIES,  /* generate_series over I64: LOAD 0 */
+    SRC_CALLS    /* a bulk: parameters and variables of calls */
 } SourceKind;
 
 typedef struct ZonePred { int32_t col; int64_t lo, hi; } ZonePred; /* a tablet whose [min,max] misses is skipped */

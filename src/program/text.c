@@ -81,7 +81,8 @@ static void put_regs(Text *t, const Program *p, int32_t n, const Reg *r) {
 }
 
 static void put_col(Text *t, const Program *p, int64_t col) {
-    if (p->source.kind == SRC_TABLE && p->source.table && col >= 0 && col < p->source.table->n_cols)
+    if (p->source.kind == SRC_CALLS) put(t, "v%lld", (long long)col);
+    else if (p->source.kind == SRC_TABLE && p->source.table && col >= 0 && col < p->source.table->n_cols)
         put(t, "%s", p->source.table->cols[col].name);
     else put(t, "column %lld", (long long)col);
 }
@@ -97,6 +98,78 @@ static const char *const field_names[] = {"year", "month", "day", "hour", "minut
                                           "quarter", "week", "dow", "isodow", "doy", "isoyear", "decade", "century",
                                           "millennium", "epoch", "julian", "timezone", "timezone_hour", "timezone_minute"};
 
+/* "t0[r5]" or "t0[r5].c3" */
+static void put_field(Text *t, const Program *p, const Instr *in) {
+    const RowCol *rc = in->aux;
+    put(t, " t%d[", (int)rc->table);
+    put_reg(t, p, in->a);
+    put(t, "]");
+    if (rc->col >= 0) put(t, ".c%d", (int)rc->col);
+}
+
+/* Instructions of procedures whose operands do not stand in the usual order; false: not one of them. */
+static bool put_row_op(Text *t, const Program *p, const Instr *in) {
+    static const char *const kinds[] = {"read", "add", "write"};
+    switch (in->op) {
+    case OP_STORE:
+        put(t, " v%lld, ", (long long)in->imm);
+        put_reg(t, p, in->a);
+        return true;
+    case OP_ROW_FIND:
+    case OP_ROW_FIRST:
+    case OP_ROW_NEXT: {
+        const RowKey *k = in->aux;
+        put(t, " t%d index %d", (int)k->table, (int)k->index);
+        put(t, in->op == OP_ROW_NEXT ? " after " : " [");
+        if (in->op == OP_ROW_NEXT) {
+            put_reg(t, p, in->a);
+            return true;
+        }
+        put_regs(t, p, k->n, k->args);
+        put(t, "]");
+        return true;
+    }
+    case OP_ROW_GET:
+    case OP_ROW_DELETE: put_field(t, p, in); return true;
+    case OP_ROW_PUT:
+    case OP_ROW_ADD:
+        put_field(t, p, in);
+        put(t, ", ");
+        put_reg(t, p, in->b);
+        return true;
+    case OP_ROW_INSERT: {
+        const RowInsert *r = in->aux;
+        put(t, " t%d (", (int)r->table);
+        put_regs(t, p, r->n, r->args);
+        put(t, r->skip ? ") or skip" : ")");
+        return true;
+    }
+    case OP_RAISE: {
+        const RaiseSite *r = in->aux;
+        put(t, " %s '%s' (", r->sqlstate, r->format);
+        put_regs(t, p, r->n, r->args);
+        put(t, ")");
+        return true;
+    }
+    case OP_ITEM: {
+        const ItemSite *s = in->aux;
+        put(t, " %s t%u group %u [", s->kind < ARRAY_LEN(kinds) ? kinds[s->kind] : "count", (unsigned)s->table, (unsigned)s->group);
+        put_regs(t, p, s->n, s->args);
+        put(t, "]");
+        if (s->has_amount) {
+            put(t, " c%d += ", (int)s->col);
+            put_reg(t, p, s->args[s->n]);
+        }
+        return true;
+    }
+    case OP_P_LOOP:
+    case OP_P_STEP:
+    case OP_P_BLOCK: put(t, " #%lld", (long long)in->imm); return true;
+    case OP_P_LEAVE: put(t, in->aux ? " #%lld to its step" : " #%lld", (long long)in->imm); return true;
+    default: return false;
+    }
+}
+
 static void put_instr(Text *t, const Program *p, const Instr *in) {
     const OpInfo *oi = &op_info[in->op];
     if (in->dst) put(t, "r%d = ", (int)in->dst);
@@ -105,6 +178,7 @@ static void put_instr(Text *t, const Program *p, const Instr *in) {
         put(t, ".");
         put_lower(t, phys_name((Phys)in->phys));
     }
+    if (put_row_op(t, p, in)) return;
     const char *sep = " ";
     switch (in->op) {
     case OP_LOAD:
@@ -209,6 +283,7 @@ static void put_source(Text *t, const Program *p) {
     case SRC_AGG: put(t, "aggregation #%d", (int)s->id); break;
     case SRC_JOIN: put(t, "%s build rows of join #%d", s->matched ? "matched" : "unmatched", (int)s->id); break;
     case SRC_SERIES: put(t, "series %lld .. %lld step %lld", (long long)s->start, (long long)s->stop, (long long)s->step); break;
+    case SRC_CALLS: put(t, "calls"); break;
     }
     for (int32_t i = 0; i < s->n_zone; i++) {
         put(t, i ? ", " : "  zones ");
@@ -247,8 +322,23 @@ char *program_text(const Program *p, Arena *a) {
     int indent = 0;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
-        bool closes = in->op == OP_ELSE || in->op == OP_ENDIF || in->op == OP_PROBE_END;
-        bool opens = in->op == OP_ELSE || in->op == OP_IF || in->op == OP_PROBE_BEGIN;
+        bool closes = false, opens = false;
+        switch (in->op) {
+        case OP_IF:
+        case OP_PROBE_BEGIN:
+        case OP_P_IF:
+        case OP_P_LOOP:
+        case OP_P_BLOCK: opens = true; break;
+        case OP_ELSE:
+        case OP_P_ELSE:
+        case OP_P_STEP: opens = closes = true; break;
+        case OP_ENDIF:
+        case OP_PROBE_END:
+        case OP_P_ENDIF:
+        case OP_P_ENDLOOP:
+        case OP_P_ENDBLOCK: closes = true; break;
+        default: break;
+        }
         if (closes && indent > 0) indent--;
         put(&t, "%02d %*s", (int)i, indent * 2, "");
         put_instr(&t, p, in);

@@ -2,7 +2,8 @@
  *
  * The executors trust what is checked here: operand types by the catalogue, single assignment, definition before
  * use, visibility (nothing defined in a body is used outside it, nothing dead after a change of rows is used),
- * brackets, and that bodies do not change the set of rows. A violation is a defect of the lowering: XX000.
+ * brackets, and that bodies do not change the set of rows. Programs of procedures: statements stand outside bodies, no register crosses one,
+ * and what has an effect is not in a body, so that a body can be run again. A violation is a defect of the lowering: XX000.
  */
 #include "program/operands.h"
 
@@ -47,6 +48,49 @@ static bool field_supported(int64_t f) {
     }
 }
 
+/* Opcodes on rows of tables, and the other lists of procedures. What the tables look like is checked by whoever runs the program. */
+static Status check_row_op(const Verify *v, const Instr *in) {
+    uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a), b = reg_phys(v, in->b);
+    REQUIRE(v, in->aux, "aux missing");
+    switch (in->op) {
+    case OP_ROW_FIND:
+    case OP_ROW_FIRST:
+    case OP_ROW_NEXT: {
+        const RowKey *k = in->aux;
+        REQUIRE(v, k->table >= 0 && k->index >= 0, "no such index");
+        REQUIRE(v, in->op == OP_ROW_NEXT ? a == PH_I64 : k->n > 0, "operand types");
+        REQUIRE(v, d == PH_I64, "result must be a row register");
+        for (int32_t i = 0; in->op != OP_ROW_NEXT && i < k->n; i++) REQUIRE(v, k->args[i], "key missing");
+        break;
+    }
+    case OP_ROW_GET:
+    case OP_ROW_PUT:
+    case OP_ROW_ADD:
+    case OP_ROW_DELETE: {
+        const RowCol *rc = in->aux;
+        REQUIRE(v, rc->table >= 0 && (in->op == OP_ROW_DELETE ? rc->col == -1 : rc->col >= 0), "no such column");
+        REQUIRE(v, a == PH_I64 && (!in->b || b == in->phys), "operand types");
+        break;
+    }
+    case OP_ROW_INSERT:
+        REQUIRE(v, ((const RowInsert *)in->aux)->table >= 0, "no such table");
+        REQUIRE(v, d == PH_I64, "result must be a row register");
+        break;
+    case OP_RAISE: {
+        const RaiseSite *r = in->aux;
+        REQUIRE(v, r->sqlstate && strlen(r->sqlstate) == 5 && r->format, "error without a code or text");
+        for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
+        break;
+    }
+    default: { /* OP_ITEM */
+        const ItemSite *s = in->aux;
+        for (int32_t i = 0; i < s->n + s->has_amount; i++) REQUIRE(v, s->args[i], "key or amount missing");
+        if (s->has_amount) REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
+    }
+    }
+    return ST_OK;
+}
+
 /* The type rule of an instruction: phys of the operands and the result. */
 static Status check_types(const Verify *v, const Instr *in) {
     const OpInfo *oi = &op_info[in->op];
@@ -58,8 +102,9 @@ static Status check_types(const Verify *v, const Instr *in) {
     case SH_DABC: need_c = true; /* fall through */
     case SH_DAB: need_b = true; /* fall through */
     case SH_DA: need_a = need_d = true; break;
-    case SH_D:
-    case SH_LIST: need_d = true; break;
+    case SH_D: need_d = true; break;
+    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_ITEM; break;
+    case SH_AB: need_b = true; /* fall through */
     case SH_A: need_a = true; break;
     case SH_BLOCK:
         need_a = true;
@@ -74,6 +119,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     REQUIRE(v, need_a || !in->a, "operand a not expected");
     REQUIRE(v, need_b || !in->b, "operand b not expected");
     REQUIRE(v, need_c || !in->c, "operand c not expected");
+    REQUIRE(v, need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT, "result not expected");
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
 
     switch ((Opcode)in->op) {
@@ -82,6 +128,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_LOAD_ROWID: REQUIRE(v, d == PH_I64, "result type"); break;
     case OP_FILTER:
     case OP_IF:
+    case OP_P_IF:
     case OP_PROBE_END: REQUIRE(v, a == PH_BOOL, "condition must be boolean"); break;
     case OP_ELSE: REQUIRE(v, a == in->phys, "operand type"); break;
     case OP_ENDIF: REQUIRE(v, a == in->phys && d == in->phys, "operand type"); break;
@@ -151,7 +198,18 @@ static Status check_types(const Verify *v, const Instr *in) {
                 "operand is not the row of a join");
         break;
     }
-    case OP_REPEAT: REQUIRE(v, a == PH_I64, "operand types"); break;
+    case OP_REPEAT: REQUIRE(v, a == PH_I64 && (!in->dst || d == PH_I64), "operand types"); break;
+    case OP_STORE: REQUIRE(v, a == in->phys && in->imm >= 0, "operand types"); break;
+    case OP_ROW_FIND:
+    case OP_ROW_FIRST:
+    case OP_ROW_NEXT:
+    case OP_ROW_GET:
+    case OP_ROW_PUT:
+    case OP_ROW_ADD:
+    case OP_ROW_INSERT:
+    case OP_ROW_DELETE:
+    case OP_RAISE:
+    case OP_ITEM: TRY(check_row_op(v, in)); break;
     case OP_PROBE:
     case OP_PROBE_BEGIN: {
         const ProbeSite *s = in->aux;
@@ -208,13 +266,80 @@ static Status check_source(const Verify *v, const Instr *in) {
     if (in->op == OP_FILTER_RANGE || in->op == OP_FILTER_CODES)
         REQUIRE(v, s->kind == SRC_TABLE, "needs a table as its source");
     if (in->op == OP_LOAD_ROWID) {
-        REQUIRE(v, s->kind != SRC_ONE, "source has no rows to name");
+        REQUIRE(v, s->kind != SRC_ONE && s->kind != SRC_CALLS, "source has no rows to name");
         return ST_OK;
     }
     REQUIRE(v, in->imm >= 0, "no such column");
+    if (s->kind == SRC_CALLS) REQUIRE(v, in->op == OP_LOAD, "calls have variables only");
     if (s->kind == SRC_TABLE) REQUIRE(v, s->table && in->imm < s->table->n_cols, "no such column");
     if (s->kind == SRC_SERIES) REQUIRE(v, in->op == OP_LOAD && in->imm == 0 && in->phys == PH_I64, "no such column");
     if (s->kind == SRC_ONE) return bad(v, "source has no columns");
+    return ST_OK;
+}
+
+static bool is_statement(uint16_t op) { return op >= OP_P_IF && op <= OP_P_RETURN; }
+/* Reads only: may stand in a body, and be run again. */
+static bool is_row_read(uint16_t op) { return op >= OP_ROW_FIND && op <= OP_ROW_GET; }
+static bool is_effect(uint16_t op) { return op == OP_STORE || (op >= OP_ROW_PUT && op <= OP_ITEM); }
+
+/* Programs of procedures, and only they, have statements and work on rows. */
+static Status check_calls(const Verify *v, const Instr *in, int32_t depth) {
+    bool calls = v->p->source.kind == SRC_CALLS;
+    bool own = is_statement(in->op) || is_row_read(in->op) || is_effect(in->op);
+    REQUIRE(v, calls || !own, "not a program of a procedure");
+    REQUIRE(v, !calls || !(op_info[in->op].flags & F_ROWS), "the rows of a procedure's program are its calls");
+    REQUIRE(v, depth == 0 || !(is_statement(in->op) || is_effect(in->op)), "statement or effect inside a body");
+    return ST_OK;
+}
+
+/* Brackets of statements: program_finish paired them; here they are walked once more, with a stack of their own. */
+static Status check_statements(Verify *v, int32_t *stack) {
+    const Program *p = v->p;
+    int32_t depth = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (!is_statement(in->op) || in->op == OP_P_RETURN) continue;
+        v->at = i;
+        int32_t top = depth > 0 ? stack[depth - 1] : -1;
+        const Instr *open = top >= 0 ? &p->instrs[top] : NULL;
+        bool closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDBLOCK;
+        REQUIRE(v, closes || (in->jump >= 0 && in->jump < p->n_instrs), "bracket without partner");
+        switch (in->op) {
+        case OP_P_IF:
+        case OP_P_LOOP:
+        case OP_P_BLOCK: stack[depth++] = i; break;
+        case OP_P_ELSE:
+            REQUIRE(v, open && open->op == OP_P_IF && open->jump == i, "bracket without partner");
+            stack[depth - 1] = i;
+            break;
+        case OP_P_ENDIF:
+            REQUIRE(v, open && (open->op == OP_P_IF || open->op == OP_P_ELSE) && open->jump == i, "bracket without partner");
+            depth--;
+            break;
+        case OP_P_STEP:
+            REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm, "step without its loop");
+            for (int32_t k = top + 1; k < i; k++) REQUIRE(v, p->instrs[k].op != OP_P_STEP || p->instrs[k].jump != top, "second step of a loop");
+            break;
+        case OP_P_ENDLOOP:
+            REQUIRE(v, open && open->op == OP_P_LOOP && open->jump == i && in->jump == top, "bracket without partner");
+            depth--;
+            break;
+        case OP_P_ENDBLOCK:
+            REQUIRE(v, open && open->op == OP_P_BLOCK && open->jump == i, "bracket without partner");
+            depth--;
+            break;
+        default: { /* OP_P_LEAVE */
+            int32_t k = depth;
+            while (k > 0 && !((p->instrs[stack[k - 1]].op == OP_P_LOOP || p->instrs[stack[k - 1]].op == OP_P_BLOCK) && p->instrs[stack[k - 1]].imm == in->imm)) k--;
+            REQUIRE(v, k > 0, "nothing to leave");
+            const Instr *to = &p->instrs[in->jump];
+            if (in->aux) REQUIRE(v, to->op == OP_P_STEP && to->jump == stack[k - 1] && in->jump > i, "no step to go to");
+            else REQUIRE(v, p->instrs[stack[k - 1]].jump == in->jump, "leaves to somewhere else");
+        }
+        }
+    }
+    v->at = p->n_instrs;
+    REQUIRE(v, depth == 0, "bracket not closed");
     return ST_OK;
 }
 
@@ -244,7 +369,7 @@ static Status use(const Verify *v, const uint8_t *state, Reg r) {
 static Status walk(Verify *v, uint8_t *state) {
     const Program *p = v->p;
     OpenBlock open[BLOCK_DEPTH_MAX];
-    int32_t depth = 0;
+    int32_t depth = 0, run = 0; /* first instruction of the straight run */
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         v->at = i;
@@ -256,6 +381,7 @@ static Status walk(Verify *v, uint8_t *state) {
         TRY(check_types(v, in));
         TRY(check_nulls(v, in));
         TRY(check_source(v, in));
+        TRY(check_calls(v, in, depth));
 
         const OpInfo *oi = &op_info[in->op];
         if ((oi->flags & F_ROWS) && in->op != OP_PROBE_END && depth > 0) {
@@ -300,6 +426,10 @@ static Status walk(Verify *v, uint8_t *state) {
         }
         default: break;
         }
+        if (is_statement(in->op)) {
+            kill_since(p, state, run, i, 0);
+            run = i + 1;
+        }
         if (in->dst) state[in->dst] = RS_LIVE;
         bool moves = (oi->flags & F_ROWS) && in->op != OP_PROBE_BEGIN;
         if (in->op == OP_PROBE && probe_keeps_rows(((const ProbeSite *)in->aux)->kind)) moves = false;
@@ -324,12 +454,15 @@ static Status walk(Verify *v, uint8_t *state) {
 Status program_verify(const Program *p, Err *e) {
     Verify v = {p, e, p->n_instrs};
     REQUIRE(&v, p->n_regs >= 1 && (p->n_instrs == 0 || p->instrs), "empty program");
-    REQUIRE(&v, p->sink.kind <= SINK_NONE && p->source.kind <= SRC_SERIES, "no such source or sink");
+    REQUIRE(&v, p->sink.kind <= SINK_NONE && p->source.kind <= SRC_CALLS, "no such source or sink");
+    REQUIRE(&v, p->source.kind != SRC_CALLS || (p->sink.kind == SINK_NONE && p->sink.n_regs == 0 && p->sink.n_keys == 0), "calls have no sink");
     REQUIRE(&v, p->source.kind != SRC_TABLE || p->source.table, "source has no table");
     REQUIRE(&v, p->source.kind != SRC_SERIES || p->source.step != 0, "series without step");
-    uint8_t *state = mem_calloc(NULL, p->n_regs, e);
-    if (!state) return ST_ERROR;
-    Status s = walk(&v, state);
-    mem_free(NULL, state, p->n_regs);
+    int64_t bytes = p->n_regs + (int64_t)sizeof(int32_t) * (p->n_instrs + 1);
+    int32_t *stack = mem_calloc(NULL, bytes, e); /* and the registers' states */
+    if (!stack) return ST_ERROR;
+    Status s = walk(&v, (uint8_t *)(stack + p->n_instrs + 1));
+    if (s == ST_OK && p->source.kind == SRC_CALLS) s = check_statements(&v, stack);
+    mem_free(NULL, stack, bytes);
     return s;
 }

@@ -160,6 +160,7 @@ Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     out->timing = s->device_timing;
     out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency, .tile_rows = x->pipelined_tile_rows, .channels = x->pipelined_channels,
                                   .packet_rows = x->pipelined_packet_rows, .ring = x->pipelined_ring, .groups = x->pipelined_groups};
+    out->result_cache = x->device_result_cache;
     out->initial_rows = x->device_initial_rows;
     return ST_OK;
 }

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "session/session.h"
+#include "session/bulk.h"
+#include "session/pl_run.h"
+#include "session/plancache.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -12,21 +14,22 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN } UndoKind;
+typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE } UndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
     UndoKind kind;
     Table *table;
     View *view;
     ForeignKey *foreign;
+    Routine *routine;
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
-static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f) {
+static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
-    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f};
+    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f, q};
     Status r = ST_OK;
     switch (kind) {
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
@@ -35,6 +38,8 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
     case CU_ADDED_FOREIGN: r = catalog_add_foreign(c, f, &s->err); break;
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
+    case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
+    case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -45,17 +50,20 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     return ST_OK;
 }
 
-Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL, NULL); }
-Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL); }
-Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL); }
-Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL); }
-Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDED_FOREIGN, NULL, NULL, f); }
-Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f); }
+Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL, NULL, NULL); }
+Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL, NULL); }
+Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL, NULL); }
+Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL, NULL); }
+Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDED_FOREIGN, NULL, NULL, f, NULL); }
+Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f, NULL); }
+Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
+Status session_drop_routine(Session *s, Routine *r) { return change(s, CU_DROPPED_ROUTINE, NULL, NULL, NULL, r); }
 
-void catalog_undo_all(Session *s) {
+void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
+void catalog_undo_to(Session *s, const CatalogUndo *mark) {
     Catalog *c = &s->db->catalog;
     Err ignored = {0};
-    while (s->catalog_undo) {
+    while (s->catalog_undo != mark) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
         switch (u->kind) {
@@ -74,6 +82,11 @@ void catalog_undo_all(Session *s) {
             foreign_free(u->foreign);
             break;
         case CU_DROPPED_FOREIGN: (void)catalog_add_foreign(c, u->foreign, &ignored); break;
+        case CU_ADDED_ROUTINE:
+            catalog_remove_routine(c, u->routine);
+            routine_free(u->routine);
+            break;
+        case CU_DROPPED_ROUTINE: (void)catalog_add_routine(c, u->routine, &ignored); break;
         }
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
@@ -88,16 +101,25 @@ void catalog_undo_forget(Session *s) {
         }
         if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
         if (u->kind == CU_DROPPED_FOREIGN) foreign_free(u->foreign);
+        if (u->kind == CU_DROPPED_ROUTINE) routine_free(u->routine);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
+/* Bulks may have left images ahead of their tables: whoever else comes brings the tables up to date, which takes the exclusive lock. */
 Status session_lock(Session *s, LockMode mode) {
-    if (s->lock >= mode) return ST_OK;
-    TRY(txn_lock_acquire(s->db->txn_lock, s->lock, mode, s->settings.lock_timeout_ms, &s->cancel, &s->err));
-    s->lock = mode;
+    while (s->lock < mode) {
+        LockMode want = !s->in_bulk && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : mode;
+        TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
+        s->lock = want;
+        if (s->in_bulk || !session_bulk_ahead(s)) return ST_OK;
+        if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
+        if (want == LOCK_EXCLUSIVE && (mode == LOCK_EXCLUSIVE || s->state == 'T')) return ST_OK;
+        txn_lock_release(s->db->txn_lock, s->lock);
+        s->lock = LOCK_NONE;
+    }
     return ST_OK;
 }
 
@@ -149,6 +171,16 @@ static void commit_all(Session *s) {
     } else {
         catalog_undo_forget(s);
     }
+}
+
+void session_unlock(Session *s) { release_lock(s); }
+Status session_end_inside(Session *s, bool commit) {
+    LockMode lock = s->lock;
+    if (commit) commit_all(s);
+    else roll_back_all(s);
+    release_lock(s);
+    if (lock == LOCK_EXCLUSIVE) return session_begin_write(s);
+    return session_lock(s, lock);
 }
 
 Status session_end_statement(Session *s, Status outcome) {
@@ -213,12 +245,14 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->db = db;
     s->state = 'I';
     mem_account_init(&s->account, &db->account, "connection", 0, NULL);
+    mem_account_init(&s->cache_account, &s->account, "plan cache", 0, NULL);
     if (settings_init(&s->settings, db) != ST_OK) {
         mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
     }
     s->info.setting = setting_text;
     s->info.setting_ctx = s;
+    s->info.call_routine = pl_call_function;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
@@ -233,6 +267,8 @@ void session_free(Session *s) {
     release_lock(s);
     s->state = 'I';
     session_free_prepared(s);
+    pl_session_free(s);
+    text_unlist_all(s);
     mem_free(&s->db->account, s, (int64_t)sizeof *s);
 }
 
@@ -244,6 +280,7 @@ static void drop_results(Statement *st) {
     st->rows = NULL;
     st->row_map = NULL;
     st->text_rows = NULL;
+    st->values = NULL;
     st->is_text = false;
     st->ran = false;
     st->n_rows = st->next_row = st->affected = 0;
@@ -253,10 +290,12 @@ static void drop_results(Statement *st) {
     st->run_arena = NULL;
     arena_free(st->cell_arena);
     st->cell_arena = NULL;
-    /* The last run's names and types were in run_arena. */
-    st->n_cols = st->prepared_shape.n_cols;
-    st->names = st->prepared_shape.names;
-    st->types = st->prepared_shape.types;
+    plan_release(st->plan);
+    st->plan = NULL;
+    /* The last run's names and types were in run_arena or in the plan. */
+    st->n_cols = st->text->n_cols;
+    st->names = st->text->names;
+    st->types = st->text->types;
 }
 void statement_reset(Statement *st) { drop_results(st); }
 
@@ -271,9 +310,10 @@ void statement_free(Statement *st) {
     drop_results(st);
     *st->link = st->next;
     if (st->next) st->next->link = st->link;
-    if (st->params && st->param_types)
+    if (st->params)
         for (int32_t i = 0; i < st->n_params; i++) statement_clear_param(st, i);
     arena_free(st->arena);
+    text_release(st->text);
     mem_free(&st->session->account, st, (int64_t)sizeof *st);
 }
 
@@ -305,39 +345,83 @@ static Status set_shape(Statement *st, Arena *a, PlanCtx *c, const BoundStmt *b)
     return ST_OK;
 }
 
-static Status prepare_shape(Session *s, Statement *st) {
-    bool explain_inner = st->ast->kind == AST_EXPLAIN;
-    const AstStmt *q = explain_inner ? AST_AS_CONST(AstExplain, st->ast)->query : st->ast;
-    if (!is_plannable(q) || s->state == 'E') return ST_OK;
-    TRY(session_lock(s, LOCK_SHARED));
+/* Columns and parameters of a text, under the shared lock. */
+static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     PlanCtx c;
-    Arena *tmp = arena_new(&s->account, &s->err);
-    Status r = ST_ERROR;
-    BoundStmt *b = NULL;
-    if (tmp) {
-        plan_ctx_init(s, tmp, &c);
-        r = sql_bind(&c, q, 0, NULL, &b);
-    }
-    if (r == ST_OK && !explain_inner) r = set_shape(st, st->arena, &c, b);
-    if (r == ST_OK && !explain_inner) {
-        st->prepared_shape.n_cols = st->n_cols;
-        st->prepared_shape.names = st->names;
-        st->prepared_shape.types = st->types;
+    BoundStmt *b;
+    Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
+    if (!tmp) return ST_ERROR;
+    plan_ctx_init(s, tmp, &c);
+    Status r = sql_bind(&c, query, 0, NULL, &b);
+    if (r == ST_OK && query == t->ast) {
+        t->n_cols = b->n_result;
+        t->names = arena_array(a, const char *, b->n_result + 1);
+        t->types = arena_array(a, Type, b->n_result + 1);
+        if (!t->names || !t->types) r = ST_ERROR;
+        for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
+            t->names[i] = arena_strdup(a, b->names[i]);
+            t->types[i] = c.cols.items[b->result[i]].type;
+            if (!t->names[i]) r = ST_ERROR;
+        }
+        t->has_shape = true;
     }
     if (r == ST_OK) {
-        st->n_params = b->n_params;
-        st->param_types = arena_array(st->arena, Type, b->n_params + 1);
-        st->params = arena_array(st->arena, Value, b->n_params + 1);
-        if (!st->param_types || !st->params) r = ST_ERROR;
-        else
-            for (int32_t i = 0; i < b->n_params; i++) {
-                st->param_types[i] = b->param_types[i];
-                st->params[i] = (Value){.type = b->param_types[i], .is_null = true};
-            }
+        t->n_params = b->n_params;
+        t->param_types = arena_array(a, Type, b->n_params + 1);
+        if (!t->param_types) r = ST_ERROR;
+        else if (b->n_params) memcpy(t->param_types, b->param_types, sizeof(Type) * (size_t)b->n_params);
     }
     arena_free(tmp);
-    if (s->state == 'I') release_lock(s);
     return r;
+}
+
+/* The text of one statement, from the list or made anew. */
+static Status text_of(Session *s, Slice sql, SqlText **out) {
+    SqlText *t = s->state == 'E' ? NULL : text_find(s, sql);
+    if (t) {
+        TRY(session_lock(s, LOCK_SHARED));
+        bool same = t->catalog_version == s->db->catalog.version;
+        if (s->state == 'I') release_lock(s);
+        if (same) {
+            t->refs++;
+            s->n_texts_found++;
+            *out = t;
+            return ST_OK;
+        }
+        text_unlist(s, t);
+    }
+    TRY(text_parse(s, sql, &t));
+    Status r = ST_OK;
+    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN ? AST_AS_CONST(AstExplain, t->ast)->query : t->ast;
+    if (query && is_plannable(query) && s->state != 'E') {
+        r = session_lock(s, LOCK_SHARED);
+        if (r == ST_OK) r = bind_shape(s, t, query);
+        t->catalog_version = s->db->catalog.version;
+        if (s->state == 'I') release_lock(s);
+        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
+    }
+    if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
+        r = session_lock(s, LOCK_SHARED);
+        if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast))) r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
+        else if (r == ST_OK) r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
+        t->has_shape = true;
+        if (s->state == 'I') release_lock(s);
+    }
+    if (r != ST_OK) {
+        text_release(t);
+        return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    }
+    *out = t;
+    return ST_OK;
+}
+
+static Status make_params(Session *s, Statement *st) {
+    if (st->n_params == 0) return ST_OK;
+    st->arena = arena_new(&s->account, &s->err);
+    st->params = st->arena ? arena_array(st->arena, Value, st->n_params) : NULL;
+    if (!st->params) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    for (int32_t i = 0; i < st->n_params; i++) st->params[i] = (Value){.type = st->param_types[i], .is_null = true};
+    return ST_OK;
 }
 
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
@@ -346,29 +430,33 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     atomic_store(&s->cancel, false);
     /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
     sql.len = *consumed = sql_statement_end(sql);
-    Arena *a = arena_new(&s->account, &s->err);
-    char *text = a ? arena_strndup(a, sql.ptr, sql.len) : NULL;
-    AstStmt **list = NULL;
-    int64_t n = 0;
-    Status r = text ? sql_parse(a, (Slice){text, sql.len}, &list, &n, &s->err) : ST_ERROR;
-    Statement *st = r == ST_OK && n > 0 ? mem_calloc(&s->account, (int64_t)sizeof *st, &s->err) : NULL;
+    SqlText *t = NULL;
+    if (text_of(s, sql, &t) != ST_OK) return session_end_statement(s, ST_ERROR);
+    if (!t->ast) {
+        text_release(t);
+        return ST_OK;
+    }
+    Statement *st = mem_calloc(&s->account, (int64_t)sizeof *st, &s->err);
     if (!st) {
-        arena_free(a);
-        if (r == ST_OK && n == 0) return ST_OK;
+        text_release(t);
         return session_end_statement(s, ST_ERROR);
     }
-    arena_set_err(a, &s->err);
-    if (n > 1) *consumed = list[1]->source_offset; /* the lexer saw parentheses where the grammar saw none */
+    if (t->next) *consumed = t->next;
     st->session = s;
-    st->arena = a;
-    st->ast = list[0];
+    st->text = t;
+    st->ast = t->ast;
+    st->n_params = t->n_params;
+    st->param_types = t->param_types;
+    st->has_shape = t->has_shape;
+    st->n_cols = t->n_cols;
+    st->names = t->names;
+    st->types = t->types;
     mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
     st->next = s->statements;
     st->link = &s->statements;
     if (st->next) st->next->link = &st->next;
     s->statements = st;
-    /* Several statements at once: later ones may depend on earlier ones, so each is bound when it is prepared itself. */
-    if (prepare_shape(s, st) != ST_OK) {
+    if (make_params(s, st) != ST_OK) {
         statement_free(st);
         return session_end_statement(s, ST_ERROR);
     }
@@ -415,38 +503,69 @@ static void progress_hook(void *ctx, double fraction) {
     if (s->progress && s->progress(s->progress_ctx, fraction)) atomic_store(&s->cancel, true);
 }
 
-Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
-    int64_t t0 = clock_ns();
-    memset(out, 0, sizeof *out);
-    TRY(session_resolve_limits(s, c, b->plan, acct));
-    TRY(sql_optimize(c, b));
-    out->plan = sql_lower(c, b->plan, n, ids);
-    if (!out->plan) return ST_ERROR;
-    int64_t t1 = clock_ns();
-    QueryOptions o = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
+/* keep, keep_account: see DeviceUse. */
+static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep, MemAccount *keep_account, RunOutput *out) {
+    int64_t start = clock_ns();
+    QueryOptions o = {.pool = s->db->pool, .threads = plan->serial ? 1 : (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
                       .account = acct, .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL, .vfs = s->db->vfs, .session = &s->info,
                       .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s, .deadline_ns = s->deadline_ns};
-    TRY(session_device_use(s, out->plan, &o.device));
-    TRY(query_new(out->plan, &o, &out->query, &s->err));
+    s->n_runs++;
+    TRY(session_device_use(s, plan, &o.device));
+    o.device.keep = keep;
+    o.device.keep_account = keep_account;
+    TRY(query_new(plan, &o, &out->query, &s->err));
     if (query_run(out->query, &s->err) != ST_OK) {
         query_free(out->query);
         out->query = NULL;
         return ST_ERROR;
     }
     out->rows = query_result(out->query);
-    out->plan_ns = t1 - t0;
-    out->run_ns = clock_ns() - t1;
+    out->run_ns = clock_ns() - start;
     return ST_OK;
 }
 
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params) {
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
+    int64_t start = clock_ns();
+    memset(out, 0, sizeof *out);
+    TRY(session_resolve_limits(s, c, b->plan, acct));
+    TRY(sql_optimize(c, b));
+    out->plan = sql_lower(c, b->plan, n, ids);
+    if (!out->plan) return ST_ERROR;
+    out->plan_ns = clock_ns() - start;
+    return run_lowered(s, out->plan, acct, NULL, NULL, out);
+}
+
+static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
+    TRY(session_lock(s, LOCK_SHARED));
+    plan_release(st->plan);
+    st->plan = NULL;
+    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
+    CachedPlan *p = st->plan;
+    st->has_shape = true;
+    st->n_cols = p->n_cols;
+    st->names = p->names;
+    st->types = p->types;
+    RunOutput r = {0};
+    TRY(run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r));
+    st->query = r.query;
+    st->rows = r.rows;
+    st->n_rows = rows_count(r.rows);
+    st->affected = st->n_rows;
+    st->show_rows = true;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
+    return ST_OK;
+}
+
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
     if (s->state == 'E' && !(ast->kind == AST_TRANSACTION && (AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_ROLLBACK || AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_COMMIT)))
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
+    if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
+    if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN) return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
     if (!is_plannable(ast)) return session_utility(s, st, ast);
-    if (ast->kind == AST_SELECT) TRY(session_lock(s, LOCK_SHARED));
-    else TRY(session_begin_write(s));
+    if (ast->kind == AST_SELECT) return run_select(s, st, ast, n_params, param_types, params, slot);
+    TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init(s, st->run_arena, &c);
     BoundStmt *b;
@@ -456,16 +575,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         if (n_params < b->n_params) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given", (int)b->n_params, (int)n_params);
         TRY(sql_bind_params(&c, b, n_params, params));
     }
-    if (b->kind != STMT_SELECT) return session_dml(s, st, &c, b);
-    RunOutput r;
-    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-    st->query = r.query;
-    st->rows = r.rows;
-    st->n_rows = rows_count(r.rows);
-    st->affected = st->n_rows;
-    st->show_rows = true;
-    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
-    return ST_OK;
+    return session_dml(s, st, &c, b);
 }
 
 Status statement_run(Statement *st) {
@@ -488,7 +598,7 @@ Status statement_run(Statement *st) {
         vals[i] = st->params[i];
         if (vals[i].is_null) vals[i].type = st->param_types[i];
     }
-    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals);
+    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->plan);
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns && strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
         err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");

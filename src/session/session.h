@@ -16,6 +16,7 @@
 #include "session/txn.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
+#include "txn/bulk.h"
 
 typedef struct Settings {
     int64_t threads, memory_limit, vector_size, morsel_rows, lock_timeout_ms, statement_timeout_ms;
@@ -26,7 +27,7 @@ typedef struct Settings {
     char temp_directory[1024];
     char application_name[64];
     char executor[16], device[32], device_residence[16];
-    bool device_strict, device_wait;
+    bool device_strict, device_wait, device_result_cache;
     int64_t device_memory_limit, device_initial_rows;
     bool pipelined_concurrency;
     int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
@@ -34,10 +35,20 @@ typedef struct Settings {
     char isa[16];
     char search_path[64];
     bool merge_auto;
+    int64_t bulk_step_limit;
+    char bulk_strategy[8], bulk_order[12];
 } Settings;
+
+/* A message that is no error: RAISE NOTICE and the like. */
+typedef struct SessionNotice {
+    const char *severity; /* DEBUG, LOG, INFO, NOTICE, WARNING */
+    const char *sqlstate, *message, *detail, *hint, *context; /* "" when absent */
+} SessionNotice;
 
 typedef struct CatalogUndo CatalogUndo;
 typedef struct SqlPrepared SqlPrepared;
+typedef struct CachedPlan CachedPlan; /* plancache.h */
+typedef struct SqlText SqlText;
 
 typedef struct Session {
     Database *db;
@@ -52,38 +63,44 @@ typedef struct Session {
     UndoLog *undo;
     CatalogUndo *catalog_undo; /* newest first */
     SqlPrepared *prepared;
+    MemAccount cache_account;      /* texts and plans kept between runs */
+    SqlText *texts, *oldest_text;  /* by last use */
+    int64_t n_texts;
+    int64_t n_runs, n_texts_found, n_plans_found; /* plans run so far; what was there already */
     _Atomic bool cancel;
     bool (*progress)(void *ctx, double fraction);
     void *progress_ctx;
     int64_t (*copy_read)(void *ctx, char *buf, int64_t size);
     bool (*copy_write)(void *ctx, const char *data, int64_t size);
     void *copy_ctx;
+    void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
+    void *notice_ctx;
+    struct PlSession *pl;     /* pl_run.c: routines made ready, calls under way */
     struct Statement *statements;
     bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
     bool device_timing;  /* EXPLAIN ANALYZE: measure kernels */
+    bool in_bulk;        /* a bulk takes the lock: its images may stay ahead of their tables */
+    BulkStats bulk_stats; /* of the last bulk */
     struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
 
 typedef struct Statement {
     Session *session;
     struct Statement *next, **link;
-    Arena *arena;       /* text, AST: as long as the statement */
+    SqlText *text;      /* text, tree and shape: shared, as long as the statement */
+    CachedPlan *plan;   /* of the last run, when it was a SELECT */
+    Arena *arena;       /* parameters; NULL when there are none */
     Arena *run_arena;   /* plans and results of one run */
     MemAccount account;
     const AstStmt *ast;
     int32_t n_params;
-    Type *param_types;
+    const Type *param_types;
     Value *params;
     bool has_shape;
-    int32_t n_cols;
+    int32_t n_cols;     /* of the last run, else the text's */
     const char **names;
     Type *types;
-    struct {
-        int32_t n_cols;
-        const char **names;
-        Type *types;
-    } prepared_shape; /* in `arena`: what the shape falls back to when a run's results go */
     /* result of the last run */
     bool ran;
     Query *query;
@@ -92,6 +109,7 @@ typedef struct Statement {
     int64_t n_rows, next_row;
     const int64_t *row_map; /* result row -> row of the store, NULL when they are the same */
     const char ***text_rows; /* utility results: rows of text cells */
+    const Value *values;     /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
     bool is_text;
     int64_t affected;
     char tag[64];
@@ -117,6 +135,9 @@ int64_t settings_count(void);
 void settings_at(int64_t i, const char **name, const char **doc);
 
 Status session_lock(Session *s, LockMode mode);
+void session_unlock(Session *s); /* outside a transaction, before anything was read */
+/* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock that this one had. */
+Status session_end_inside(Session *s, bool commit);
 /* Plans and runs a bound statement's plan; result columns ids. *query owns the rows. */
 typedef struct RunOutput {
     QueryPlan *plan;
@@ -143,13 +164,16 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);
 /* INSERT, UPDATE, DELETE, bound and with parameters in place. Fills the statement's result for RETURNING. */
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
 Status session_utility(Session *s, Statement *st, const AstStmt *ast);
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params);
+/* slot: where a SELECT's plan is kept for the next run; NULL: nowhere. Its owner releases it before the session goes. */
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot);
+void plan_release(CachedPlan *p); /* NULL is fine */
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
 void session_free_prepared(Session *s);
 void session_transaction_options(Session *s, int64_t n, const AstOption *options);
 void catalog_undo_all(Session *s);
+void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */
 void catalog_undo_forget(Session *s);
 /* Adds a text row to the statement's result. cells: n_cols strings (copied). */
 Status statement_text_columns(Statement *st, int32_t n, const char *const *names);
@@ -161,8 +185,19 @@ Status session_add_view(Session *s, View *v);
 Status session_drop_view(Session *s, View *v);
 Status session_add_foreign(Session *s, ForeignKey *f);
 Status session_drop_foreign(Session *s, ForeignKey *f);
+Status session_add_routine(Session *s, Routine *r);
+Status session_drop_routine(Session *s, Routine *r);
 
 char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+
+/* ---- routines (routine.c; calls: pl_run.h) ---- */
+Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);
+Status routine_drop(Session *s, Statement *st, const AstDropFunction *x);
+/* As \df shows them: "a integer, OUT b text", "SETOF integer". NULL: out of memory. */
+char *routine_arguments_text(Arena *a, const Routine *r);
+char *routine_result_text(Arena *a, const Routine *r);
+void session_notice(Session *s, const SessionNotice *n);
+void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* ---- foreign keys (foreign.c) ---- */
 /* A FOREIGN KEY or REFERENCES of table t, which is in the catalog; column: of a column constraint, else NULL. Its rows are checked. */

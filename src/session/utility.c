@@ -15,6 +15,7 @@ struct SqlPrepared {
     const AstStmt *ast;
     int32_t n_params;
     Type *types;
+    CachedPlan *plan;
 };
 
 static Status tag(Statement *st, const char *text) {
@@ -86,6 +87,8 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
             if (cols[i] < 0) return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist", k->columns[i]);
             for (int j = 0; j < i; j++)
                 if (cols[j] == cols[i]) return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
+            Type t = d->cols[cols[i]].type; /* equal intervals need not have equal bytes */
+            if (t.id == T_ARRAY && type_element(t).id == T_INTERVAL) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of intervals are not supported");
             if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
         }
         if (k->kind == AST_CON_PRIMARY_KEY)
@@ -1034,6 +1037,7 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
 
 static void prepared_free(SqlPrepared *p) {
     Arena *a = p->arena; /* holds p itself */
+    plan_release(p->plan);
     arena_free(a);
 }
 void session_free_prepared(Session *s) {
@@ -1109,7 +1113,7 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
         TRY(sql_bind_scalar(&c, x->args[i], p->types[i], &e));
         TRY(run_scalar(s, st, &c, e, p->types[i], &v[i]));
     }
-    return session_execute(s, st, p->ast, p->n_params, p->types, v);
+    return session_execute(s, st, p->ast, p->n_params, p->types, v, &p->plan);
 }
 
 static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
@@ -1169,6 +1173,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         TRY(session_lock(s, LOCK_EXCLUSIVE));
         return database_save(s->db, &s->err);
     case AST_DISCARD: session_free_prepared(s); return tag(st, "DISCARD ALL");
+    case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
+    case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", AST_AS_CONST(AstUnsupported, x)->what);
     default: return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", ast_stmt_tag(x));

@@ -54,6 +54,14 @@ static bool each_function(void *ctx, const char *name, const char *args, const c
     return false;
 }
 
+static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language) {
+    Listing *l = ctx;
+    if (l->match && *l->match && !strstr(name, l->match)) return false;
+    fprintf(l->sh->out, " %s %s(%s)%s%s    language %s\n", kind, name, args, *result ? " -> " : "", result, language);
+    l->n++;
+    return false;
+}
+
 static bool on_off(const char *arg, bool now) {
     if (!*arg) return !now;
     return strcasecmp(arg, "on") == 0 || strcasecmp(arg, "true") == 0 || strcmp(arg, "1") == 0;
@@ -123,6 +131,7 @@ void run_command(Shell *sh, const char *line) {
         if (stele_list_tables(sh->conn, each_table, &l) != STELE_OK) print_error(sh, NULL);
         else if (l.n == 0) fputs("Nothing there yet.\n", sh->out);
     } else if (strcmp(name, "df") == 0) {
+        if (stele_list_routines(sh->conn, each_routine, &l) != STELE_OK) print_error(sh, NULL);
         stele_list_functions(each_function, &l);
     } else if (strcmp(name, "timing") == 0) {
         sh->timing = on_off(arg, sh->timing);

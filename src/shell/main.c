@@ -122,6 +122,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     stele_set_copy_streams(sh.conn, read_copy, write_out, &sh);
+    stele_set_notice(sh.conn, show_notice, &sh);
     sh.interactive = n_jobs == 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (sh.interactive) {
         interactive_loop(&sh);

@@ -96,6 +96,15 @@ void print_error(Shell *sh, const char *sql) {
     fflush(stderr);
 }
 
+void show_notice(void *ctx, const stele_notice *n) {
+    Shell *sh = ctx;
+    fflush(sh->out);
+    fprintf(stderr, "%s:  %s\n", n->severity, n->message);
+    if (*n->detail) fprintf(stderr, "DETAIL:  %s\n", n->detail);
+    if (*n->hint) fprintf(stderr, "HINT:  %s\n", n->hint);
+    fflush(stderr);
+}
+
 typedef struct Progress {
     double start, shown;
     bool visible;

@@ -43,6 +43,7 @@ int terminal_width(void);
 int text_width(const char *s, size_t n); /* columns on a terminal */
 /* run.c */
 bool run_sql(Shell *sh, const char *sql, size_t len); /* all statements; false after an error */
+void show_notice(void *ctx, const stele_notice *n); /* to stderr; ctx is the shell */
 void print_error(Shell *sh, const char *sql);
 void feed_line(Shell *sh, const char *line);          /* collects until a statement is complete, runs it */
 void flush_buffer(Shell *sh);                         /* runs what is left at the end of a script */

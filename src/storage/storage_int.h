@@ -63,6 +63,7 @@ struct TabletBlock {
     DeltaCol *delta;
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */
+    TabletWatch *_Atomic watches;
 };
 enum { DELETED_BYTES = TABLET_ROWS / 8 };
 

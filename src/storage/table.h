@@ -60,6 +60,21 @@ typedef struct Tablet {
     struct TabletBlock *block; /* owner of the bytes (storage internal) */
 } Tablet;
 
+/* ---- who keeps something for a main tablet's bytes (devices that have its pages registered) ----
+ * A watch is linked to the tablet by its owner, who has its memory, and told once, before the bytes are freed: dropped or truncated tables, merges, rolled back
+ * loads, closing the database. It is not linked any more then. Delta tablets have no such bytes and are not watched.
+ *
+ * These may be called from any thread; the tablet must not be freed meanwhile. `gone` runs on the thread that frees, without locks of this folder. Watches of an
+ * owner that goes away must be gone before it: nothing frees watched tablets while that happens. */
+typedef struct TabletWatch {
+    struct TabletWatch *next; /* of the tablet; storage's while linked */
+    const void *owner;        /* by which it is found again */
+    void (*gone)(struct TabletWatch *w);
+} TabletWatch;
+void tablet_watch(Tablet *t, TabletWatch *w);
+TabletWatch *tablet_watched(const Tablet *t, const void *owner); /* NULL: none */
+bool tablet_unwatch(Tablet *t, TabletWatch *w); /* false: it was not linked, `gone` has been called or is about to be */
+
 typedef struct Dict {
     Str *entries;      /* n of them, bytes owned by the dictionary */
     int32_t n, n_sorted;
@@ -180,7 +195,7 @@ Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t
 /* Deletes rows by rowid; a row already deleted is skipped (counted in *n_done once). */
 Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e);
 /* Updates columns set_cols[] of rows; vals[i] holds the new values. A row of main moves to the delta; a row of the delta
- * changes in place. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
+ * changes in place. Rows that move are appended in the order given. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
 Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e);
 Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */
 /* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open undo. */

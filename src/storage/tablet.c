@@ -7,6 +7,8 @@
  * Delta tablets have no block: plain cells, validity bitmaps that appear with the first NULL, and a
  * heap of strings. They grow up to TABLET_ROWS rows. Cells of NULL rows are zero there too.
  */
+#include <pthread.h>
+
 #include "storage/storage_int.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -253,10 +255,54 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
     return t;
 }
 
+/* ---- watches ---- */
+/* One lock for all tablets: it is taken where devices begin or end to use a tablet's bytes, and when a watched tablet is freed. */
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void tablet_watch(Tablet *t, TabletWatch *w) {
+    pthread_mutex_lock(&watch_lock);
+    w->next = atomic_load(&t->block->watches);
+    atomic_store(&t->block->watches, w);
+    pthread_mutex_unlock(&watch_lock);
+}
+
+TabletWatch *tablet_watched(const Tablet *t, const void *owner) {
+    if (!atomic_load(&t->block->watches)) return NULL;
+    pthread_mutex_lock(&watch_lock);
+    TabletWatch *w = atomic_load(&t->block->watches);
+    while (w && w->owner != owner) w = w->next;
+    pthread_mutex_unlock(&watch_lock);
+    return w;
+}
+
+bool tablet_unwatch(Tablet *t, TabletWatch *w) {
+    pthread_mutex_lock(&watch_lock);
+    TabletWatch *x = atomic_load(&t->block->watches), *before = NULL;
+    while (x && x != w) {
+        before = x;
+        x = x->next;
+    }
+    if (x && before) before->next = w->next;
+    else if (x) atomic_store(&t->block->watches, w->next);
+    pthread_mutex_unlock(&watch_lock);
+    return x != NULL;
+}
+
+static void tell_watches(struct TabletBlock *b) {
+    pthread_mutex_lock(&watch_lock);
+    TabletWatch *w = atomic_exchange(&b->watches, NULL);
+    pthread_mutex_unlock(&watch_lock);
+    for (TabletWatch *next; w; w = next) {
+        next = w->next; /* `gone` may free it */
+        w->gone(w);
+    }
+}
+
 void tablet_free(Tablet *t) {
     if (!t) return;
     struct TabletBlock *b = t->block;
     MemAccount *a = b->acct;
+    if (UNLIKELY(atomic_load(&b->watches) != NULL)) tell_watches(b);
     if (b->bytes) mem_free(a, b->bytes, b->size);
     if (b->deleted) mem_free(a, b->deleted, DELETED_BYTES);
     if (b->delta) {

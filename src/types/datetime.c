@@ -554,8 +554,11 @@ static inline int64_t time_of(const DateParse *p) {
     return ((p->hour * 60 + p->minute) * 60 + p->second) * USECS_PER_SEC + p->micros;
 }
 
+_Thread_local int64_t time_reads;
+
 static int64_t now_micros(void) {
     struct timespec t;
+    time_reads++;
     clock_gettime(CLOCK_REALTIME, &t);
     return ((int64_t)t.tv_sec + (int64_t)UNIX_EPOCH_DAYS * USECS_PER_DAY_S) * USECS_PER_SEC + t.tv_nsec / 1000;
 }

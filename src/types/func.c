@@ -32,7 +32,8 @@ static int def_cmp(const void *a, const void *b) {
 
 static void func_build(void) {
     const FuncDefs *const tables[] = {&func_defs_numeric,  &func_defs_text,   &func_defs_regex,
-                                      &func_defs_datetime, &func_defs_format, &func_defs_misc, &func_defs_sorted};
+                                      &func_defs_datetime, &func_defs_format, &func_defs_misc, &func_defs_sorted,
+                                      &func_defs_array};
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++)
         for (int64_t i = 0; i < tables[t]->count && func_count < FUNC_TABLE_MAX; i++)
             func_all[func_count++] = tables[t]->defs[i];
@@ -83,6 +84,7 @@ char type_category(uint8_t id) {
     case T_DATE: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return 'D';
     case T_INTERVAL: return 'T';
     case T_BYTEA: case T_UUID: return 'U';
+    case T_ARRAY: return 'A';
     default: return 'P';
     }
 }
@@ -125,7 +127,11 @@ bool type_common(Type a, Type b, Type *out) {
     if (b.id == T_UNKNOWN) return *out = a, true;
     if (a.id == b.id) {
         *out = a;
-        if (a.id == T_NUMERIC) *out = numeric_common(a, b);
+        if (a.id == T_ARRAY) {
+            Type element;
+            if (!type_common(type_element(a), type_element(b), &element)) return false;
+            *out = type_array_of(element);
+        } else if (a.id == T_NUMERIC) *out = numeric_common(a, b);
         else if (!type_eq(a, b)) {
             *out = arg_type_of(a.id);
             if (a.precision == b.precision) out->precision = a.precision;
@@ -272,12 +278,12 @@ static void call_text(Slice name, bool is_operator, int nargs, const Type *args,
     } while (0)
     int nl = (int)MIN_OF(name.len, 128);
     if (is_operator) {
-        if (nargs == 2) PUT("%s ", type_base_name((TypeId)args[0].id));
+        if (nargs == 2) PUT("%s ", type_plain_name(args[0]));
         PUT("%.*s", nl, name.ptr);
-        if (nargs >= 1) PUT(" %s", type_base_name((TypeId)args[nargs - 1].id));
+        if (nargs >= 1) PUT(" %s", type_plain_name(args[nargs - 1]));
     } else {
         PUT("%.*s(", nl, name.ptr);
-        for (int k = 0; k < nargs; k++) PUT("%s%s", k ? ", " : "", type_base_name((TypeId)args[k].id));
+        for (int k = 0; k < nargs; k++) PUT("%s%s", k ? ", " : "", type_plain_name(args[k]));
         PUT(")");
     }
 #undef PUT

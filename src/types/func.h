@@ -37,7 +37,13 @@ typedef struct SessionInfo {
     /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL: no settings. */
     const char *(*setting)(void *ctx, Arena *a, const char *name, Err *e);
     void *setting_ctx;
+    /* Calls a function of the catalog (setting_ctx is the session); on the session's thread only. */
+    Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e);
 } SessionInfo;
+
+/* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and times. What was computed meanwhile is
+ * good for once. */
+extern _Thread_local int64_t time_reads;
 
 typedef struct FuncCtx {
     Arena *arena; /* results' strings: live until the batch of rows has left the pipeline */
@@ -109,6 +115,8 @@ struct FuncDef {
  * PostgreSQL does: function foo(integer, text) does not exist / operator does not exist: date + date. */
 Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position,
                     const FuncDef **out, Type *coerced, Type *ret, Err *e);
+char type_category(uint8_t id); /* PostgreSQL's categories of types, for choosing among overloads */
+bool type_preferred(uint8_t id);
 bool func_is_aggregate(Slice name);
 const FuncDef *func_table(int64_t *count); /* whole table, for \df, docs and tests */
 

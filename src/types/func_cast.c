@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "types/array.h"
 #include "types/func_int.h"
 
 /* ---- the matrix -------------------------------------------------------------------- */
@@ -16,7 +17,7 @@
 static char cast_context(uint8_t from, uint8_t to) {
     if (from == to) return 'i';
     if (from == T_UNKNOWN) return 'i';
-    if (from >= T_VOID || to >= T_VOID || to == T_UNKNOWN) return 0;
+    if (from == T_VOID || to == T_VOID || to == T_UNKNOWN) return 0;
     bool from_text = from == T_CHAR || from == T_VARCHAR || from == T_TEXT;
     bool to_text = to == T_CHAR || to == T_VARCHAR || to == T_TEXT;
     if (from_text && to_text) return 'i';
@@ -41,6 +42,11 @@ static char cast_context(uint8_t from, uint8_t to) {
 }
 
 bool cast_exists(Type from, Type to, CastCtx ctx) {
+    if (from.id == T_ARRAY && to.id == T_ARRAY) { /* as the elements, but through text only when asked for */
+        Type x = type_element(from), y = type_element(to);
+        if (x.id == T_UNKNOWN || y.id == T_UNKNOWN) return x.id == y.id;
+        return cast_exists(x, y, ctx);
+    }
     char c = cast_context(from.id, to.id);
     return c == 'i' || (c == 'a' && ctx >= CAST_ASSIGNMENT) || (c == 'e' && ctx == CAST_EXPLICIT);
 }
@@ -54,6 +60,7 @@ bool cast_is_noop(Type from, Type to) {
     case T_NUMERIC:
         return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision && type_phys(from) == type_phys(to);
     case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
+    case T_ARRAY: return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) && cast_is_noop(type_element(from), type_element(to));
     default: return from.id == to.id;
     }
 }
@@ -276,9 +283,43 @@ K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision);
 K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), { z.micros = x; })
 K1F(iv_to_time, Interval, int64_t, 0, { z = round_usecs(floor_mod(x.micros, USECS_PER_DAY), ctx->ret.precision); })
 
+/* ---- arrays ------------------------------------------------------------------------------------- */
+
+static Status array_cast(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, CastCtx how) {
+    Type from = type_element(args[0].type), to = type_element(ctx->ret);
+    FuncKernel k = cast_kernel(from, to, how);
+    if (!k) return err_internal(ctx->err, "no cast of array elements");
+    int64_t w = phys_size(type_phys(from)), w2 = phys_size(type_phys(to));
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        *z = STR0;
+        if (!row_valid(out, i)) continue;
+        ArrayView a = array_view(AT(Str, 0, i));
+        char *x = arena_alloc(ctx->arena, a.n * w + 1), *y = arena_alloc(ctx->arena, a.n * w2 + 1);
+        if (!x || !y) return err_is_set(ctx->err) ? FAILED(i) : err_oom(ctx->err);
+        for (int64_t j = 0; j < a.n; j++) array_get(&a, j, x + j * w);
+        uint8_t *valid = (uint8_t *)(uintptr_t)a.valid; /* only read */
+        Vec in = {.data = x, .valid = valid, .phys = (uint8_t)type_phys(from), .type = from}, r = {.data = y, .valid = valid, .phys = (uint8_t)type_phys(to), .type = to};
+        FuncCtx c = *ctx;
+        c.ret = to;
+        c.state = NULL;
+        if (k(&c, a.n, &in, 1, &r) != ST_OK || array_build(ctx->arena, type_phys(to), a.n, y, valid, z, ctx->err) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+KERNEL(array_cast_explicit) {
+    KERNEL_UNUSED();
+    return array_cast(ctx, n, args, out, CAST_EXPLICIT);
+}
+KERNEL(array_cast_assign) {
+    KERNEL_UNUSED();
+    return array_cast(ctx, n, args, out, CAST_ASSIGNMENT);
+}
+
 FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (!cast_exists(from, to, ctx_kind)) return NULL;
     if (cast_is_noop(from, to)) return copy_cells;
+    if (from.id == T_ARRAY && to.id == T_ARRAY) return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
     if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT) return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return from_text;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;

@@ -17,14 +17,10 @@ typedef struct FuncDefs {
     int64_t count;
 } FuncDefs;
 extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
-    func_defs_misc, func_defs_sorted;
+    func_defs_misc, func_defs_sorted, func_defs_array;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
-
-/* ---- categories (func.c) ------------------------------------------------- */
-char type_category(uint8_t id);
-bool type_preferred(uint8_t id);
 
 /* ---- rows ---------------------------------------------------------------- */
 #define KERNEL(fn) static Status fn(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out)
@@ -48,7 +44,10 @@ static inline const void *arg_cell(const Vec *v, int64_t i) {
     return (const char *)v->data + (v->is_const ? 0 : i * phys_size((Phys)v->phys));
 }
 static inline int ctx_tz(const FuncCtx *ctx) { return ctx->session ? ctx->session->tz_offset : 0; }
-static inline int64_t ctx_now(const FuncCtx *ctx) { return ctx->session ? ctx->session->now_micros : 0; }
+static inline int64_t ctx_now(const FuncCtx *ctx) {
+    time_reads++;
+    return ctx->session ? ctx->session->now_micros : 0;
+}
 
 /* Memory for a result string; sets ctx->err when there is none. */
 static inline char *ctx_alloc(FuncCtx *ctx, int64_t bytes) {
@@ -155,6 +154,17 @@ int32_t iso_week_start(int64_t iso_year, int week);
 /* ---- regular expressions (func_regex.c) ---------------------------------- */
 /* substring(text from pattern): non-strict kernel, NULL when nothing matches. */
 Status func_substring_regex(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
+
+/* ---- sort keys (func_sorted.c) ------------------------------------------- */
+typedef struct KeyOut {
+    char *p; /* NULL: only counts */
+    int64_t len;
+} KeyOut;
+/* A non-NULL cell as bytes that compare with memcmp as the cells do; none is the beginning of another. */
+void func_put_key(KeyOut *o, Phys phys, const void *cell);
+void func_put_array_key(KeyOut *o, Str blob);
+/* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not for intervals. */
+bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);
 
 /* ---- table rows ---------------------------------------------------------- */
 #define ARGS(...) {__VA_ARGS__}

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "types/array.h"
 #include "types/func_int.h"
 
 /* ---- comparisons ---------------------------------------------------------------------- */
@@ -69,7 +70,7 @@ static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign)
         for (int k = 0; k < nargs; k++) {
             if (arg_null(&args[k], i)) continue;
             const void *c = arg_cell(&args[k], i);
-            if (!best || cell_cmp(p, c, best) * sign > 0) best = c;
+            if (!best || (args[k].type.id == T_ARRAY ? array_cmp(*(const Str *)c, *(const Str *)best) : cell_cmp(p, c, best)) * sign > 0) best = c;
         }
         char *z = (char *)out->data + w * (size_t)i;
         out->valid[i] = best != NULL;
@@ -152,7 +153,7 @@ TEXT_CONST(database_text, ctx->session ? ctx->session->database : "")
 TEXT_CONST(schema_text, "public")
 KERNEL(typeof_any) {
     KERNEL_UNUSED();
-    Slice v = slice_of(type_base_name((TypeId)args[0].type.id));
+    Slice v = slice_of(type_plain_name(args[0].type));
     for (int64_t i = 0; i < n; i++) {
         ((Str *)out->data)[i] = str_make(v.ptr, v.len);
         out->valid[i] = 1;

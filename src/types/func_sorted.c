@@ -14,14 +14,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "types/array.h"
 #include "types/func_int.h"
 
 enum { ENTRY_HEAD = 12 };
 
-typedef struct Out {
-    char *p;
-    int64_t len;
-} Out; /* p NULL: only counts */
+typedef KeyOut Out;
 
 static void put(Out *o, const void *p, int64_t n) {
     if (o->p && n) memcpy(o->p + o->len, p, (size_t)n);
@@ -41,15 +39,9 @@ static void put_double(Out *o, double d) {
     put_big_endian(o, u, 8);
 }
 
-static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first) {
-    bool null = arg_null(v, i);
-    char tag = null == nulls_first ? 1 : 2;
-    put(o, &tag, 1);
-    if (null) return;
-    int64_t first = o->len;
-    const void *c = arg_cell(v, i);
+void func_put_key(KeyOut *o, Phys phys, const void *c) {
     int128_t big = 0;
-    switch ((Phys)v->phys) {
+    switch (phys) {
     case PH_BOOL: put(o, c, 1); break;
     case PH_F32: put_double(o, (double)*(const float *)c); break;
     case PH_F64: put_double(o, *(const double *)c); break;
@@ -66,15 +58,88 @@ static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first
         break;
     }
     default: /* whole numbers and what is one: always as wide as the widest, for one column may come at several widths */
-        if (v->phys == PH_INTERVAL) {
+        if (phys == PH_INTERVAL) {
             Interval iv;
             memcpy(&iv, c, sizeof iv);
             big = interval_cmp_value(&iv);
+        } else if (phys == PH_I128) {
+            memcpy(&big, c, sizeof big);
         } else {
-            big = v->phys == PH_I16 ? *(const int16_t *)c : v->phys == PH_I32 ? *(const int32_t *)c : v->phys == PH_I64 ? *(const int64_t *)c : *(const int128_t *)c;
+            big = phys == PH_I16 ? *(const int16_t *)c : phys == PH_I32 ? *(const int32_t *)c : *(const int64_t *)c;
         }
         put_big_endian(o, (uint128_t)big ^ (uint128_t)1 << 127, 16);
     }
+}
+
+/* Per element a byte, 1 or (NULL, the greatest) 2, and its key; a zero at the end, so that the shorter comes first. */
+void func_put_array_key(KeyOut *o, Str blob) {
+    ArrayView v = array_view(blob);
+    for (int64_t i = 0; i < v.n; i++) {
+        bool null = array_is_null(&v, i);
+        put(o, null ? "\2" : "\1", 1);
+        if (null) continue;
+        Value x;
+        array_get(&v, i, &x.u);
+        func_put_key(o, v.phys, &x.u);
+    }
+    put(o, "", 1);
+}
+
+static uint128_t get_big_endian(const char *p, int bytes) {
+    uint128_t v = 0;
+    for (int i = 0; i < bytes; i++) v = v << 8 | (unsigned char)p[i];
+    return v;
+}
+
+bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text) {
+    const char *p = *at;
+    if (phys == PH_STR) {
+        char *first = *text, *q = first;
+        for (; end - p >= 2 && (p[0] || p[1]); p++) {
+            *q++ = p[0];
+            p += !p[0]; /* 00 FF is a zero byte */
+        }
+        if (end - p < 2) return false;
+        *(Str *)cell = str_make(first, q - first);
+        *text = q;
+        *at = p + 2;
+        return true;
+    }
+    int bytes = phys == PH_BOOL ? 1 : phys == PH_F32 || phys == PH_F64 ? 8 : 16;
+    if (end - p < bytes || phys == PH_INTERVAL) return false;
+    *at = p + bytes;
+    if (phys == PH_BOOL || phys == PH_UUID) {
+        memcpy(cell, p, (size_t)bytes);
+        return true;
+    }
+    uint128_t v = get_big_endian(p, bytes);
+    if (bytes == 8) {
+        uint64_t u = (uint64_t)v >> 63 ? (uint64_t)v & INT64_MAX : ~(uint64_t)v;
+        double d = NAN;
+        if ((uint64_t)v != UINT64_MAX) memcpy(&d, &u, sizeof d);
+        if (phys == PH_F64) *(double *)cell = d;
+        else *(float *)cell = (float)d;
+        return true;
+    }
+    int128_t i = (int128_t)(v ^ (uint128_t)1 << 127);
+    switch (phys) {
+    case PH_I16: *(int16_t *)cell = (int16_t)i; break;
+    case PH_I32: *(int32_t *)cell = (int32_t)i; break;
+    case PH_I64: *(int64_t *)cell = (int64_t)i; break;
+    default: memcpy(cell, &i, sizeof i); break;
+    }
+    return true;
+}
+
+static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first) {
+    bool null = arg_null(v, i);
+    char tag = null == nulls_first ? 1 : 2;
+    put(o, &tag, 1);
+    if (null) return;
+    int64_t first = o->len;
+    const void *c = arg_cell(v, i);
+    if (v->type.id == T_ARRAY) func_put_array_key(o, *(const Str *)c);
+    else func_put_key(o, (Phys)v->phys, c);
     for (int64_t k = first; desc && o->p && k < o->len; k++) o->p[k] = (char)~o->p[k];
 }
 

@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "base/hash.h"
+#include "types/array.h"
 #include "types/func_int.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
@@ -49,6 +50,7 @@ static void hex_bytes(const char *p, int64_t len, char *o) {
 }
 
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
+    if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_tz(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;
         if (t.id == T_BYTEA) {

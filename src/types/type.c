@@ -20,7 +20,7 @@ Phys type_phys(Type t) {
     case T_FLOAT8: return PH_F64;
     case T_INTERVAL: return PH_INTERVAL;
     case T_UUID: return PH_UUID;
-    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_COUNT_: break;
+    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_ARRAY: case T_COUNT_: break;
     }
     return PH_STR;
 }
@@ -52,9 +52,35 @@ static const char *const base_names[T_COUNT_] = {
     [T_INTERVAL] = "interval",
     [T_UUID] = "uuid",
     [T_VOID] = "void",
+    [T_ARRAY] = "array",
+};
+static const char *const array_names[T_COUNT_] = {
+    [T_UNKNOWN] = "anyarray",
+    [T_BOOL] = "boolean[]",
+    [T_INT2] = "smallint[]",
+    [T_INT4] = "integer[]",
+    [T_INT8] = "bigint[]",
+    [T_NUMERIC] = "numeric[]",
+    [T_FLOAT4] = "real[]",
+    [T_FLOAT8] = "double precision[]",
+    [T_CHAR] = "character[]",
+    [T_VARCHAR] = "character varying[]",
+    [T_TEXT] = "text[]",
+    [T_BYTEA] = "bytea[]",
+    [T_DATE] = "date[]",
+    [T_TIME] = "time without time zone[]",
+    [T_TIMESTAMP] = "timestamp without time zone[]",
+    [T_TIMESTAMPTZ] = "timestamp with time zone[]",
+    [T_INTERVAL] = "interval[]",
+    [T_UUID] = "uuid[]",
 };
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
+const char *type_plain_name(Type t) {
+    if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
+    const char *name = array_names[type_element(t).id];
+    return name ? name : "?";
+}
 
 static const struct {
     int32_t mask;
@@ -79,6 +105,12 @@ const char *type_name(Type t, char *buf, int64_t size) {
     const char *base = type_base_name((TypeId)t.id);
     size_t n = (size_t)size;
     switch ((TypeId)t.id) {
+    case T_ARRAY: {
+        char element[64];
+        if (type_element(t).id == T_UNKNOWN) base = "anyarray";
+        else return snprintf(buf, n, "%s[]", type_name(type_element(t), element, sizeof element)), buf;
+        break;
+    }
     case T_NUMERIC:
         if (t.flags & TF_UNCONSTRAINED) break;
         snprintf(buf, n, "numeric(%d,%d)", t.precision, t.scale);
@@ -178,6 +210,15 @@ static Status interval_modifiers(int n_mods, const int64_t *mods, Type *out, Err
 }
 
 Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e) {
+    if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) {
+        name.len -= 2;
+        if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+        TRY(type_from_name(name, n_mods, mods, out, e));
+        if (out->id == T_UNKNOWN || out->id == T_VOID)
+            return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128), name.ptr);
+        *out = type_array_of(*out);
+        return ST_OK;
+    }
     int64_t i = 0;
     while (i < ARRAY_LEN(aliases) && !slice_eq(name, slice_of(aliases[i].name))) i++;
     if (i == ARRAY_LEN(aliases)) {

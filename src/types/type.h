@@ -17,6 +17,7 @@
  *   timestamptz  PH_I64   the same in UTC
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
+ *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the Type
  *
  * Text order is binary (PostgreSQL's "C" collation).
  */
@@ -47,6 +48,7 @@ typedef enum TypeId {
     T_INTERVAL,
     T_UUID,
     T_VOID,
+    T_ARRAY, /* ids are stored in files: new ones go here */
     T_COUNT_
 } TypeId;
 
@@ -72,8 +74,10 @@ typedef struct Type {
     uint8_t flags;     /* TF_* */
     uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default) */
     uint8_t scale;     /* numeric: 0..38 */
-    int32_t length;    /* char, varchar: characters, 0 = unlimited; interval: PostgreSQL's field mask, 0 = all */
+    int32_t length;    /* char, varchar: characters, 0 = unlimited; interval: PostgreSQL's field mask, 0 = all;
+                          array: element TypeId | element length << 5, the other fields are the element's */
 } Type;
+static_assert(T_COUNT_ <= 32, "an array's Type has five bits for its element's id");
 static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
 
 static inline Type type_make(TypeId id) {
@@ -91,6 +95,14 @@ static inline bool type_eq(Type a, Type b) {
 }
 static inline bool type_is_text(Type t) { return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN; }
 static inline bool type_is_integer(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
+static inline bool type_is_array(Type t) { return t.id == T_ARRAY; }
+/* The type of arrays of `e`, and of an array's elements. */
+static inline Type type_array_of(Type e) {
+    return (Type){.id = T_ARRAY, .flags = e.flags, .precision = e.precision, .scale = e.scale, .length = (int32_t)(e.id | (uint32_t)e.length << 5)};
+}
+static inline Type type_element(Type t) {
+    return (Type){.id = (uint8_t)(t.length & 31), .flags = t.flags, .precision = t.precision, .scale = t.scale, .length = (int32_t)((uint32_t)t.length >> 5)};
+}
 static inline bool type_is_number(Type t) { return t.id >= T_INT2 && t.id <= T_FLOAT8; }
 
 /* A string in a register or a row: a view of bytes that live in a tablet, a
@@ -171,8 +183,10 @@ const char *phys_name(Phys p);
 const char *type_name(Type t, char *buf, int64_t size);
 /* "numeric", "date": without modifiers; static storage. */
 const char *type_base_name(TypeId id);
+/* The same of a whole type: "integer[]" for arrays. */
+const char *type_plain_name(Type t);
 /* A type from its SQL name (PostgreSQL's names and aliases, lower case, e.g. "int4",
- * "integer", "bpchar", "timestamptz") and modifiers. 42704 unknown, 22023 bad modifiers. */
+ * "integer", "bpchar", "timestamptz"; "int4[]" is an array) and modifiers. 42704 unknown, 22023 bad modifiers. */
 Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e);
 
 /* ---- 128-bit integers and numeric --------------------------------------- */
@@ -199,10 +213,12 @@ Status numeric_parse(Slice text, int scale, int128_t *out, int *out_scale, Err *
 /* ---- text input and output ---------------------------------------------- */
 enum { VALUE_TEXT_MAX = 80 }; /* no text of a fixed-size value is longer (an interval takes up to 67) */
 /* PostgreSQL's text form of a fixed-size value; writes at most VALUE_TEXT_MAX bytes, returns the length.
- * `cell` points to a cell of type_phys(t). Not for text types and bytea. Time zone: seconds east of UTC. */
+ * `cell` points to a cell of type_phys(t). Not for text types, bytea and arrays. Time zone: seconds east of UTC. */
 int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out);
 /* Any value to text in an arena (text types: a copy; char(n): padded). NULL on OOM. is_null gives "". */
 char *value_to_text(Arena *a, const Value *v, int64_t *len_out);
+/* The same with times in a time zone, seconds east of UTC. */
+char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out);
 /* Text to a cell, PostgreSQL's input syntax, blanks trimmed where it trims; PH_STR results
  * borrow or are allocated in `a` (bytea). varchar(n)/char(n) too long: 22001. Malformed: 22P02
  * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. */
@@ -215,7 +231,7 @@ const void *value_cell_const(const Value *v);
 /* Order of two non-NULL cells: <0, 0, >0, total (NaN last). */
 int cell_cmp(Phys p, const void *a, const void *b);
 uint64_t cell_hash(Phys p, const void *cell);
-int value_cmp(const Value *a, const Value *b); /* same phys; NULLs last and equal */
+int value_cmp(const Value *a, const Value *b); /* same phys, and type for arrays; NULLs last and equal */
 Status value_copy(Arena *a, const Value *src, Value *dst); /* strings copied too */
 /* An integer view of exact fixed-size values for statistics, ranges and key packing:
  * false for floats, strings, intervals, uuid, and I128 beyond 64 bits. */

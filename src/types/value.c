@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "types/array.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
@@ -241,12 +242,14 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, tz_offset, out);
     case T_INTERVAL: return interval_format(cell, out);
     case T_UUID: return uuid_format(cell, out);
-    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_VOID: case T_COUNT_: break;
+    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_VOID: case T_ARRAY: case T_COUNT_: break;
     }
     return 0;
 }
 
-char *value_to_text(Arena *a, const Value *v, int64_t *len_out) {
+char *value_to_text(Arena *a, const Value *v, int64_t *len_out) { return value_to_text_tz(a, v, 0, len_out); }
+
+char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out) {
     char *p = NULL;
     int64_t n = 0;
     if (v->is_null) {
@@ -264,6 +267,13 @@ char *value_to_text(Arena *a, const Value *v, int64_t *len_out) {
             }
             p[n] = 0;
         }
+    } else if (v->type.id == T_ARRAY) {
+        Err e = {0};
+        Str text;
+        if (array_to_text(v->type, v->u.str, tz_offset, a, &text, &e) == ST_OK) {
+            p = (char *)(uintptr_t)text.ptr; /* fresh, with a NUL behind */
+            n = text.len;
+        }
     } else if (type_phys(v->type) == PH_STR) {
         n = v->u.str.len;
         int64_t pad = v->type.id == T_CHAR && v->type.length > 0 ? v->type.length - utf8_length(v->u.str.ptr, n) : 0;
@@ -278,7 +288,7 @@ char *value_to_text(Arena *a, const Value *v, int64_t *len_out) {
     } else {
         p = arena_alloc(a, VALUE_TEXT_MAX + 1);
         if (p) {
-            n = cell_to_text(v->type, value_cell_const(v), 0, p);
+            n = cell_to_text(v->type, value_cell_const(v), tz_offset, p);
             p[n] = 0;
         }
     }
@@ -360,9 +370,10 @@ Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, E
     case T_UUID:
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
+    case T_ARRAY: return array_from_text(t, text, tz_offset, a, cell, e);
     case T_VOID: case T_COUNT_: break;
     }
-    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot accept a value of type %s", type_base_name((TypeId)t.id));
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot accept a value of type %s", type_plain_name(t));
 }
 
 Status value_from_text(Type t, Slice text, int tz_offset, Arena *a, Value *out, Err *e) {
@@ -457,6 +468,7 @@ uint64_t cell_hash(Phys p, const void *cell) {
 
 int value_cmp(const Value *a, const Value *b) {
     if (a->is_null || b->is_null) return (int)a->is_null - (int)b->is_null;
+    if (a->type.id == T_ARRAY) return array_cmp(a->u.str, b->u.str);
     return cell_cmp(type_phys(a->type), value_cell_const(a), value_cell_const(b));
 }
 

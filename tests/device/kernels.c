@@ -6,6 +6,8 @@
  *        kernels faults DEVICE SETUP.sql QUERY.sql...            every call of the device fails in turn (40 of them where there are more), once, for good, and
  *                                                                with the loss of the device: an error of the device or, without device_strict, the answer
  *
+ * With `--executor NAME` (pipelined, kernel) before everything else it is that one's kernels instead of `compiled`'s; in oclgrind those of a pipeline run in turn.
+ *
  * SETUP.sql makes and fills the tables; each QUERY.sql has one query. Queries run through the device executor with device_strict, for the first two on a null device with
  * some of its functions replaced: so kernels, their order and their parameters are those of a real run.
  *
@@ -28,6 +30,7 @@
 
 enum { EXIT_SKIP = 77, GROUPS = 4 };
 
+static const char *executor = "compiled";
 static Database *db;
 static Session *session;
 static MemAccount root;
@@ -351,7 +354,7 @@ static bool check(const char *path, bool compare) {
     char *sql = read_text(path), *want = NULL, *got = NULL;
     int64_t had = compiled, had_launched = launched;
     bool ok = sql && set("executor", "vm") && (!compare || (want = run(sql, true)));
-    ok = ok && set("executor", "compiled") && (got = run(sql, compare));
+    ok = ok && set("executor", executor) && (got = run(sql, compare));
     if (!ok) printf("%s: %s %s %s\n", path, session->err.sqlstate, session->err.message, session->err.detail);
     if (ok && compare && strcmp(got, want) != 0) {
         ok = false;
@@ -425,7 +428,7 @@ static int faults(const char *id, int n, char **paths) {
     for (int i = 0; i < n; i++) {
         char *sql = read_text(paths[i]), *want = sql && set("executor", "vm") ? run(sql, true) : NULL;
         int64_t calls = 0, runs = 0, errors = 0;
-        bool ok = want && set("executor", "compiled") && set("device_wait", "on") && fault_run(inner, sql, want, 0, 0, &calls, &errors); /* also fills the directory of kernels */
+        bool ok = want && set("executor", executor) && set("device_wait", "on") && fault_run(inner, sql, want, 0, 0, &calls, &errors); /* also fills the directory of kernels */
         if (!ok) printf("%s: %s %s\n", paths[i], session->err.sqlstate, session->err.message);
         passed += ok;
         failed += !ok;
@@ -453,11 +456,17 @@ static int faults(const char *id, int n, char **paths) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--executor") == 0) {
+        executor = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     bool nvrtc = argc > 3 && strcmp(argv[1], "nvrtc") == 0, oclgrind = argc > 3 && strcmp(argv[1], "oclgrind") == 0;
     bool faulty = argc > 4 && strcmp(argv[1], "faults") == 0;
     if (!nvrtc && !oclgrind && !faulty) {
         fprintf(stderr, "usage: kernels nvrtc ARCH[,ARCH...] SETUP.sql QUERY.sql...\n       kernels oclgrind SETUP.sql QUERY.sql...\n"
-                        "       kernels faults DEVICE SETUP.sql QUERY.sql...\n");
+                        "       kernels faults DEVICE SETUP.sql QUERY.sql...\n"
+                        "       kernels --executor NAME ...: of that executor\n");
         return 2;
     }
     Err e = {0};

@@ -1,6 +1,6 @@
 /* slt.c - a sqllogictest runner over the public interface.
  *
- * usage: slt [--set NAME=VALUE]... [--threads N] [--verbose] FILE...
+ * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--verbose] FILE...
  *
  * Records:
  *   statement ok
@@ -10,7 +10,8 @@
  *   hash-threshold N        results with more values are given as "N values hashing to H"
  *   skipif stele, onlyif stele, halt
  * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
- * NULL, the empty string (empty). Every file runs in a database of its own; --set options are applied first.
+ * NULL, the empty string (empty). Every file runs in a database of its own; --set options are applied first. With --again, every SELECT and VALUES has
+ * been prepared and run N times before the run whose rows count.
  *
  * Prints a line per failed record and one per file; exit status 1 when something failed.
  */
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "stele/stele.h"
 
@@ -33,7 +35,7 @@ static bool verbose;
 static long passed, failed;
 static const char *sets[64];
 static int n_sets;
-static int threads;
+static int threads, again;
 
 static bool read_lines(const char *path, Lines *out) {
     FILE *f = fopen(path, "rb");
@@ -164,6 +166,16 @@ static void run_query(stele_conn *c, const char *file, const Lines *l, long at, 
     char *sql = join(l, at + 1, sep);
     Values got = {0}, want = {0};
     stele_stmt *s = NULL;
+    bool reads = strncasecmp(sql, "select", 6) == 0 || strncasecmp(sql, "values", 6) == 0;
+    for (int i = 0; reads && i < again; i++) {
+        if (stele_prepare(c, sql, -1, &s, NULL) == STELE_OK && s) {
+            while (stele_step(s) == STELE_ROW) continue;
+            stele_reset(s);
+            (void)stele_step(s);
+        }
+        stele_finalize(s);
+        s = NULL;
+    }
     stele_status r = stele_prepare(c, sql, -1, &s, NULL);
     long width = (long)strlen(types);
     if (r == STELE_OK && s) {
@@ -315,8 +327,9 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--verbose") == 0) verbose = true;
         else if (strcmp(argv[i], "--set") == 0 && i + 1 < argc && n_sets < 64) sets[n_sets++] = argv[++i];
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--again") == 0 && i + 1 < argc) again = atoi(argv[++i]);
         else {
-            fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--verbose] FILE...\n");
+            fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--verbose] FILE...\n");
             return 2;
         }
     }

@@ -75,7 +75,8 @@ def split(text):
             notes.append("#" + line[2:])
         else:
             lines.append(line)
-            if line.rstrip().endswith(";"):
+            in_body = sum(x.count("$$") for x in lines) % 2 == 1  # a routine's, between dollars
+            if line.rstrip().endswith(";") and not in_body:
                 yield "\n".join(lines).rstrip().rstrip(";").rstrip(), flags, notes
                 flags, lines, notes = set(), [], []
     if lines:

@@ -333,6 +333,7 @@ static Status run_segment(Run *r, int32_t i) {
         g.n = src->step > 0 ? (span < 0 ? 0 : (int64_t)(span / src->step + 1)) : (span > 0 ? 0 : (int64_t)(span / src->step + 1));
         break;
     }
+    case SRC_CALLS: break; /* not of a query */
     }
     if (src->kind != SRC_TABLE) g.tiles = (g.n + tile - 1) / tile;
     run_kernel(r, so, "seg_main", &s, p, i, &g, RUN_GROUPS, s.main_local_bytes);

@@ -17,7 +17,7 @@ static Catalog cat;
 static MemAccount account;
 static SessionInfo info = {.user = "test", .database = "test"};
 static bool have_compiler;
-static Table *tables[3];
+static Table *tables[4];
 enum { ROWS = 3000, MORE = 200 };
 
 /* t(a int, b int NULL, s text of few values, n numeric(12,2), f float8, d date, u text, big int8, w numeric(30,4) NULL) */
@@ -67,6 +67,24 @@ static Table *make(const char *name, Err *e) {
     if (table_new(&account, name, (int)ARRAY_LEN(defs), defs, 0, NULL, 0, NULL, &t, e) != ST_OK || catalog_add_table(&cat, t, e) != ST_OK) fail_msg("%s", e->message);
     return t;
 }
+/* c(x1 .. x64 int8): codes of 1, 2, 4, 8, 16, 24, 32 and 64 bits, the first and third from 0, others above a base. */
+static Table *make_widths(Arena *a, Err *e) {
+    static const int width[] = {1, 2, 4, 8, 16, 24, 32, 60};
+    enum { COLS = 8, N = 2999 };
+    ColumnDef defs[COLS];
+    Vec v[COLS];
+    Table *t;
+    for (int c = 0; c < COLS; c++) {
+        defs[c] = (ColumnDef){.name = arena_printf(a, "x%d", c == 7 ? 64 : width[c]), .type = type_make(T_INT8), .not_null = true};
+        int64_t *cells = arena_array(a, int64_t, N), base = c == 0 || c == 2 ? 0 : -3, most = (INT64_C(1) << width[c]) - 1;
+        for (int i = 0; i < N; i++) cells[i] = base + (i == 7 ? most : i == 8 ? 0 : (int64_t)((uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - width[c])));
+        v[c] = (Vec){.data = cells, .phys = PH_I64, .type = type_make(T_INT8)};
+    }
+    if (table_new(&account, "c", COLS, defs, 0, NULL, 0, NULL, &t, e) != ST_OK || catalog_add_table(&cat, t, e) != ST_OK || table_append(t, N, v, NULL, NULL, e) != ST_OK ||
+        table_merge(t, NULL, e) != ST_OK)
+        fail_msg("%s", e->message);
+    return t;
+}
 static int setup(void **state) {
     (void)state;
     have_compiler = run_status("${STELE_CC:-cc} --version >/dev/null 2>&1") == 0;
@@ -77,6 +95,7 @@ static int setup(void **state) {
     Arena *a = arena_new(NULL, &e);
     Table *main_only = make("r", &e), *mixed = make("t", &e);
     tables[2] = make("empty", &e);
+    tables[3] = make_widths(a, &e);
     tables[0] = main_only, tables[1] = mixed;
     fill(main_only, a, 0, 400, &e);
     fill(mixed, a, 0, ROWS, &e);
@@ -90,7 +109,7 @@ static int setup(void **state) {
 }
 static int teardown(void **state) {
     (void)state;
-    for (int i = 0; i < 3; i++) table_free(tables[i]);
+    for (int i = 0; i < 4; i++) table_free(tables[i]);
     arena_free(cat.arena);
     return account.used != 0;
 }
@@ -139,8 +158,8 @@ typedef struct Form {
     bool constant;
 } Form;
 static const Form forms[] = {{"host", DEVICE_HOST, 1 << 16, 1 << 20, false},
-                             {"four rows, hash tables of equal hashes", DEVICE_OPENCL, 0, 0, true},
-                             {"four rows, local tables", DEVICE_OPENCL, 1 << 16, 1 << 20, false}};
+                             {"blocks, hash tables of equal hashes", DEVICE_OPENCL, 0, 0, true},
+                             {"blocks, local tables", DEVICE_OPENCL, 1 << 16, 1 << 20, false}};
 
 static void check(const char *sql, const Form *form) {
     Err e, e2;
@@ -226,6 +245,20 @@ static void test_packed(void **state) {
           "select s, b, sum(a), sum(b), sum(n) from t where n > 0 group by s, b", "select s, sum(a) from t group by s", "select s, sum(b), sum(n) from t where a < 0 group by s",
           "select s, sum(a), count(*) from empty group by s", "select s, sum(n * a), sum(n * n * a), sum(w), count(*) from t group by s");
 }
+/* Blocks of rows: every width, filters on it, ranges without a value, a last block that is not full; in all forms of the loops. */
+static void test_blocks(void **state) {
+    (void)state;
+    CHECK("select sum(x1), sum(x2), sum(x4), sum(x8), sum(x16), sum(x24), sum(x32), min(x64), max(x64), count(*) from c",
+          "select x1, x2, sum(x4), sum(x8), sum(x16), sum(x24), sum(x32), count(*) from c group by x1, x2",
+          "select x4, sum(x24), count(*) from c where x8 between 20 and 90 and x16 > 400 group by x4", "select count(*), sum(x32) from c where x1 = 1 and x2 = 0 and x4 between 3 and 9",
+          "select x1, x2, x4, x8, x16, x24, x32, x64 from c where x16 between 100 and 900 or x64 < 0", "select x1, x2, x4, x8, x16, x24, x32, x64 from c where x16 between 100 and 9000",
+          "select x64, x4 from c where x32 between 1000000 and 900000000 and x24 > 5000000", "select count(*), sum(x8) from c where x16 between 9000 and 100",
+          "select x8, x24 from c where x16 between 9000 and 100", "select sum(x8), count(*) from c where x64 > 1000000000000 and x1 = 0",
+          "select sum(x4) from c where x16 not between 100 and 60000", "select t.a, x4 from t join c on t.a = x16 where x24 between 0 and 9000000",
+          "select x4, count(*) from c join t on x16 = t.a where x8 between 5 and 100 group by x4", "select sum(a), sum(n), count(b) from t where b between 4 and 30 and d > date '1990-01-01'",
+          "select s, sum(a), count(b) from t where b between 30 and 4 group by s", "select sum(case when x1 = 1 and x8 > 50 then x24 else 0 end), count(*) from c where x4 > 3",
+          "select x1, sum(x8 + x16), count(*) from c where x24 > x16 * 3 group by x1");
+}
 static void test_joins(void **state) {
     (void)state;
     CHECK("select t.a, r.a, r.s from t join r on t.a = r.a and t.b = r.b where r.n < 0", "select t.a, r.b, r.u from t left join r on t.b = r.a and r.f > t.f where t.a < 300",
@@ -287,8 +320,40 @@ static void test_texts(void **state) {
     arena_free(a);
 }
 
+/* Which loops a program gets (emit_block.c). */
+static void test_loops(void **state) {
+    (void)state;
+    Err e;
+    err_clear(&e);
+    Arena *a = arena_new(NULL, &e);
+    EmitTarget t = {.kind = DEVICE_CUDA, .group_size = 256, .tile_rows = 2048, .local_bytes = 49152, .units = 2, .direct_bytes = 1 << 28};
+    static const struct { const char *sql, *has, *has_not; } cases[] = {
+        {"select sum(x4 * x8), count(*) from c where x16 between 3 and 500", "UNROLL\nfor (u32 k = 0; k < 8;", "if (!ok_0) continue"},
+        {"select x1, sum(x4), count(*) from c where x16 < 500 group by x1", "g = ok_0 ? g : 2;", "if (!ok_0) continue"},
+        {"select sum(x4 + 9000000000000000000) from c", "if (!ok_0) continue;", "list[to++]"},   /* may fail */
+        {"select sum(x4 + 9000000000000000000) from c where x16 < 500", "list[to++]", "k < 8"},
+        {"select t.a from t join c on x16 = t.a where t.d between date '1990-01-01' and date '1999-01-01'", "list[to++]", "k < 8"},
+        {"select x1 from c where x16 < 500 limit 5", "if (!ok_0) continue;", "BARRIER"},
+        {"select sum(x4), sum(x8), sum(x64), count(*) from c where x1 = 1 and x2 = 2 and x4 = 3", "list[to++]", "k < 8"} /* the rest is hardly read */};
+    for (int64_t i = 0; i < ARRAY_LEN(cases); i++) {
+        EmitPlan *ep;
+        EmitSegment s;
+        bool found = false;
+        assert_int_equal(emit_plan(plan_of(a, cases[i].sql, &e), &t, a, &ep, &e), ST_OK);
+        for (int32_t k = 0; k < ep->plan->n_segments; k++) {
+            if (ep->plan->segments[k].program->source.kind != SRC_TABLE) continue;
+            assert_null(ep->reasons[k]);
+            assert_int_equal(emit_segment(ep, k, true, a, &s, &e), ST_OK);
+            found |= strstr(s.source, cases[i].has) && !strstr(s.source, cases[i].has_not);
+        }
+        if (!found) fail_msg("%s: not \"%s\" without \"%s\"", cases[i].sql, cases[i].has, cases[i].has_not);
+    }
+    arena_free(a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scans), cmocka_unit_test(test_aggregates), cmocka_unit_test(test_packed), cmocka_unit_test(test_joins),
-                                       cmocka_unit_test(test_sorts), cmocka_unit_test(test_errors),     cmocka_unit_test(test_texts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scans), cmocka_unit_test(test_aggregates), cmocka_unit_test(test_packed), cmocka_unit_test(test_blocks), cmocka_unit_test(test_joins),
+                                       cmocka_unit_test(test_sorts), cmocka_unit_test(test_errors),     cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_loops)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

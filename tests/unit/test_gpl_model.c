@@ -1,12 +1,16 @@
 /* test_gpl_model.c - the model of pipelines [GPL §4]: its equations on small numbers, limits kept, choices that move the way they should. */
 #include "unit.h"
 
+#include <math.h>
+
+#include "base/base.h"
+#include "base/log.h"
 #include "cost/gpl.h"
 
 static bool near(double a, double b, double by) { return a - b <= by && b - a <= by; }
 
 static GplMachine machine(void) {
-    GplMachine m = {.units = 10, .concurrency = 2, .instruction_ns = 0.001, .read_gbps = 1000, .launch_ns = 1000};
+    GplMachine m = {.units = 10, .concurrency = 2, .instruction_ns = 0.001, .latency_ns = 500, .read_gbps = 1000, .launch_ns = 1000, .fixed_ns = 5000};
     static const int64_t counts[] = {1, 4, 16};
     static const double rates[] = {20, 80, 50};
     for (int i = 0; i < 12; i++) { /* more for big packets and much data */
@@ -30,22 +34,29 @@ static void gamma_takes_the_nearest(void **state) {
     assert_true(gpl_channel_rate(&none, 4, 8192, 1 << 20) == 0);
 }
 
-/* Two kernels by hand: c_1 = 1000 * 12 * 0.001 / 0.5, m_1 = 8000 / 1000; c_2 = 500 * 6 * 0.001 / 0.25, m_2 = 500 * 16 / 80. */
+/* Two kernels by hand. K_1: 1000 * 12 * 0.001 / 0.5 = 24 to issue, but one turn of its groups takes 2 * 500; 8000 / 1000 to read; 1000 * 0.001 random. K_2:
+ * 500 * 6 * 0.001 / 0.25 = 12; 8000 / (80 * 0.25 / 0.4) through the channel. */
 static void equations(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[2] = {{.share = 1, .row_bytes = 8, .compute = 10, .memory = 2, .max_groups = 100}, {.share = 0.5, .row_bytes = 16, .compute = 5, .memory = 1, .max_groups = 80}};
+    GplStage s[2] = {{.share = 1, .row_bytes = 8, .compute = 12, .chain = 2, .random_ns = 0.001, .group_rows = 256, .max_groups = 100},
+                     {.share = 0.5, .row_bytes = 16, .compute = 6, .group_rows = 256, .max_groups = 80}};
     GplChoice c = {.tile_rows = 1000, .channels = 4, .packet_rows = 512, .groups = {50, 20}};
     gpl_estimate(&m, s, 2, 10000, &c);
-    assert_true(near(c.stage_ns[0], 24 + 8, 1e-9));
-    assert_true(near(c.stage_ns[1], 12 + 100, 1e-9));
-    assert_true(near(c.delay_ns, 80, 1e-9));
-    assert_true(near(c.ns, 10 * ((32.0 + 112) / 2 + 80 + 2000), 1e-6));
-    m.concurrency = 1;
-    m.waits_are_yields = true;
-    gpl_estimate(&m, s, 2, 10500, &c); /* the last tile counts as one */
+    assert_true(near(c.stage_ns[0], 1000 + 8 + 1, 1e-9));
+    assert_true(near(c.stage_ns[1], 12 + 160, 1e-9));
     assert_true(near(c.delay_ns, 0, 0));
-    assert_true(near(c.ns, 11 * (32.0 + 112 + 2000), 1e-6));
+    assert_true(near(c.ns, 5000 + 10 * (1181.0 / 2 + 2000), 1e-6)); /* processors that take turns */
+    gpl_estimate(&m, s, 2, 10500, &c);                              /* the last tile counts as one */
+    assert_true(near(c.ns, 5000 + 11 * (1181.0 / 2 + 2000), 1e-6));
+    m.concurrency = 0; /* so small that K_2's first packet comes when K_1 is done */
+    gpl_estimate(&m, s, 2, 10000, &c);
+    assert_true(near(c.delay_ns, 1181.0 / 2, 1e-9));
+    assert_true(near(c.ns, 5000 + 10 * (1181 + 2000), 1e-6));
+    c.tile_rows = 10000000; /* the slowest, and the first packets of both */
+    gpl_estimate(&m, s, 2, 10000000, &c);
+    double slow = fmax(c.stage_ns[0], c.stage_ns[1]), fill = c.stage_ns[0] * 512 * 50 / 1e7 + c.stage_ns[1] * 512 * 20 / 5e6;
+    assert_true(near(c.ns, 5000 + slow + fill + 2000, 1));
 }
 
 static double used(const GplStage *s, int n, const GplChoice *c) {
@@ -57,7 +68,7 @@ static double used(const GplStage *s, int n, const GplChoice *c) {
 static void choice_fits_and_is_best(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[3] = {{1, 8, 10, 2, 160}, {0.3, 16, 60, 10, 120}, {0.1, 12, 6, 1, 80}};
+    GplStage s[3] = {{1, 8, 12, 2, 0, 256, 160}, {0.3, 16, 70, 3, 0, 256, 120}, {0.1, 12, 7, 1, 0, 256, 80}};
     GplChoice best, c;
     const GplFixed none = {0};
     gpl_choose(&m, s, 3, 6e7, 2048, 1024, &none, &best);
@@ -81,7 +92,7 @@ static void choice_fits_and_is_best(void **state) {
 static void all_find_room(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[3] = {{1, 8, 1000, 2, 160}, {0.3, 16, 10, 1, 10}, {0.1, 12, 6, 1, 40}};
+    GplStage s[3] = {{1, 8, 1000, 2, 0, 256, 160}, {0.3, 16, 10, 1, 0, 256, 10}, {0.1, 12, 6, 1, 0, 256, 40}};
     for (int64_t groups = 0; groups <= 64; groups += 16) {
         const GplFixed fixed = {.groups = groups};
         GplChoice c;
@@ -95,11 +106,63 @@ static void all_find_room(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(c.groups[i], 1);
 }
 
+/* Units that take groups of several kernels: whatever the others' groups take of every unit, some unit has room. Tried with the worst placing there is. */
+static void shared_units(void **state) {
+    (void)state;
+    GplMachine m = machine();
+    m.shares_units = true;
+    m.units = 132;
+    m.concurrency = 0;
+    const GplStage s[3] = {{1, 8, 1000, 2, 0, 256, 132 * 8}, {0.3, 16, 300, 3, 0, 256, 132 * 4}, {0.1, 12, 600, 1, 0, 256, 132 * 3}};
+    for (int64_t groups = 0; groups <= 1024; groups += 64) {
+        const GplFixed fixed = {.groups = groups};
+        GplChoice c;
+        gpl_choose(&m, s, 3, 6e7, 2048, 1024, &fixed, &c);
+        assert_true(gpl_all_start(&m, s, 3, c.groups));
+        int64_t all = 0;
+        for (int i = 0; i < 3; i++) all += c.groups[i];
+        if (groups == 0) assert_true(all > 132); /* more than units of their own would allow */
+        for (int i = 0; i < 3; i++) { /* units that the others can fill so far that K_i does not fit */
+            double room = 1 - 132.0 / (double)s[i].max_groups, others = 0;
+            for (int k = 0; k < 3; k++) others += k == i ? 0 : (double)c.groups[k] * 132 / (double)s[k].max_groups;
+            assert_true(others < 132 * room);
+        }
+    }
+    const int64_t full[3] = {132 * 8, 0, 0}, too_many[3] = {132 * 6, 66, 66}, fits[3] = {264, 132, 66};
+    assert_false(gpl_all_start(&m, s, 3, too_many));
+    assert_true(gpl_all_start(&m, s, 1, full)); /* alone */
+    assert_true(gpl_all_start(&m, s, 3, fits));
+}
+
+/* The search is made for every run of a pipeline. */
+static void choosing_is_quick(void **state) {
+    (void)state;
+    GplMachine m = machine();
+    m.shares_units = true;
+    m.concurrency = 0;
+    m.units = 132;
+    for (int64_t i = 12; i < PROFILE_CHANNELS_MAX; i++) m.channels.at[i] = m.channels.at[i - 12];
+    m.channels.n = PROFILE_CHANNELS_MAX;
+    GplStage s[6];
+    for (int i = 0; i < 6; i++) s[i] = (GplStage){1.0 / (1 + i), 16, 50 + 10 * i, 2, 0.001, 256, 528};
+    const GplFixed none = {0};
+    GplChoice c;
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 20; i++) {
+        int64_t start = clock_ns();
+        gpl_choose(&m, s, 6, 6e7, 2048, 1024, &none, &c);
+        best = MIN_OF(best, clock_ns() - start);
+    }
+    if (best > 1000000) fail_msg("%lld us", (long long)best / 1000);
+}
+
 /* The kernel with most to do gets most of the device. */
 static void groups_follow_work(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[2] = {{1, 1, 5, 1, 320}, {1, 1, 100, 10, 320}};
+    m.concurrency = 0;
+    m.shares_units = true;
+    GplStage s[2] = {{1, 1, 6, 0, 0, 256, 320}, {1, 1, 110, 0, 0, 256, 320}};
     const GplFixed none = {0};
     GplChoice c;
     gpl_choose(&m, s, 2, 1e7, 2048, 1024, &none, &c);
@@ -112,7 +175,7 @@ static void groups_follow_work(void **state) {
 static void what_is_fixed_stays(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[2] = {{1, 8, 5, 1, 64}, {0.5, 8, 5, 1, 64}};
+    GplStage s[2] = {{1, 8, 6, 1, 0, 256, 64}, {0.5, 8, 6, 1, 0, 256, 64}};
     const GplFixed fixed = {.tile_rows = 5000, .channels = 3, .packet_rows = 3, .groups = 8};
     GplChoice c;
     gpl_choose(&m, s, 2, 1e6, 1, 1, &fixed, &c);
@@ -132,7 +195,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gamma_takes_the_nearest), cmocka_unit_test(equations),           cmocka_unit_test(choice_fits_and_is_best),
         cmocka_unit_test(groups_follow_work),      cmocka_unit_test(what_is_fixed_stays),
-        cmocka_unit_test(all_find_room),
+        cmocka_unit_test(all_find_room),           cmocka_unit_test(shared_units),        cmocka_unit_test(choosing_is_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -326,8 +326,12 @@ static void test_definitions(void **state) {
         {"vacuum full t", "(vacuum vacuum (options \"full\") t)"},
         {"analyze", "(vacuum analyze)"},
         {"checkpoint", "(checkpoint)"},
-        {"create function f() returns int language sql as 'select 1'", "(unsupported \"CREATE FUNCTION\")"},
-        {"call f(1)", "(unsupported \"CALL\")"},
+        {"create function f() returns int language sql as 'select 1'", "(create_function f (params) int4 language=\"sql\" body=\"select 1\")"},
+        {"create or replace procedure p(a int, inout b numeric(4,1) default 2, out text) language plpgsql strict as $$begin end$$",
+         "(create_function :procedure :or_replace :strict p (params (in \"a\" int4) (inout \"b\" numeric(4,1) (default= (int 2))) (out text)) language=\"plpgsql\" body=\"begin end\")"},
+        {"drop function if exists f(int, t.a%type), g cascade", "(drop_function :if_exists :cascade f (params (in int4) (in t.a%type)) g)"},
+        {"call f(1, b => 'x')", "(call (func f (int 1) b=> (string \"x\")))"},
+        {"do $$begin end$$", "(do body=\"begin end\")"},
     };
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++) check_dump(cases[i][0], cases[i][1]);
 }
@@ -342,7 +346,7 @@ static void test_tags(void **state) {
     check_kind("drop view v", AST_DROP, "DROP VIEW");
     check_kind("drop index i", AST_DROP, "DROP INDEX");
     check_kind("drop schema s", AST_DROP, "DROP SCHEMA");
-    check_kind("drop function f(int)", AST_DROP, "DROP");
+    check_kind("drop function f(int)", AST_DROP_FUNCTION, "DROP FUNCTION");
     check_kind("alter view v rename to w", AST_RENAME, "ALTER VIEW");
     check_kind("alter table t owner to x", AST_ALTER_TABLE, "ALTER TABLE");
     check_kind("create materialized view v as select 1", AST_CREATE_TABLE_AS, "CREATE MATERIALIZED VIEW");
@@ -360,7 +364,9 @@ static void test_tags(void **state) {
     check_kind("merge into t using u on true when matched then delete", AST_UNSUPPORTED, "MERGE");
     check_kind("declare c cursor for select 1", AST_UNSUPPORTED, "DECLARE CURSOR");
     check_kind("create extension x", AST_UNSUPPORTED, "CREATE EXTENSION");
-    check_kind("do 'x'", AST_UNSUPPORTED, "DO");
+    check_kind("do 'x'", AST_DO, "DO");
+    check_kind("drop routine r", AST_DROP_FUNCTION, "DROP ROUTINE");
+    check_kind("create procedure p() language sql as ''", AST_CREATE_FUNCTION, "CREATE PROCEDURE");
     check_kind("create global temp table t (a int) on commit drop", AST_CREATE_TABLE, "CREATE TABLE"); /* a warning that must not print */
 }
 

@@ -395,6 +395,20 @@ KC_GLOBAL_ATOMICS(u64)
 FN u64 append(u64 counter) { return ga_add_u64(counter, 1); }
 #endif
 
+/* The same for a counter of the group's own. */
+FN u32 append_local(LOCAL u32 *counter) {
+#if defined(KC_CUDA)
+    u32 mask = __activemask(), lanes_below, lane;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    u32 leader = (u32)__ffs((i32)mask) - 1, first = 0;
+    if (lane == leader) first = la_add_u32(counter, (u32)__popc(mask));
+    return __shfl_sync(mask, first, (i32)leader) + (u32)__popc(mask & lanes_below);
+#else
+    return la_add_u32(counter, 1);
+#endif
+}
+
 /* ---- appending in chunks ------------------------------------------------------------------------------- */
 /* One counter for a whole device is the limit of a build that many items append to. Here a group takes APPEND_CHUNK slots at a time and hands them out from
  * a word in local memory (first slot << 16 | taken), which append_chunk_init fills before a barrier. Slots that are left over stay empty: append_chunk_end

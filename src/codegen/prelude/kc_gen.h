@@ -36,12 +36,15 @@ FN str dict_str(u64 offsets, u64 bytes, i32 code) {
     return str_make(bytes + from, (i64)(to - from));
 }
 
-/* Codes of rows row .. row + 3, row a multiple of 4; what lies behind the last row is readable (tablet.h). */
+/* Tiles between two looks at the stop flag: all groups read the same word. */
+#define POLL_TILES 8u
+
+/* load4_: codes of rows row .. row + 3, row a multiple of 4; load8_: eight rows. What lies behind the last row is readable (tablet.h). */
 #if defined(KC_HOST)
-#define UNROLL4
+#define UNROLL
 #define NO_UNROLL
 #else
-#define UNROLL4 _Pragma("unroll")
+#define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
 #endif
 FN void load4_1(u64 addr, u32 row, PRIV u32 *x) {
@@ -93,6 +96,81 @@ FN void load4_32(u64 addr, u32 row, PRIV u32 *x) {
     x[1] = (u32)(a >> 32);
     x[2] = (u32)b;
     x[3] = (u32)(b >> 32);
+}
+
+/* 16 bytes at a multiple of 16. */
+FN void load_16(u64 addr, PRIV u32 *x) {
+#if defined(KC_CUDA)
+    uint4 v = __ldg((const uint4 *)addr);
+    x[0] = v.x;
+    x[1] = v.y;
+    x[2] = v.z;
+    x[3] = v.w;
+#elif defined(KC_OPENCL)
+    uint4 v = ((GLOBAL const uint4 *)addr)[0];
+    x[0] = v.x;
+    x[1] = v.y;
+    x[2] = v.z;
+    x[3] = v.w;
+#else
+    for (i32 i = 0; i < 4; i++) x[i] = GRO(u32, addr)[i];
+#endif
+}
+FN void load8_1(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = GRO(u8, addr)[row >> 3];
+    UNROLL
+    for (i32 i = 0; i < 8; i++) x[i] = b >> i & 1u;
+}
+FN void load8_2(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = GRO(u16, addr)[row >> 3];
+    UNROLL
+    for (i32 i = 0; i < 8; i++) x[i] = b >> (2 * i) & 3u;
+}
+FN void load8_4(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b = GRO(u32, addr)[row >> 3];
+    UNROLL
+    for (i32 i = 0; i < 8; i++) x[i] = b >> (4 * i) & 15u;
+}
+FN void load8_8(u64 addr, u32 row, PRIV u32 *x) {
+    u64 b = GRO(u64, addr)[row >> 3];
+    u32 lo = (u32)b, hi = (u32)(b >> 32);
+    UNROLL
+    for (i32 i = 0; i < 4; i++) {
+        x[i] = lo >> (8 * i) & 255u;
+        x[i + 4] = hi >> (8 * i) & 255u;
+    }
+}
+FN void load8_16(u64 addr, u32 row, PRIV u32 *x) {
+    u32 b[4];
+    load_16(addr + (u64)row * 2, b);
+    UNROLL
+    for (i32 i = 0; i < 4; i++) {
+        x[2 * i] = b[i] & 65535u;
+        x[2 * i + 1] = b[i] >> 16;
+    }
+}
+FN void load8_24(u64 addr, u32 row, PRIV u32 *x) {
+    u64 at = (row >> 3) * 3, v[3];
+    v[0] = GRO(u64, addr)[at];
+    v[1] = GRO(u64, addr)[at + 1];
+    v[2] = GRO(u64, addr)[at + 2];
+    u32 b[6];
+    UNROLL
+    for (i32 i = 0; i < 3; i++) {
+        b[2 * i] = (u32)v[i];
+        b[2 * i + 1] = (u32)(v[i] >> 32);
+    }
+    UNROLL
+    for (i32 i = 0; i < 2; i++) {
+        x[4 * i] = b[3 * i] & 0xffffffu;
+        x[4 * i + 1] = (b[3 * i] >> 24 | b[3 * i + 1] << 8) & 0xffffffu;
+        x[4 * i + 2] = (b[3 * i + 1] >> 16 | b[3 * i + 2] << 16) & 0xffffffu;
+        x[4 * i + 3] = b[3 * i + 2] >> 8;
+    }
+}
+FN void load8_32(u64 addr, u32 row, PRIV u32 *x) {
+    load_16(addr + (u64)row * 4, x);
+    load_16(addr + (u64)row * 4 + 16, x + 4);
 }
 
 /* Functions over text, by characters; results are views of their arguments. */

@@ -388,6 +388,17 @@ static int64_t resident_groups(DevKernel *k, int32_t group_size, int64_t local_b
     return (int64_t)blocks * d->base.info.units;
 }
 
+/* A multiprocessor divides its memory into cache and local memory as the first kernel wants it, and one that wants another division waits until it is empty. So
+ * all of them want as much local memory as there is. */
+static Status share_units(DevKernel *k, Err *e) {
+    CudaDevice *d = k->m->d;
+    if (atomic_load_explicit(&k->shares, memory_order_relaxed)) return ST_OK;
+    TRY(cuda_enter(d, e));
+    CUDA_TRY(d, d->api->FuncSetAttribute(k->function, CU_FUNC_PREFERRED_SHARED_CARVEOUT, 100), "cuFuncSetAttribute", e);
+    atomic_store_explicit(&k->shares, true, memory_order_relaxed);
+    return ST_OK;
+}
+
 static NOINLINE Status bad_launch(const DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, int32_t n_params, Err *e) {
     return err_internal(e,
                         "kernel \"%s\" launched with %lld groups of %d, %lld bytes of local memory (at most %lld) and %d parameters"
@@ -471,6 +482,7 @@ static const DeviceOps ops = {
     .unload = unload,
     .kernel = kernel,
     .resident_groups = resident_groups,
+    .share_units = share_units,
 };
 
 /* What is asked of a device, in the order of `attributes`. */

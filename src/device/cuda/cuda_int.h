@@ -60,7 +60,7 @@ struct DevKernel {
     CuFunction function;
     int64_t local_static, local_max; /* bytes the code itself has; dynamic ones it may get beside them */
     int64_t param_bytes;             /* -1 = the driver does not tell */
-    _Atomic bool local_raised;
+    _Atomic bool local_raised, shares;
     int64_t bytes; /* of this struct */
     char name[];
 };

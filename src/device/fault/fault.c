@@ -244,6 +244,13 @@ static int64_t fault_resident_groups(DevKernel *k, int32_t group_size, int64_t l
     return k->f->inner->ops->resident_groups(k->inner, group_size, local_bytes);
 }
 
+static Status fault_share_units(DevKernel *k, Err *e) {
+    const DeviceOps *inner = k->f->inner->ops;
+    if (!inner->share_units) return ST_OK; /* who may not need it asks whether there is such an op */
+    STEP(k->f, "share_units", e);
+    return passed(k->f, inner->share_units(k->inner, e));
+}
+
 /* ---- the device ---- */
 
 static void fault_close(Device *d) { mem_free(NULL, d, (int64_t)sizeof(FaultDevice)); }
@@ -277,6 +284,7 @@ static const DeviceOps fault_ops = {
     .unload = fault_unload,
     .kernel = fault_kernel,
     .resident_groups = fault_resident_groups,
+    .share_units = fault_share_units,
 };
 
 Status device_fault_new(Device *inner, FaultPlan *plan, Device **out, Err *e) {

@@ -1,4 +1,8 @@
-/* dev.c - the runtime of a device, and queries on it: placement, start, end. See dev.h and dev_int.h. */
+/* dev.c - the runtime of a device, and queries on it: placement, start, end. See dev.h and dev_int.h.
+ *
+ * Placement (place) depends on the plan, the tables' versions and a few settings only, and is kept for the plan's next run (dev_plan.c). All that it makes
+ * lives in the query's code arena. start() gets what one run needs: memory, addresses, resident columns.
+ */
 #include <stdio.h>
 
 #include "base/hash.h"
@@ -13,6 +17,7 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
     r->d = d;
     r->cache = cache;
     r->account = account;
+    r->map_limit = hostmap_limit();
     pthread_mutexattr_t attr;
     if (pthread_mutexattr_init(&attr) != 0) goto fail;
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
@@ -28,6 +33,12 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
         pthread_mutex_destroy(&r->res_lock);
         goto fail;
     }
+    if (pthread_mutex_init(&r->map_lock, NULL) != 0) {
+        pthread_mutex_destroy(&r->pipe_lock);
+        pthread_mutex_destroy(&r->lock);
+        pthread_mutex_destroy(&r->res_lock);
+        goto fail;
+    }
     *out = r;
     return ST_OK;
 fail:
@@ -37,6 +48,7 @@ fail:
 
 void dev_runtime_free(DevRuntime *r) {
     if (!r) return;
+    plan_forget_all(r);
     res_free(r);
     while (r->lanes) {
         Lane *l = r->lanes;
@@ -48,14 +60,15 @@ void dev_runtime_free(DevRuntime *r) {
     pthread_mutex_destroy(&r->lock);
     pthread_mutex_destroy(&r->res_lock);
     pthread_mutex_destroy(&r->pipe_lock);
+    pthread_mutex_destroy(&r->map_lock);
     mem_free(r->account, r, (int64_t)sizeof *r);
 }
 Device *dev_runtime_device(DevRuntime *r) { return r->d; }
 
 /* ---- placement ------------------------------------------------------------------------------------- */
-static void set_target(const Device *d, EmitTarget *t) {
+static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {
     const DeviceInfo *i = &d->info;
-    *t = (EmitTarget){.kind = i->kind, .units = MAX_OF(i->units, 1), .direct_bytes = dev_limit(d) / 32};
+    *t = (EmitTarget){.kind = i->kind, .result_cache = use->result_cache, .units = MAX_OF(i->units, 1), .direct_bytes = dev_limit(d) / 32};
     if (i->kind == DEVICE_HOST) {
         t->group_size = 1;
         t->tile_rows = 8192;
@@ -71,7 +84,7 @@ static void set_target(const Device *d, EmitTarget *t) {
 
 static const char *why(DevQuery *q, const char *text, int32_t segment) {
     const char *percent = strstr(text, "%d"), *s;
-    s = arena_printf(q->arena, "%.*s%d%s", (int)(percent - text), text, (int)segment, percent + 2);
+    s = arena_printf(q->code_arena, "%.*s%d%s", (int)(percent - text), text, (int)segment, percent + 2);
     return s ? s : text;
 }
 
@@ -155,11 +168,11 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         if (!s->emitted) {
             s->last = !feeds_later(q, i);
             if (q->opt.device.interpreted && !(i < 64 && q->opt.device.compiled_too >> i & 1)) {
-                s->reason = interp_reason(q->ep, i, q->arena);
+                s->reason = interp_reason(q->ep, i, q->code_arena);
                 if (s->reason) continue;
-                TRY(interp_segment(q->ep, i, s->last, q->arena, &s->e, e));
+                TRY(interp_segment(q->ep, i, s->last, q->code_arena, &s->e, e));
             } else {
-                TRY(emit_segment(q->ep, i, s->last, q->arena, &s->e, e));
+                TRY(emit_segment(q->ep, i, s->last, q->code_arena, &s->e, e));
             }
             s->text = hash_combine(hash_bytes(s->e.source, s->e.source_bytes), hash_bytes(s->e.code, s->e.code_bytes));
             s->emitted = true;
@@ -171,12 +184,13 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         if (st == CODE_PENDING) *ready = false;
         if (st == CODE_READY) s->has_code = true;
         if (st != CODE_FAILED) continue;
+        q->refused = true;
         if (strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 || atomic_load(&q->d->info.lost)) {
             err_copy(e, &err);
             return ST_ERROR;
         }
-        s->reason = arena_printf(q->arena, "its kernel cannot be compiled: %s", err.message);
-        s->detail = arena_strdup(q->arena, err.detail);
+        s->reason = arena_printf(q->code_arena, "its kernel cannot be compiled: %s", err.message);
+        s->detail = arena_strdup(q->code_arena, err.detail);
         if (!s->reason || !s->detail) return err_oom(e);
         log_write(LOG_WARNING, "a kernel for device %s does not compile: %s %s", q->d->info.id, err.message, err.detail);
     }
@@ -200,10 +214,24 @@ static Status find_kernels(DevQuery *q, DSegment *s, Err *e) {
         TRY(get(s->code.module, "sort_merge", &s->sort_merge, e));
         TRY(get(s->code.module, "sort_gather", &s->sort_gather, e));
     }
+    DevKernel *const kernels[] = {s->main, s->build, s->sort_init, s->sort_tile, s->sort_merge, s->sort_gather};
+    const int64_t local[] = {s->e.main_local_bytes, 0, 0, (int64_t)SORT_TILE * 16, 0, 0};
+    for (int i = 0; i < (int)ARRAY_LEN(kernels); i++) {
+        if (!kernels[i]) continue;
+        s->resident[i].kernel = kernels[i];
+        s->resident[i].local = local[i];
+        s->resident[i].groups = q->d->ops->resident_groups(kernels[i], q->ep->target.group_size, local[i]);
+    }
     s->stats.code_from_memory = s->code.from_memory;
     s->stats.code_from_disk = s->code.from_disk;
     s->stats.compile_ns = s->code.from_memory || s->code.from_disk ? 0 : s->code.compile_ns;
     return ST_OK;
+}
+
+int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64_t local) {
+    for (int i = 0; i < (int)ARRAY_LEN(s->resident); i++)
+        if (s->resident[i].kernel == k && s->resident[i].local == local) return s->resident[i].groups;
+    return q->d->ops->resident_groups(k, q->ep->target.group_size, local);
 }
 
 /* ---- start ---------------------------------------------------------------------------------------------- */
@@ -218,7 +246,7 @@ static bool zone_misses(const Tablet *t, const Source *s) {
 static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
     if (t->n_tablets > UINT32_MAX) return err_set(e, ERR_OUT_OF_MEMORY, "table \"%s\" has too many tablets for device %s", t->name, q->d->info.id);
-    if (!(s->list = arena_array(q->arena, uint32_t, t->n_tablets + 1))) return err_oom(e);
+    if (!(s->list = arena_array(q->code_arena, uint32_t, t->n_tablets + 1))) return err_oom(e);
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const Tablet *tab = t->tablets[i];
         if (tab->rows == 0) continue;
@@ -232,26 +260,29 @@ static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
     return ST_OK;
 }
 
+/* Pinned memory for small copies: words, the control block on its way back, constants on their way to the device. */
+static Status words_room(DevQuery *q, Err *e) {
+    Lane *l = q->lane;
+    int64_t want = (WORDS + q->control_words) * 8 + MIN_OF(q->buf.n, (int64_t)CONSTS_PINNED);
+    if (want > l->words_bytes) {
+        q->d->ops->free_pinned(q->d, l->words, l->words_bytes);
+        l->words = NULL;
+        TRY(q->d->ops->alloc_pinned(q->d, want, &l->words, NULL, e));
+        l->words_bytes = want;
+    }
+    q->seen = (uint64_t *)l->words + WORDS;
+    return ST_OK;
+}
+
 static Status start(DevQuery *q, Err *e) {
     bool any = false;
-    for (int32_t i = 0; i < q->n; i++) {
-        DSegment *s = &q->segs[i];
-        if (s->reason) continue;
-        any = true;
-        TRY(find_kernels(q, s, e));
-        if (s->p->source.kind == SRC_TABLE) TRY(list_tablets(q, s, e));
-    }
+    for (int32_t i = 0; i < q->n; i++) any |= !q->segs[i].reason;
     TRY(states_init(q, e));
     if (!any) return ST_OK;
+    if (!q->kept) TRY(params_plan(q, e));
     TRY(res_plan(q, e));
-    int64_t bytes = q->control_words * 8, want = (WORDS + q->control_words) * 8;
-    if (want > q->lane->words_bytes) {
-        q->d->ops->free_pinned(q->d, q->lane->words, q->lane->words_bytes);
-        q->lane->words = NULL;
-        TRY(q->d->ops->alloc_pinned(q->d, want, &q->lane->words, NULL, e));
-        q->lane->words_bytes = want;
-    }
-    q->seen = (uint64_t *)q->lane->words + WORDS;
+    TRY(words_room(q, e));
+    int64_t bytes = q->control_words * 8;
     TRY(query_mem_get(q, bytes, &q->control, e));
     TRY(query_zero(q, q->control.p, bytes, e));
     DState *lists[] = {q->joins, q->aggs, q->rows, q->staged, q->sorts};
@@ -263,6 +294,32 @@ static Status start(DevQuery *q, Err *e) {
         }
     TRY(params_prepare(q, e));
     q->started = true;
+    return ST_OK;
+}
+
+/* Which segments run here, their text, code and kernels. */
+static Status place(DevQuery *q, const EmitTarget *target, bool *ready, Err *e) {
+    const DeviceUse *use = &q->opt.device;
+    bool wait = use->wait || use->strict;
+    if (!(q->code_arena = arena_new(use->keep ? use->keep_account : q->account, e))) return ST_ERROR;
+    if (!(q->segs = arena_array(q->code_arena, DSegment, q->n + 1))) return ST_ERROR;
+    TRY(emit_plan(q->plan, target, q->code_arena, &q->ep, e));
+    for (int32_t i = 0; i < q->n; i++) {
+        q->segs[i].p = q->plan->segments[i].program;
+        q->segs[i].reason = q->ep->reasons[i];
+    }
+    spread(q);
+    if (use->strict) TRY(strict_error(q, e));
+    if (use->shape == SHAPE_PIPELINED) TRY(pipe_plan(q, e));
+    TRY(get_code(q, false, ready, e)); /* all at once, beside each other */
+    if (!*ready && wait) TRY(get_code(q, true, ready, e));
+    if (use->strict) TRY(strict_error(q, e));
+    for (int32_t i = 0; *ready && i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        if (s->reason) continue;
+        TRY(find_kernels(q, s, e));
+        if (s->p->source.kind == SRC_TABLE) TRY(list_tablets(q, s, e));
+    }
     return ST_OK;
 }
 
@@ -279,26 +336,21 @@ Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount 
     }
     *q = (DevQuery){.r = r, .d = r->d, .plan = plan, .opt = *opt, .account = account, .arena = a, .n = plan->n_segments};
     EmitTarget target;
-    set_target(q->d, &target);
-    bool wait = opt->device.wait || opt->device.strict, all;
-    if (!(q->segs = arena_array(a, DSegment, q->n + 1))) goto fail;
-    if (emit_plan(plan, &target, a, &q->ep, e) != ST_OK) goto fail;
-    for (int32_t i = 0; i < q->n; i++) {
-        q->segs[i].p = plan->segments[i].program;
-        q->segs[i].reason = q->ep->reasons[i];
+    set_target(q->d, &opt->device, &target);
+    DevPlan **keep = opt->device.shape == SHAPE_FUSED ? opt->device.keep : NULL;
+    if (keep && *keep && plan_adopt(q, keep, &target, e)) {
+        *ready = true;
+        if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
+    } else if (err_is_set(e) || place(q, &target, ready, e) != ST_OK) {
+        goto fail;
     }
-    spread(q);
-    if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
-    if (opt->device.shape == SHAPE_PIPELINED && pipe_plan(q, e) != ST_OK) goto fail;
-    if (get_code(q, false, &all, e) != ST_OK) goto fail; /* all at once, beside each other */
-    if (!all && wait && get_code(q, true, &all, e) != ST_OK) goto fail;
-    if (opt->device.strict && strict_error(q, e) != ST_OK) goto fail;
-    *ready = all;
-    if (all) {
+    if (*ready) {
         if (lane_take(r, &q->lane, e) != ST_OK) goto fail;
         if (start(q, e) != ST_OK) goto fail;
+        if (keep && !q->kept) plan_keep(q, keep);
     }
     arena_set_err(a, NULL);
+    if (q->code_arena) arena_set_err(q->code_arena, NULL);
     *out = q;
     return ST_OK;
 fail:
@@ -323,19 +375,20 @@ void dev_query_free(DevQuery *q) {
         res_drop_own(q, s);
         if (s->from) q->d->ops->event_free(q->d, s->from);
         if (s->to) q->d->ops->event_free(q->d, s->to);
-        if (s->has_code) code_release(r->cache, &s->code);
+        if (s->has_code && !q->kept) code_release(r->cache, &s->code);
     }
     for (int32_t i = 0; i < q->n_pipes; i++) {
         dev_mem_put(r, &q->pipes[i].image);
         dev_mem_put(r, &q->pipes[i].control);
     }
-    if (q->has_order) code_release(r->cache, &q->order);
+    if (q->has_order && !q->kept) code_release(r->cache, &q->order);
     dev_mem_put(r, &q->control);
     dev_mem_put(r, &q->consts);
     for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(r, &q->held.items[i]);
     res_unmap_all(q);
     res_unpin_all(q);
     lane_give(r, q->lane);
+    if (!q->kept) arena_free(q->code_arena);
     arena_free(q->arena);
 }
 

@@ -13,7 +13,7 @@
  * Table.version). Modes [Virginian §4, GPU join]:
  *   cached    kept on the device until evicted (least recently used, never while a query has it pinned)
  *   serial    copied before the kernel, freed after it
- *   streamed  copied piece by piece through pinned buffers while kernels work on earlier pieces
+ *   streamed  copied piece by piece while kernels work on earlier pieces; both from where the tablet lies once it is registered (dev_hostmap.c)
  *   mapped    read by the kernel from host memory over the bus
  *   auto      cached when all columns of the query fit into device_memory_limit, else streamed for the largest tables
  *
@@ -37,6 +37,12 @@ Device *dev_runtime_device(DevRuntime *r);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
 
+/* What placing a plan on a device found out, kept for the plan's next runs: emitted text, kernels, constants, lists of tablets. It is as good as the plan
+ * itself: for the same versions of its tables. The owner of the plan keeps the pointer (DeviceUse.keep) and frees it before the plan. Runs of one
+ * plan that share it must not overlap. */
+typedef struct DevPlan DevPlan;
+void dev_plan_free(DevPlan *p); /* NULL is fine; before or after the runtime */
+
 typedef struct DevQuery DevQuery;
 /* Places the query by opt->device: emits, asks for code. *ready = false: kernels are being compiled beside (only when neither wait nor strict); free
  * the query then and use the vm this time. The plan must outlive the query. */
@@ -50,6 +56,9 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e);
 /* All rows in order, as vectors of the row store's columns (RowsSpec). Waits for everything before; fn returns ST_ERROR to stop. String cells point to
  * tables, dictionaries and the plan. */
 Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e);
+/* Before that: lasting[c] = true for columns whose strings will be in `a`, as copies of a small dictionary's entries: they need not be copied row by row. Waits,
+ * too. */
+Status dev_query_rows_strings(DevQuery *q, int32_t rows, Arena *a, bool *lasting, Err *e);
 /* Waits until everything has been done and raises what went wrong. */
 Status dev_query_finish(DevQuery *q, Err *e);
 /* After dev_query_finish. */

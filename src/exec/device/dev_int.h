@@ -1,6 +1,7 @@
 /* dev_int.h - what the files of src/exec/device share; nobody else includes it.
  *
  *   dev.c        runtime, queries: placement, start, end
+ *   dev_plan.c   what is kept of a placed plan for its next run
  *   dev_mem.c    blocks of device memory and lanes (queues, pinned buffers) that are kept between queries; copies
  *   dev_param.c  from a recipe to parameter values; plan-time data on the device (masks, maps, sets, patterns, strings)
  *   dev_state.c  joins, aggregations, sorts and rows in device memory: capacity, allocation, growth
@@ -9,6 +10,7 @@
  *   dev_pipe.c   pipelines: several segments at the same time
  *   dev_move.c   rows to the host and back
  *   residency.c  table columns and dictionaries on the device
+ *   dev_hostmap.c  tablets whose pages are registered with the device
  *
  * Order of work. A query has one queue that its kernels, zeroing and copies go through in order, so that a block given up by one
  * segment may serve the next one at once; such blocks stay with the query until its queue has been waited for at its end.
@@ -16,7 +18,7 @@
  * The control block of a query holds, per segment, the error word and stop flag, and the counters of all sinks and the flags of all joins. One small copy
  * brings all of it to the host: that is the only synchronisation of a segment, and only of those whose counter is needed.
  *
- * Locks: Runtime.res_lock (recursive) before Runtime.lock. Nothing waits for a device under `lock`.
+ * Locks: Runtime.res_lock (recursive) before Runtime.map_lock, Runtime.lock. Nothing waits for a device under these two.
  */
 #ifndef STELE_EXEC_DEVICE_DEV_INT_H
 #define STELE_EXEC_DEVICE_DEV_INT_H
@@ -33,7 +35,7 @@ typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the bloc
 enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slow for a while leave work to others */
 
 /* What one query at a time uses; kept by the runtime in between. */
-enum { STAGE_BYTES = 8 << 20, STAGES = 2, RING = 3, DOWN_BYTES = 4 << 20, WORDS = 512 };
+enum { CONSTS_PINNED = 1 << 20, STAGE_BYTES = 1 << 20, STAGES = 24, RING = 3, DOWN_BYTES = 4 << 20, WORDS = 512 };
 typedef struct Lane {
     struct Lane *next;
     DevQueue *queue; /* kernels, zeroing, copies: in order */
@@ -44,6 +46,7 @@ typedef struct Lane {
     void *stage[STAGES]; /* pinned, STAGE_BYTES each: uploads; likewise */
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
+    int stage_next; /* slots are used in turn */
     DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
     DevQueue *pipe[PIPELINE_STAGES];     /* a pipeline's kernels, made when first needed */
     DevEvent *pipe_go, *pipe_done[PIPELINE_STAGES];
@@ -81,6 +84,8 @@ typedef struct ResTable {
     int64_t n_tablets;
     DevMem tablets; /* DTablet[n_tablets], then delete bitmaps */
     bool ready;     /* `tablets` is there for `version` */
+    int64_t moved;  /* bytes that serial and streamed queries have moved */
+    bool refused;   /* its tablets cannot be registered */
     int32_t pins;
     int32_t n_cols;
     ResColumn **cols; /* by column number, NULL = none */
@@ -98,7 +103,7 @@ typedef struct ResDict {
 } ResDict;
 
 typedef struct ResPin { ResTable *table; ResColumn *col; ResDict *dict; } ResPin;
-typedef struct ResMap { void *host; int64_t bytes; DevPtr at; } ResMap; /* a tablet's block that kernels read where it is */
+typedef struct HostBlock HostBlock; /* a tablet whose pages are registered */
 
 struct DevRuntime {
     Device *d;
@@ -113,9 +118,14 @@ struct DevRuntime {
     ResTable *tables;
     ResDict *dicts;
     int64_t clock; /* of last_use */
+    pthread_mutex_t map_lock;
+    HostBlock *newest, *oldest; /* by last use */
+    int64_t mapped_bytes, map_limit; /* registered; at most */
     pthread_mutex_t pipe_lock; /* held while a pipeline's kernels run: those of two might keep each other out */
-    GplMachine machine;        /* for the model; `known` once it has been looked up, under pipe_lock */
+    DeviceProfile rates;       /* zero where nothing was measured, and */
+    GplMachine machine;        /* for the model; `known` once both have been looked up, under pipe_lock */
     bool machine_known;
+    DevPlan *plans;            /* kept by sessions, under `lock` */
 };
 
 /* ---- a query ---- */
@@ -129,6 +139,14 @@ typedef struct HostRange {
     const uint64_t *off64;
     int64_t n;
 } HostRange;
+
+/* Plan-time data of all segments in one buffer, and what in it still wants the address that it gets on the device. */
+typedef struct ConstBuf {
+    uint8_t *bytes;
+    int64_t n, cap;
+    VEC(int64_t) fixups;   /* places that hold an offset into the buffer and want the address */
+    VEC(HostRange) ranges; /* of the strings in it; base = offset */
+} ConstBuf;
 
 /* Operator states. `mem` holds columns (rows, joins, sorts) or records (aggregations). */
 typedef struct DState {
@@ -149,6 +167,7 @@ typedef struct DState {
     DevPtr counter, flags;
     int64_t counter_word; /* its place in the control block, in words */
     bool kept;           /* read on the host when the segments are done */
+    const Str **copies;  /* rows: of a column's dictionary, by code; NULL: none */
 } DState;
 
 /* Segments first .. last (the pieces of one) that run together. */
@@ -156,10 +175,11 @@ typedef struct Pipe {
     int32_t first, last, n;
     bool chosen;
     GplChoice choice;
-    int64_t cap, batch, ring; /* of its channels: rows of a packet, rows between two looks at the room left, packets */
+    int64_t cap, packets;     /* of its channels: rows of a packet, packets */
     int32_t boost;            /* how often rows did not fit */
     DevMem image, control;    /* control blocks of its channels one after the other: as they are at a start; in use */
-    int64_t block;            /* bytes of one of them */
+    int64_t queues;           /* bytes behind them that must be zero at a start */
+    bool ran;
     int64_t rounds;
     char note[256];
 } Pipe;
@@ -173,8 +193,10 @@ typedef struct DSegment {
     CodeRef code;
     uint64_t text; /* hash of the source */
     DevKernel *main, *build, *sort_init, *sort_tile, *sort_merge, *sort_gather;
+    struct { const DevKernel *kernel; int64_t local, groups; } resident[6]; /* of these: groups that can be there at once; asking the driver takes a microsecond */
     uint64_t *values; /* one per parameter */
-    uint8_t *how;     /* ValueKind per parameter */
+    uint8_t *how;     /* per parameter: where its value comes from (dev_param.c) */
+    uint64_t *given;  /* per parameter: what is known of it before the query starts */
     int64_t n_list;   /* SRC_TABLE: tablets to scan */
     int64_t list_rows;
     uint32_t *list;
@@ -182,6 +204,7 @@ typedef struct DSegment {
     DevPtr tablets;
     DevPtr *columns;  /* per e.table_cols */
     Residence residence;
+    bool register_it;    /* a table that moves: its tablets are worth being registered */
     ResColumn **own;  /* columns of this query alone */
     DevMem own_tablets;
     int64_t added, base; /* rows it added to its sink and those before it, once known */
@@ -190,6 +213,23 @@ typedef struct DSegment {
     DeviceStats stats;
 } DSegment;
 
+/* What a query leaves to the next run of its plan (dev_plan.c). */
+struct DevPlan {
+    DevPlan *next, **link; /* among the runtime's */
+    DevRuntime *r;         /* NULL: the runtime has gone */
+    Arena *arena;          /* holds all of it */
+    const QueryPlan *plan;
+    EmitTarget target;
+    bool interpreted;
+    uint64_t compiled_too;
+    EmitPlan *ep;
+    int32_t n;
+    DSegment *segs;        /* without what belongs to a run */
+    ConstBuf consts;
+    CodeRef order;
+    bool has_order;
+};
+
 struct DevQuery {
     DevRuntime *r;
     Device *d;
@@ -197,10 +237,14 @@ struct DevQuery {
     QueryOptions opt;
     MemAccount *account;
     Arena *arena;
+    Arena *code_arena;     /* emitted plan and text, lists, constants: as long as the query, or as the DevPlan they go to */
+    const DevPlan *kept;   /* that they came from or went to; it has the references to code then */
+    bool refused;          /* a kernel does not compile: asked again next time */
     Lane *lane;
     CodeRef order; /* dev_order.c */
     bool has_order;
     EmitPlan *ep;
+    ConstBuf buf;
     int32_t n;
     DSegment *segs;
     Pipe *pipes;
@@ -217,7 +261,7 @@ struct DevQuery {
     int64_t word_next;
     VEC(DevMem) held; /* all blocks of the query that are free for reuse */
     VEC(ResPin) pins;
-    VEC(ResMap) maps;
+    VEC(HostBlock *) maps; /* pinned by the query, once per use */
     VEC(HostRange) ranges;
     bool ranges_complete;
     int64_t bytes_in, bytes_out;
@@ -246,15 +290,29 @@ Status query_check_cancel(DevQuery *q, Err *e);
 Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e);
 Status query_set_words(DevQuery *q, DevPtr at, const uint64_t *v, int64_t n, Err *e); /* n < WORDS */
 Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e);
-/* Host bytes to the device: piece i goes to `to` + at. Through pinned buffers, filled by the pool's threads; has been done when it returns. */
-typedef struct Upload { const void *from; int64_t bytes, at; } Upload;
+/* Host bytes to the device: piece i goes to `to` + at. Registered ones are copied from where they are, others through pinned buffers that the pool's
+ * threads fill. Has been done when it returns. */
+typedef struct Upload { const void *from; int64_t bytes, at; bool registered; } Upload;
 Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e);
-/* The same without the last wait, on either queue of the lane; `from` must stay. */
+/* The same without the last wait, on either queue of the lane; registered bytes, and all when the device shares memory, must stay as they are. */
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e);
 Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
+/* ---- dev.c ---- */
+/* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device cannot tell. */
+int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64_t local);
+
+/* ---- dev_plan.c ---- */
+/* Takes over what an earlier run of the same plan left; false: there is nothing that fits (and nothing any more, if there was). */
+bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e);
+/* Leaves what has been found out to the next run, once the query has started. Nothing is kept when memory is short. */
+void plan_keep(DevQuery *q, DevPlan **kept);
+void plan_forget_all(DevRuntime *r); /* the runtime goes */
+
 /* ---- dev_param.c ---- */
-/* Fixed values and everything plan-time data: uploads it in one copy. */
+/* Once per plan, into the code arena: what is known of all parameters before a query starts, and their data. */
+Status params_plan(DevQuery *q, Err *e);
+/* Per query: uploads the data in one copy and fills in addresses. */
 Status params_prepare(DevQuery *q, Err *e);
 /* The segment's parameters as they are now. */
 Status params_fill(DevQuery *q, DSegment *s, Err *e);
@@ -313,15 +371,22 @@ bool res_evict(DevRuntime *r, int64_t bytes);
 Status res_plan(DevQuery *q, Err *e);
 /* Makes the segment's table readable: fills s->tablets and s->columns. No-op when it is. */
 Status res_bind(DevQuery *q, DSegment *s, Err *e);
-/* A streamed table: lays out pieces, binds descriptors that point into the ring, then calls run(ctx) for each piece, with tablets list[first .. first + n). */
+/* A table that moves: lays out pieces (one of all for serial), binds descriptors that point into the ring, then calls run(ctx) for each piece, with tablets list[first .. first + n). */
 Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e);
-/* After its kernels are on the queue: gives up what was only for this segment. */
-Status res_unbind(DevQuery *q, DSegment *s, Err *e);
+/* Its columns come and go with each run: serial and streamed tables. */
+static inline bool res_moves(const DSegment *s) { return s->residence == RES_SERIAL || s->residence == RES_STREAMED; }
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);
 void res_unpin_all(DevQuery *q);
-void res_unmap_all(DevQuery *q);
 void res_drop_own(DevQuery *q, DSegment *s);
 /* Adds what the pinned string columns and dictionaries know. */
 Status res_ranges(DevQuery *q, Err *e);
+
+/* ---- dev_hostmap.c ---- */
+/* Whether the tablet's bytes are registered, after trying to when `make`: address on the device = host address + *shift. They stay so until the query
+ * ends. False without an error for what cannot be: deltas, small tablets, devices that cannot. */
+Status hostmap_get(DevQuery *q, Tablet *t, bool make, bool *mapped, uint64_t *shift, Err *e);
+void res_unmap_all(DevQuery *q);
+void hostmap_free(DevRuntime *r); /* all that no query uses */
+int64_t hostmap_limit(void);      /* half of the machine's memory */
 
 #endif

@@ -4,6 +4,9 @@
  * sizes from a coarse grid, which makes the next query find what the last one left. What is kept counts against device_memory_limit like
  * everything else and goes first when memory is short, before cached columns do.
  */
+#include <sched.h>
+#include <time.h>
+
 #include "exec/device/dev_int.h"
 
 enum { BLOCK_MIN = 4096 };
@@ -269,33 +272,57 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 }
 
 /* ---- uploads ------------------------------------------------------------------------------------------- */
+/* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the query's own thread sends full ones off in
+ * order (and fills some itself, if the pool has nobody else). Slice k lies in slot (first + k) % STAGES. */
+enum { FILLERS_MAX = 12, AHEAD = STAGES / 2 };
 typedef struct Fill {
     const Upload *pieces;
     int64_t n;
-    char *stage;
-    int64_t from, to; /* the window */
-    _Atomic int64_t next;
+    int64_t from, to; /* on the device, relative */
+    Lane *lane;
+    int first;
+    int64_t slices;
+    _Atomic int64_t next;          /* slice to be filled next */
+    _Atomic int64_t limit;         /* slices below it have a free slot */
+    _Atomic int64_t full[STAGES];  /* what lies in a slot: slice + 1 */
+    _Atomic bool stop;
+    DevQuery *q;
+    DevQueue *queue;
+    DevPtr at;
+    Err *e;
+    Status st;
 } Fill;
 
-static void fill_worker(void *ctx, int worker) {
-    Fill *f = ctx;
-    (void)worker;
-    enum { SLICE = 1 << 20 };
+static int slot_of(const Fill *f, int64_t slice) { return (int)((f->first + slice) % STAGES); }
+
+static void fill_slot(Fill *f, int64_t slice) {
+    int64_t lo = f->from + slice * STAGE_BYTES, hi = MIN_OF(lo + STAGE_BYTES, f->to);
+    char *stage = f->lane->stage[slot_of(f, slice)];
+    int64_t a = 0, b = f->n; /* first piece that ends after lo */
+    while (a < b) {
+        int64_t mid = a + (b - a) / 2;
+        if (f->pieces[mid].at + f->pieces[mid].bytes <= lo) a = mid + 1;
+        else b = mid;
+    }
+    for (; a < f->n && f->pieces[a].at < hi; a++) {
+        const Upload *u = &f->pieces[a];
+        int64_t x = MAX_OF(lo, u->at), y = MIN_OF(hi, u->at + u->bytes);
+        if (x < y) memcpy(stage + (x - lo), (const char *)u->from + (x - u->at), (size_t)(y - x));
+    }
+    atomic_store_explicit(&f->full[slot_of(f, slice)], slice + 1, memory_order_release);
+}
+
+static void fill_worker(Fill *f) {
+    const struct timespec nap = {.tv_nsec = 20000};
     for (;;) {
-        int64_t lo = f->from + atomic_fetch_add(&f->next, SLICE);
-        if (lo >= f->to) return;
-        int64_t hi = MIN_OF(lo + SLICE, f->to);
-        int64_t a = 0, b = f->n; /* first piece that ends after lo */
-        while (a < b) {
-            int64_t mid = a + (b - a) / 2;
-            if (f->pieces[mid].at + f->pieces[mid].bytes <= lo) a = mid + 1;
-            else b = mid;
+        int64_t slice = atomic_fetch_add(&f->next, 1);
+        if (slice >= f->slices) return;
+        for (int tries = 0; slice >= atomic_load_explicit(&f->limit, memory_order_acquire); tries++) {
+            if (atomic_load(&f->stop)) return;
+            if (tries < 64) sched_yield();
+            else nanosleep(&nap, NULL);
         }
-        for (; a < f->n && f->pieces[a].at < hi; a++) {
-            const Upload *u = &f->pieces[a];
-            int64_t x = MAX_OF(lo, u->at), y = MIN_OF(hi, u->at + u->bytes);
-            if (x < y) memcpy(f->stage + (x - f->from), (const char *)u->from + (x - u->at), (size_t)(y - x));
-        }
+        fill_slot(f, slice);
     }
 }
 
@@ -311,6 +338,62 @@ static Status stage_ready(DevQuery *q, int i, Err *e) {
     return ST_OK;
 }
 
+static Status send_slice(Fill *f, int64_t slice) {
+    const DeviceOps *ops = f->q->d->ops;
+    Lane *l = f->lane;
+    int slot = slot_of(f, slice);
+    int64_t lo = f->from + slice * STAGE_BYTES;
+    TRY(ops->copy_in(f->queue, f->at + (uint64_t)lo, l->stage[slot], MIN_OF((int64_t)STAGE_BYTES, f->to - lo), f->e));
+    l->stage_busy[slot] = true;
+    if (ops->event_record(f->queue, l->staged[slot], f->e) == ST_OK) return ST_OK;
+    l->broken = true; /* nobody can tell when the slot is free again */
+    return ST_ERROR;
+}
+
+/* The caller's part. Slots are made free some way ahead of what is sent, oldest first: by then the device has usually passed them. */
+static Status send_all(Fill *f) {
+    int64_t sent = 0;
+    while (sent < f->slices) {
+        int64_t limit = atomic_load(&f->limit);
+        if (limit < f->slices && limit < sent + AHEAD) {
+            TRY(stage_ready(f->q, slot_of(f, limit), f->e));
+            atomic_store_explicit(&f->limit, limit + 1, memory_order_release);
+            continue;
+        }
+        if (atomic_load_explicit(&f->full[slot_of(f, sent)], memory_order_acquire) == sent + 1) {
+            if (sent % 64 == 0) TRY(query_check_cancel(f->q, f->e));
+            TRY(send_slice(f, sent++));
+            continue;
+        }
+        int64_t mine = atomic_load(&f->next);
+        if (mine < MIN_OF(limit, f->slices) && atomic_compare_exchange_strong(&f->next, &mine, mine + 1)) fill_slot(f, mine);
+        else sched_yield();
+    }
+    return ST_OK;
+}
+
+static void upload_worker(void *ctx, int worker) {
+    Fill *f = ctx;
+    if (worker > 0) {
+        fill_worker(f);
+        return;
+    }
+    f->st = send_all(f);
+    atomic_store(&f->stop, true);
+}
+
+/* With what lies between the pieces on the device. */
+static Status upload_staged(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
+    Lane *l = q->lane;
+    Fill f = {.pieces = pieces, .n = n, .from = pieces[0].at, .to = pieces[n - 1].at + pieces[n - 1].bytes, .lane = l, .first = l->stage_next, .q = q, .queue = queue, .at = to, .e = e};
+    f.slices = (f.to - f.from + STAGE_BYTES - 1) / STAGE_BYTES;
+    l->stage_next = slot_of(&f, f.slices);
+    int workers = q->opt.pool && f.slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
+    if (workers > 1) pool_run(q->opt.pool, workers, upload_worker, &f);
+    else upload_worker(&f, 0);
+    return f.st;
+}
+
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
     const DeviceOps *ops = q->d->ops;
     Lane *l = q->lane;
@@ -322,21 +405,15 @@ Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pi
             if (pieces[i].bytes) TRY(ops->copy_in(queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
         return ST_OK;
     }
-    int64_t end = pieces[n - 1].at + pieces[n - 1].bytes, at = pieces[0].at;
-    for (int i = 0; at < end; i = (i + 1) % STAGES) {
-        TRY(query_check_cancel(q, e));
-        TRY(stage_ready(q, i, e));
-        Fill f = {.pieces = pieces, .n = n, .stage = l->stage[i], .from = at, .to = MIN_OF(at + STAGE_BYTES, end)};
-        int workers = q->opt.pool && f.to - f.from > 2 << 20 ? MIN_OF(q->opt.threads, pool_threads(q->opt.pool)) : 1;
-        if (workers > 1) pool_run(q->opt.pool, workers, fill_worker, &f);
-        else fill_worker(&f, 0);
-        TRY(ops->copy_in(queue, to + (uint64_t)f.from, l->stage[i], f.to - f.from, e));
-        l->stage_busy[i] = true;
-        if (ops->event_record(queue, l->staged[i], e) != ST_OK) {
-            l->broken = true; /* nobody can tell when the buffer is free again */
-            return ST_ERROR;
+    for (int64_t i = 0, k; i < n; i = k) {
+        k = i + 1;
+        if (pieces[i].registered) {
+            if (i % 64 == 0) TRY(query_check_cancel(q, e));
+            TRY(ops->copy_in(queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
+            continue;
         }
-        at = f.to;
+        while (k < n && !pieces[k].registered) k++;
+        TRY(upload_staged(q, queue, to, pieces + i, k - i, e));
     }
     return ST_OK;
 }

@@ -54,21 +54,56 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
     return ST_OK;
 }
 
+/* ---- copies of dictionaries ------------------------------------------------------------------------ */
+/* A result is not to point into tables. Copying the entries of a dictionary that is small beside the rows is cheaper than copying each row's string. */
+static Status copy_entries(const Dict *d, Arena *a, const Str **out, Err *e) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < d->n; i++) bytes += d->entries[i].len;
+    Str *strs = arena_alloc(a, ((int64_t)d->n + 1) * (int64_t)sizeof *strs);
+    char *at = arena_alloc(a, bytes + 1);
+    if (!strs || !at) return err_oom(e);
+    for (int32_t i = 0; i < d->n; i++) {
+        if (d->entries[i].len) memcpy(at, d->entries[i].ptr, d->entries[i].len);
+        strs[i] = str_make(at, d->entries[i].len);
+        at += d->entries[i].len;
+    }
+    *out = strs;
+    return ST_OK;
+}
+
+Status dev_query_rows_strings(DevQuery *q, int32_t rows, Arena *a, bool *lasting, Err *e) {
+    DState *st = &q->rows[rows];
+    const RowsSpec *spec = &q->plan->rows[rows];
+    TRY(dev_query_finish(q, e));
+    if (!(st->copies = arena_array(q->arena, const Str *, st->n_cols + 1))) return err_oom(e);
+    for (int32_t c = 0; c < st->n_cols && c < spec->n_cols; c++) {
+        const Dict *d = st->cols[c].dict;
+        lasting[c] = false;
+        if (spec->cols[c].phys != PH_STR || st->cols[c].phys != PH_I32 || !d || d->n > st->count / 4) continue;
+        for (int32_t k = 0; k < c && !st->copies[c]; k++)
+            if (st->cols[k].dict == d) st->copies[c] = st->copies[k];
+        if (!st->copies[c]) TRY(copy_entries(d, a, &st->copies[c], e));
+        lasting[c] = true;
+    }
+    return ST_OK;
+}
+
 /* ---- to the host --------------------------------------------------------------------------------------- */
 typedef struct Down { /* one column of the piece that is on the host */
     const DevCol *from;
     uint8_t phys; /* wanted */
+    const Str *entries; /* of codes */
     const char *data;
     const uint8_t *valid;
     Str *strs; /* scratch of a vector */
 } Down;
 
-static Status decode_codes(const DevCol *c, const int32_t *code, const uint8_t *valid, int64_t n, Str *out, Err *e) {
-    const Dict *d = c->dict;
+static Status decode_codes(const Down *c, const int32_t *code, const uint8_t *valid, int64_t n, Str *out, Err *e) {
+    int32_t codes = c->from->dict->n;
     for (int64_t i = 0; i < n; i++) {
         if (valid && !valid[i]) out[i] = str_make("", 0);
-        else if (code[i] < 0 || code[i] >= d->n) return err_internal(e, "code %d of a dictionary of %d", (int)code[i], (int)d->n);
-        else out[i] = d->entries[code[i]];
+        else if (code[i] < 0 || code[i] >= codes) return err_internal(e, "code %d of a dictionary of %d", (int)code[i], (int)codes);
+        else out[i] = c->entries[code[i]];
     }
     return ST_OK;
 }
@@ -80,7 +115,7 @@ static Status vector_of(DevQuery *q, Down *c, int64_t first, int64_t n, Vec *out
     *out = (Vec){.data = (void *)(uintptr_t)data, .valid = (uint8_t *)(uintptr_t)valid, .phys = c->phys, .type = c->from->type};
     if (c->phys != PH_STR) return ST_OK;
     out->data = c->strs;
-    if (c->from->phys != PH_STR) return decode_codes(c->from, (const int32_t *)(const void *)data, valid, n, c->strs, e);
+    if (c->from->phys != PH_STR) return decode_codes(c, (const int32_t *)(const void *)data, valid, n, c->strs, e);
     for (int64_t i = 0; i < n; i++) {
         uint64_t cell[2];
         memcpy(cell, data + i * 16, 16);
@@ -133,7 +168,8 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx,
     int64_t width = 0;
     bool strings = false;
     for (int32_t c = 0; c < st->n_cols; c++) {
-        cols[c] = (Down){.from = &st->cols[c], .phys = spec->cols[c].phys};
+        const Dict *dict = st->cols[c].dict;
+        cols[c] = (Down){.from = &st->cols[c], .phys = spec->cols[c].phys, .entries = st->copies && st->copies[c] ? st->copies[c] : dict ? dict->entries : NULL};
         uint8_t from = st->cols[c].phys;
         if (cols[c].phys != from && !(cols[c].phys == PH_STR && from == PH_I32 && st->cols[c].dict))
             return err_internal(e, "column %d of row store %d is %s on the device", (int)c, (int)rows, phys_name((Phys)from));

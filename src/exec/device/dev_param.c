@@ -7,19 +7,15 @@
 #include "codegen/like_code.h"
 #include "exec/device/dev_int.h"
 
-enum { HOW_LATE, HOW_FIXED, HOW_DATA }; /* DATA: an offset into the buffer until it is uploaded */
-
-typedef struct ConstBuf {
-    uint8_t *bytes;
-    int64_t n, cap;
-    VEC(int64_t) fixups; /* places that hold an offset into the buffer and want the address */
-} ConstBuf;
+/* LATE: follows from operator states, before each launch. FIXED: known. DATA: the offset of data in the buffer is known. CONTROL: the same of the control
+ * block. DICT: the address of a dictionary. */
+enum { HOW_LATE, HOW_FIXED, HOW_DATA, HOW_CONTROL, HOW_DICT };
 
 static int64_t put_bytes(DevQuery *q, ConstBuf *b, const void *p, int64_t n) {
     int64_t at = align_up(b->n, 16), need = at + n + 16; /* kernels may read whole words */
     if (need > b->cap) {
         int64_t cap = MAX_OF(need, MAX_OF(b->cap * 2, INT64_C(4096)));
-        uint8_t *grown = arena_calloc(q->arena, cap);
+        uint8_t *grown = arena_calloc(q->code_arena, cap);
         if (!grown) return -1;
         if (b->n) memcpy(grown, b->bytes, (size_t)b->n);
         b->bytes = grown;
@@ -35,7 +31,7 @@ static int64_t put_string(DevQuery *q, ConstBuf *b, Str s) {
     int64_t at = put_bytes(q, b, s.ptr, s.len);
     if (at < 0 || s.len == 0) return at;
     HostRange r = {.base = (DevPtr)at, .bytes = s.len, .host = s.ptr};
-    return vec_push(q->arena, &q->ranges, r) ? at : -1;
+    return vec_push(q->code_arena, &b->ranges, r) ? at : -1;
 }
 
 /* n cells of phys; strings become device cells. */
@@ -47,7 +43,7 @@ static int64_t put_cells(DevQuery *q, ConstBuf *b, uint8_t phys, const void *cel
         Str s = ((const Str *)cells)[i];
         if (valid && !valid[i]) s = str_make("", 0);
         int64_t bytes = put_string(q, b, s), place = at + i * 16;
-        if (bytes < 0 || !vec_push(q->arena, &b->fixups, place)) return -1;
+        if (bytes < 0 || !vec_push(q->code_arena, &b->fixups, place)) return -1;
         uint64_t cell[2] = {(uint64_t)bytes, s.len};
         memcpy(b->bytes + place, cell, 16);
     }
@@ -123,90 +119,123 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
     const EmitParam *p = &s->e.params[i];
     s->how[i] = HOW_FIXED;
     if (p->kind == KP_ERR) {
-        s->values[i] = q->control.p + (uint64_t)segment * 16;
+        s->how[i] = HOW_CONTROL;
+        s->given[i] = (uint64_t)segment * 16;
         return ST_OK;
     }
-    if (emit_param_value(q->ep, segment, p, &s->values[i])) return ST_OK;
+    if (emit_param_value(q->ep, segment, p, &s->given[i])) return ST_OK;
     switch (p->kind) {
     case KP_CONST:
         if (p->col == 1) {
             const Value *v = &s->p->regs[p->id].value;
-            s->values[i] = v->is_null ? 0 : v->u.str.len;
+            s->given[i] = v->is_null ? 0 : v->u.str.len;
             return ST_OK;
         }
         break;
     case KP_MAP_VALID:
         if (!((const CodeMap *)s->p->instrs[p->id].aux)->valid) {
-            s->values[i] = 0;
+            s->given[i] = 0;
             return ST_OK;
         }
         break;
-    case KP_SET_N: s->values[i] = (uint64_t)((const InSet *)s->p->instrs[p->id].aux)->n; return ST_OK;
-    case KP_SEQ_BASE: s->values[i] = (uint64_t)segment << 44; return ST_OK;
-    case KP_SERIES_START: s->values[i] = (uint64_t)s->p->source.start; return ST_OK;
-    case KP_SERIES_STEP: s->values[i] = (uint64_t)s->p->source.step; return ST_OK;
-    case KP_JOIN_MIN: s->values[i] = (uint64_t)q->ep->joins[p->id].min; return ST_OK;
-    case KP_JOIN_DOM: s->values[i] = (uint64_t)q->ep->joins[p->id].dom; return ST_OK;
-    case KP_AGG_KEY_MIN: s->values[i] = (uint64_t)q->ep->aggs[p->id].key_min[p->col]; return ST_OK;
+    case KP_SET_N: s->given[i] = (uint64_t)((const InSet *)s->p->instrs[p->id].aux)->n; return ST_OK;
+    case KP_SEQ_BASE: s->given[i] = (uint64_t)segment << 44; return ST_OK;
+    case KP_SERIES_START: s->given[i] = (uint64_t)s->p->source.start; return ST_OK;
+    case KP_SERIES_STEP: s->given[i] = (uint64_t)s->p->source.step; return ST_OK;
+    case KP_JOIN_MIN: s->given[i] = (uint64_t)q->ep->joins[p->id].min; return ST_OK;
+    case KP_JOIN_DOM: s->given[i] = (uint64_t)q->ep->joins[p->id].dom; return ST_OK;
+    case KP_AGG_KEY_MIN: s->given[i] = (uint64_t)q->ep->aggs[p->id].key_min[p->col]; return ST_OK;
     case KP_DICT_OFFSETS:
-    case KP_DICT_BYTES: {
-        const ResDict *d;
-        TRY(res_dict(q, p->dict, &d, e));
-        s->values[i] = p->kind == KP_DICT_OFFSETS ? d->offsets : d->bytes;
-        return ST_OK;
-    }
-    case KP_HOST_SCAN_FN: s->values[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
-    case KP_HOST_SCAN: s->values[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
+    case KP_DICT_BYTES: s->how[i] = HOW_DICT; return ST_OK;
+    case KP_HOST_SCAN_FN: s->given[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
+    case KP_HOST_SCAN: s->given[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
     case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: case KP_CODE: break;
     default: s->how[i] = HOW_LATE; return ST_OK;
     }
     s->how[i] = HOW_DATA;
     int64_t at = -1;
     TRY(prepare_data(q, s, p, b, &at, e));
-    s->values[i] = (uint64_t)at;
+    s->given[i] = (uint64_t)at;
     return ST_OK;
 }
 
-static Status upload(DevQuery *q, ConstBuf *b, Err *e) {
-    TRY(query_mem_get(q, b->n + 64, &q->consts, e));
-    for (int64_t i = 0; i < b->fixups.len; i++) {
-        uint64_t v;
-        memcpy(&v, b->bytes + b->fixups.items[i], 8);
-        v += q->consts.p;
-        memcpy(b->bytes + b->fixups.items[i], &v, 8);
-    }
-    int64_t used = (WORDS + q->control_words) * 8;
-    if (used + b->n <= q->lane->words_bytes) {
-        char *staging = (char *)q->lane->words + used;
-        memcpy(staging, b->bytes, (size_t)b->n);
-        q->busy = true;
-        return q->d->ops->copy_in(q->lane->queue, q->consts.p, staging, b->n, e);
-    }
-    Upload u = {b->bytes, b->n, 0};
-    return query_upload(q, q->consts.p, &u, 1, e);
-}
-
-Status params_prepare(DevQuery *q, Err *e) {
+Status params_plan(DevQuery *q, Err *e) {
     ConstBuf b = {0};
     for (int32_t i = 0; i < q->n; i++) {
         DSegment *s = &q->segs[i];
         if (s->reason) continue;
-        s->values = arena_array(q->arena, uint64_t, s->e.n_params + 1);
-        s->how = arena_array(q->arena, uint8_t, s->e.n_params + 1);
-        if (!s->values || !s->how) return err_oom(e);
+        s->given = arena_array(q->code_arena, uint64_t, s->e.n_params + 1);
+        s->how = arena_array(q->code_arena, uint8_t, s->e.n_params + 1);
+        if (!s->given || !s->how) return err_oom(e);
         for (int32_t k = 0; k < s->e.n_params; k++) TRY(prepare_one(q, s, i, k, &b, e));
         if (s->p->source.kind != SRC_TABLE) continue;
         s->list_at = put_bytes(q, &b, s->list, s->n_list * 4);
         if (s->list_at < 0) return err_oom(e);
     }
-    if (b.n == 0) return ST_OK;
-    TRY(upload(q, &b, e));
-    for (int64_t i = 0; i < q->ranges.len; i++) q->ranges.items[i].base += q->consts.p; /* so far they are all in the buffer */
-    for (int32_t i = 0; i < q->n; i++) {
-        DSegment *s = &q->segs[i];
-        for (int32_t k = 0; !s->reason && k < s->e.n_params; k++)
-            if (s->how[k] == HOW_DATA) s->values[k] += q->consts.p;
+    q->buf = b;
+    return ST_OK;
+}
+
+/* ---- at the query's start --------------------------------------------------------------------------------- */
+static void fix(const ConstBuf *b, void *bytes, DevPtr at) {
+    for (int64_t i = 0; i < b->fixups.len; i++) {
+        uint64_t v;
+        memcpy(&v, (char *)bytes + b->fixups.items[i], 8);
+        v += at;
+        memcpy((char *)bytes + b->fixups.items[i], &v, 8);
     }
+}
+
+static Status upload(DevQuery *q, const ConstBuf *b, Err *e) {
+    TRY(query_mem_get(q, b->n + 64, &q->consts, e));
+    int64_t used = (WORDS + q->control_words) * 8;
+    if (used + b->n <= q->lane->words_bytes) {
+        char *staging = (char *)q->lane->words + used;
+        memcpy(staging, b->bytes, (size_t)b->n);
+        fix(b, staging, q->consts.p);
+        q->busy = true;
+        return q->d->ops->copy_in(q->lane->queue, q->consts.p, staging, b->n, e);
+    }
+    char *copy = arena_alloc(q->arena, b->n);
+    if (!copy) return err_oom(e);
+    memcpy(copy, b->bytes, (size_t)b->n);
+    fix(b, copy, q->consts.p);
+    Upload u = {.from = copy, .bytes = b->n};
+    return query_upload(q, q->consts.p, &u, 1, e);
+}
+
+static Status fill_given(DevQuery *q, DSegment *s, Err *e) {
+    s->values = arena_alloc(q->arena, (s->e.n_params + 1) * 8);
+    if (!s->values) return err_oom(e);
+    for (int32_t k = 0; k < s->e.n_params; k++) {
+        const EmitParam *p = &s->e.params[k];
+        uint64_t v = s->given[k];
+        switch (s->how[k]) {
+        case HOW_DATA: v += q->consts.p; break;
+        case HOW_CONTROL: v += q->control.p; break;
+        case HOW_DICT: {
+            const ResDict *d;
+            TRY(res_dict(q, p->dict, &d, e));
+            v = p->kind == KP_DICT_OFFSETS ? d->offsets : d->bytes;
+            break;
+        }
+        default: break;
+        }
+        s->values[k] = v;
+    }
+    return ST_OK;
+}
+
+Status params_prepare(DevQuery *q, Err *e) {
+    const ConstBuf *b = &q->buf;
+    if (b->n > 0) TRY(upload(q, b, e));
+    for (int64_t i = 0; i < b->ranges.len; i++) {
+        HostRange r = b->ranges.items[i];
+        r.base += q->consts.p;
+        if (!vec_push(q->arena, &q->ranges, r)) return err_oom(e);
+    }
+    for (int32_t i = 0; i < q->n; i++)
+        if (!q->segs[i].reason) TRY(fill_given(q, &q->segs[i], e));
     return ST_OK;
 }
 

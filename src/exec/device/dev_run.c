@@ -15,7 +15,7 @@ enum { RESTARTS_MAX = 40 };
 static Status launch(DevQuery *q, DSegment *s, DevKernel *k, int64_t work, int64_t local, Err *e) {
     const EmitTarget *t = &q->ep->target;
     if (work <= 0) return ST_OK;
-    int64_t groups = q->d->ops->resident_groups(k, t->group_size, local);
+    int64_t groups = segment_groups(q, s, k, local);
     if (groups < 1) groups = MAX_OF(1, t->units);
     if (t->kind == DEVICE_HOST) groups *= HOST_SPREAD;
     q->busy = true;
@@ -50,7 +50,7 @@ static Status run_main(DevQuery *q, DSegment *s, DState *st, Err *e) {
         s->added = rows;
     }
     int64_t work = s->p->source.kind == SRC_TABLE ? s->n_list * (TABLET_ROWS / q->ep->target.tile_rows) : tiles_of(q, rows);
-    if (s->p->source.kind == SRC_TABLE && s->residence == RES_STREAMED) {
+    if (s->p->source.kind == SRC_TABLE && res_moves(s)) {
         Streamed x = {q, s};
         TRY(res_stream(q, s, run_piece, &x, e));
     } else {
@@ -252,7 +252,6 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     if (st && st->last == segment) TRY(finish(q, s, st, e));
     TRY(timing_event(q, &s->to, e));
     if (is_piece(q, segment) && st) s->stats.materialized = s->added * state_row_bytes(q, st);
-    TRY(res_unbind(q, s, e));
     s->rows_in = source_rows(q, s);
     s->stats.bytes_in += q->bytes_in - in;
     s->stats.bytes_out += q->bytes_out - out;

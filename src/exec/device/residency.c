@@ -9,7 +9,7 @@
  * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that nobody pins. A table's version
  * does not change while a query runs (the session's lock), so that pinned columns are always those of the present version.
  *
- * Modes: see dev.h. The mode is a table's, except that strings are never streamed: cells that point to them may outlive the piece.
+ * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may outlive it.
  */
 #include "exec/device/dev_int.h"
 #include "storage/storage_int.h" /* blocks of tablets, by which bytes on the device are known again */
@@ -50,6 +50,7 @@ static void dict_drop(DevRuntime *r, ResDict *d) {
 }
 
 void res_free(DevRuntime *r) {
+    hostmap_free(r);
     while (r->tables) {
         ResTable *t = r->tables;
         r->tables = t->next;
@@ -217,9 +218,13 @@ static const void *block_of(const Tablet *t, uint64_t *checksum) {
 static DevPtr put_area(Upload *jobs, int64_t *n, int64_t *at, const void *p, int64_t bytes) {
     if (!bytes) return 0;
     DevPtr where = (DevPtr)*at;
-    if (p) jobs[(*n)++] = (Upload){p, bytes, *at};
+    if (p) jobs[(*n)++] = (Upload){p, bytes, *at, false};
     *at += room(bytes);
     return where;
+}
+
+static Status upload(DevQuery *q, DevPtr to, const Upload *jobs, int64_t n, bool wait, Err *e) {
+    return wait ? query_upload(q, to, jobs, n, e) : query_upload_on(q, q->lane->queue, to, jobs, n, e);
 }
 
 /* Descriptors of the host's own bytes, or under which address the device reaches them. */
@@ -232,36 +237,8 @@ static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
     if (d->validity) d->validity += shift;
 }
 
-/* The main tablet's block is reachable by kernels at host address + *shift. */
-static Status map_block(DevQuery *q, const Tablet *t, uint64_t *shift, bool *mapped, Err *e) {
-    *mapped = false;
-    uint64_t sum;
-    const void *block = block_of(t, &sum);
-    if (!block || t->block->size < 1 << 20) return ST_OK; /* small ones share pages with others */
-    for (int64_t i = 0; i < q->maps.len; i++)
-        if (q->maps.items[i].host == block) {
-            *shift = q->maps.items[i].at - (uint64_t)(uintptr_t)block;
-            *mapped = true;
-            return ST_OK;
-        }
-    ResMap m = {.host = t->block->bytes, .bytes = t->block->size};
-    TRY(q->d->ops->map_host(q->d, m.host, m.bytes, &m.at, e));
-    if (!vec_push(q->arena, &q->maps, m)) {
-        q->d->ops->unmap_host(q->d, m.host, m.bytes);
-        return err_oom(e);
-    }
-    *shift = m.at - (uint64_t)(uintptr_t)block;
-    *mapped = true;
-    return ST_OK;
-}
-
-void res_unmap_all(DevQuery *q) {
-    for (int64_t i = 0; i < q->maps.len; i++) q->d->ops->unmap_host(q->d, q->maps.items[i].host, q->maps.items[i].bytes);
-    q->maps.len = 0;
-}
-
-/* A column as `old` (may be NULL) has it plus what is new. */
-static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool map, ResColumn **out, Err *e) {
+/* A column as `old` (may be NULL) has it plus what is new. One that is for this query alone need not be there yet when this returns; `map`: read where it is. */
+static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map, ResColumn **out, Err *e) {
     DevRuntime *r = q->r;
     bool shares = q->d->info.shares_memory;
     int64_t n = t->n_tablets, total = 0, jobs_n = 0;
@@ -270,7 +247,6 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     if (!c) return ST_ERROR;
     c->col = col;
     c->version = t->version;
-    c->n_tablets = n;
     Status st = ST_ERROR;
     Upload *jobs = arena_array(q->arena, Upload, 3 * n + 1);
     DColumn *desc = arena_array(q->arena, DColumn, n + 1);
@@ -278,10 +254,8 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         err_oom(e);
         goto done;
     }
-    if (n > 0 && !(c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) {
-        c->n_tablets = 0;
-        goto done;
-    }
+    if (n > 0 && !(c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) goto done;
+    c->n_tablets = n;
     for (int64_t i = 0; i < n; i++) {
         const Tablet *tab = t->tablets[i];
         const TabletColumn *tc = &tab->cols[col];
@@ -297,7 +271,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         if (tab->rows == 0) continue;
         bool direct = shares;
         uint64_t shift = 0;
-        if (map && !shares && !packs(tc) && map_block(q, tab, &shift, &direct, e) != ST_OK) goto done;
+        if (map && !shares && !packs(tc) && hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK) goto done;
         if (direct && !packs(tc)) {
             describe_host(tc, &p->desc, shift);
             continue;
@@ -316,7 +290,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     }
     if (chunk) {
         if (dev_mem_get(r, total + GUARD, &chunk->mem, e) != ST_OK) goto done;
-        if (query_upload(q, chunk->mem.p, jobs, jobs_n, e) != ST_OK) goto done;
+        if (upload(q, chunk->mem.p, jobs, jobs_n, !own, e) != ST_OK) goto done;
         q->bytes_in += total;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -330,8 +304,8 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
     }
     if (dev_mem_get(r, n * (int64_t)sizeof *desc + 64, &c->desc, e) != ST_OK) goto done;
-    Upload u = {desc, n * (int64_t)sizeof *desc, 0};
-    if (n > 0 && query_upload(q, c->desc.p, &u, 1, e) != ST_OK) goto done;
+    Upload u = {desc, n * (int64_t)sizeof *desc, 0, false};
+    if (n > 0 && upload(q, c->desc.p, &u, 1, !own, e) != ST_OK) goto done;
     st = ST_OK;
 done:
     chunk_drop(r, chunk);
@@ -368,12 +342,12 @@ static Status table_find(DevQuery *q, const Table *t, ResTable **out, Err *e) {
 }
 
 /* DTablet[] and the delete bitmaps. */
-static Status tablets_make(DevQuery *q, const Table *t, DevMem *out, Err *e) {
+static Status tablets_make(DevQuery *q, const Table *t, bool own, DevMem *out, Err *e) {
     int64_t n = t->n_tablets, jobs_n = 0, total = room(n * (int64_t)sizeof(DTablet));
     DTablet *d = arena_array(q->arena, DTablet, n + 1);
     Upload *jobs = arena_array(q->arena, Upload, n + 1);
     if (!d || !jobs) return err_oom(e);
-    if (n > 0) jobs[jobs_n++] = (Upload){d, n * (int64_t)sizeof *d, 0};
+    if (n > 0) jobs[jobs_n++] = (Upload){d, n * (int64_t)sizeof *d, 0, false};
     for (int64_t i = 0; i < n; i++) {
         const Tablet *tab = t->tablets[i];
         d[i] = (DTablet){.rows = tab->rows, .number = i};
@@ -385,7 +359,7 @@ static Status tablets_make(DevQuery *q, const Table *t, DevMem *out, Err *e) {
     if (!q->d->info.shares_memory)
         for (int64_t i = 0; i < n; i++)
             if (d[i].deleted) d[i].deleted += out->p;
-    if (n > 0 && query_upload(q, out->p, jobs, jobs_n, e) != ST_OK) {
+    if (n > 0 && upload(q, out->p, jobs, jobs_n, !own, e) != ST_OK) {
         (void)query_settle(q);
         dev_mem_put(q->r, out);
         return ST_ERROR;
@@ -404,7 +378,7 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
         rt->ready = false;
     }
     if (!rt->ready) {
-        TRY(tablets_make(q, t, &rt->tablets, e));
+        TRY(tablets_make(q, t, false, &rt->tablets, e));
         rt->version = t->version;
         rt->n_tablets = t->n_tablets;
         rt->ready = true;
@@ -418,7 +392,7 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
             if (c && c->pins > 0) return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
             ResColumn *made;
             if (c) c->pins++; /* not to be evicted meanwhile */
-            Status st = column_make(q, t, col, c, false, &made, e);
+            Status st = column_make(q, t, col, c, false, false, &made, e);
             if (c) c->pins--;
             TRY(st);
             column_free(r, c);
@@ -431,17 +405,31 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     return ST_OK;
 }
 
-/* For this query only: all columns (serial), read where they are (mapped), or those with strings (streamed). */
+/* Registering a table costs about as much time as moving it three times, and saves the processors' copying for good: worth it for what has been moved twice
+ * over and fits beside others. */
+static Status worth_registering(DevQuery *q, const DSegment *s, bool *out, Err *e) {
+    const Table *t = s->p->source.table;
+    ResTable *rt = NULL;
+    TRY(table_find(q, t, &rt, e));
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) blocks += t->tablets[i]->is_delta ? 0 : t->tablets[i]->block->size;
+    *out = !rt->refused && rt->moved > 2 * blocks && blocks <= q->r->map_limit;
+    rt->moved += (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
+    return ST_OK;
+}
+
+/* For this query only: all columns (mapped: read where they are), or those with strings (serial, streamed: others move piece by piece). */
 static Status bind_own(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
     if (!s->own && !(s->own = arena_array(q->arena, ResColumn *, s->e.n_tables_cols + 1))) return err_oom(e);
-    if (!s->own_tablets.bytes) TRY(tablets_make(q, t, &s->own_tablets, e));
+    if (!s->own_tablets.bytes) TRY(tablets_make(q, t, true, &s->own_tablets, e));
     s->tablets = s->own_tablets.p;
-    bool streamed = s->residence == RES_STREAMED, map = s->residence == RES_MAPPED || (streamed && q->d->info.can_map);
+    bool map = s->residence == RES_MAPPED || (s->residence == RES_STREAMED && q->d->info.can_map);
+    if (res_moves(s) && q->d->info.can_map) TRY(worth_registering(q, s, &s->register_it, e));
     for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
         int32_t col = s->e.table_cols[i];
-        if (streamed && !has_strings(&t->cols[col])) continue;
-        if (!s->own[i]) TRY(column_make(q, t, col, NULL, map, &s->own[i], e));
+        if (res_moves(s) && !has_strings(&t->cols[col])) continue;
+        if (!s->own[i]) TRY(column_make(q, t, col, NULL, true, map, &s->own[i], e));
         s->columns[i] = s->own[i]->desc.p;
     }
     return ST_OK;
@@ -466,7 +454,11 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
 
 /* ---- streaming ----------------------------------------------------------------------------------------------- */
 /* Pieces are runs of tablets; piece p lies in slot p % RING of the ring, so that descriptors can be made once for the whole table. The lane's side
- * queue copies, its main queue computes: a kernel waits for its piece, a copy for the kernel that read what was there before. */
+ * queue copies, its main queue computes: a kernel waits for its piece, a copy for the kernel that read what was there before. A serial table is one piece.
+ *
+ * The bus wants few and large copies: columns that are neighbours in a tablet's block go in one, with what little lies between. Pieces are an eighth of the
+ * table, so that little remains to be computed when the last one has come, within limits that keep a kernel's start and the ring small beside it. */
+enum { PIECE_MIN = 2 << 20, PIECE_MAX = 64 << 20, GAP_MAX = 8 << 10 };
 typedef struct Piece { int64_t first, n, jobs, n_jobs, bytes; } Piece;
 typedef struct Stream {
     Piece *pieces;
@@ -476,33 +468,91 @@ typedef struct Stream {
     DevMem ring, desc;
 } Stream;
 
+/* An area of a tablet that moves, and the field of a descriptor that wants its address. */
+typedef struct Moved { const char *p; int64_t bytes; uint64_t *want; } Moved;
+
+static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Moved *out) {
+    const Table *t = s->p->source.table;
+    const Tablet *tab = t->tablets[tablet];
+    int64_t n = 0;
+    for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
+        if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
+        const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
+        Areas a = areas_of(tc, tab->rows);
+        DColumn *d = &desc[i * t->n_tablets + tablet];
+        *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
+        if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data};
+        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity};
+    }
+    for (int64_t i = 1; i < n; i++) { /* by address */
+        Moved m = out[i];
+        int64_t k = i;
+        for (; k > 0 && out[k - 1].p > m.p; k--) out[k] = out[k - 1];
+        out[k] = m;
+    }
+    return n;
+}
+
+/* Copies for a tablet's areas behind `at` in the slot; where it ends. `near`: they are parts of one block. Fields get their place in the slot, plus 1. */
+static int64_t plan_copies(const Moved *m, int64_t n, bool near, bool registered, int64_t at, Upload *jobs, int64_t *n_jobs) {
+    Upload *u = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t gap = u ? (int64_t)((uintptr_t)m[i].p - (uintptr_t)u->from) - u->bytes : 0;
+        if (u && near && gap >= 0 && gap <= GAP_MAX) {
+            u->bytes += gap + m[i].bytes;
+        } else {
+            if (u) at = align_up(u->at + u->bytes + GUARD, ALIGN);
+            u = &jobs[(*n_jobs)++];
+            *u = (Upload){m[i].p, m[i].bytes, at, registered};
+        }
+        *m[i].want = (uint64_t)(u->at + ((uintptr_t)m[i].p - (uintptr_t)u->from)) + 1;
+    }
+    return u ? align_up(u->at + u->bytes + GUARD, ALIGN) : at;
+}
+
+static int64_t piece_bytes(const DevQuery *q, const DSegment *s) {
+    if (s->residence == RES_SERIAL) return INT64_MAX;
+    int64_t total = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
+    int64_t want = MIN_OF(MAX_OF(total / 8, (int64_t)PIECE_MIN), (int64_t)PIECE_MAX);
+    return MAX_OF(MIN_OF(want, dev_limit(q->d) / 16), INT64_C(1) << 16);
+}
+
+/* Registering only makes copies faster: that it is refused is no error, but is not tried again. */
+static Status registered_or_not(DevQuery *q, DSegment *s, Tablet *tab, bool *registered, uint64_t *shift, Err *e) {
+    Err why;
+    err_clear(&why);
+    if (s->register_it && hostmap_get(q, tab, true, registered, shift, &why) == ST_OK) return ST_OK;
+    if (s->register_it) {
+        const Table *t = s->p->source.table;
+        log_write(LOG_INFO, "table \"%s\" moves to device %s through buffers: %s", t->name, q->d->info.id, why.message);
+        s->register_it = false;
+        pthread_mutex_lock(&q->r->res_lock);
+        for (ResTable *rt = q->r->tables; rt; rt = rt->next) rt->refused |= rt->id == t->id;
+        pthread_mutex_unlock(&q->r->res_lock);
+    }
+    return hostmap_get(q, tab, false, registered, shift, e);
+}
+
 static Status stream_pieces(DevQuery *q, DSegment *s, Stream *x, DColumn *desc, Err *e) {
     const Table *t = s->p->source.table;
-    int64_t want = MAX_OF(MIN_OF(INT64_C(64) << 20, dev_limit(q->d) / 16), INT64_C(1) << 16), jobs_n = 0;
+    int64_t want = piece_bytes(q, s), jobs_n = 0, most = 2 * (int64_t)s->e.n_tables_cols;
     x->pieces = arena_array(q->arena, Piece, s->n_list + 1);
-    x->jobs = arena_array(q->arena, Upload, 2 * (int64_t)s->e.n_tables_cols * s->n_list + 1);
-    if (!x->pieces || !x->jobs) return err_oom(e);
+    x->jobs = arena_array(q->arena, Upload, most * s->n_list + 1);
+    Moved *areas = arena_array(q->arena, Moved, most + 1);
+    if (!x->pieces || !x->jobs || !areas) return err_oom(e);
     Piece *p = NULL;
     for (int64_t k = 0; k < s->n_list; k++) {
-        const Tablet *tab = t->tablets[s->list[k]];
-        int64_t need = 0;
-        for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
-            Areas a = areas_of(&tab->cols[s->e.table_cols[i]], tab->rows);
-            if (!has_strings(&t->cols[s->e.table_cols[i]])) need += room(a.data_bytes) + room(a.validity_bytes);
-        }
+        Tablet *tab = t->tablets[s->list[k]];
+        int64_t n = moved_areas(s, s->list[k], desc, areas), need = 0;
+        for (int64_t i = 0; i < n; i++) need += room(areas[i].bytes);
         if (!p || p->bytes + need > want) {
             p = &x->pieces[x->n++];
             *p = (Piece){.first = k, .jobs = jobs_n};
         }
-        for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
-            if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
-            const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
-            Areas a = areas_of(tc, tab->rows);
-            DColumn *d = &desc[i * t->n_tablets + s->list[k]];
-            *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
-            d->data = put_area(x->jobs, &jobs_n, &p->bytes, a.data, a.data_bytes);
-            d->validity = a.validity_bytes ? put_area(x->jobs, &jobs_n, &p->bytes, a.validity, a.validity_bytes) + 1 : 0;
-        }
+        bool registered;
+        uint64_t shift;
+        TRY(registered_or_not(q, s, tab, &registered, &shift, e));
+        p->bytes = plan_copies(areas, n, !tab->is_delta, registered, p->bytes, x->jobs, &jobs_n);
         p->n++;
         p->n_jobs = jobs_n - p->jobs;
         if (p->bytes > x->slot_bytes) x->slot_bytes = p->bytes;
@@ -552,12 +602,12 @@ Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t fir
         for (int64_t j = x.pieces[k].first; j < x.pieces[k].first + x.pieces[k].n; j++)
             for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
                 DColumn *d = &desc[i * n + s->list[j]];
-                d->data += slot;
+                d->data = d->data ? d->data + slot - 1 : slot;
                 if (d->validity) d->validity += slot - 1;
             }
     }
-    Upload u = {desc, bytes, 0};
-    if (st == ST_OK && bytes > 0) st = query_upload(q, x.desc.p, &u, 1, e);
+    Upload u = {desc, bytes, 0, false};
+    if (st == ST_OK && bytes > 0) st = upload(q, x.desc.p, &u, 1, false, e);
     for (int32_t i = 0; i < s->e.n_tables_cols; i++)
         if (!has_strings(&t->cols[s->e.table_cols[i]])) s->columns[i] = x.desc.p + (uint64_t)(i * n * (int64_t)sizeof(DColumn));
     if (st == ST_OK) st = stream_run(q, &x, run, ctx, e);
@@ -573,15 +623,6 @@ void res_drop_own(DevQuery *q, DSegment *s) {
         column_free(q->r, s->own[i]);
         s->own[i] = NULL;
     }
-}
-
-Status res_unbind(DevQuery *q, DSegment *s, Err *e) {
-    if (s->residence != RES_SERIAL || !s->own) return ST_OK;
-    for (int32_t i = 0; i < s->e.n_tables_cols; i++)
-        if (has_strings(&s->p->source.table->cols[s->e.table_cols[i]])) return ST_OK; /* cells of later states point there */
-    TRY(query_sync(q, e));
-    res_drop_own(q, s);
-    return ST_OK;
 }
 
 /* ---- dictionaries -------------------------------------------------------------------------------------------- */
@@ -615,7 +656,7 @@ static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
     TRY(dev_mem_get(q->r, at + room(total) + GUARD, &d->mem, e));
     d->offsets = d->mem.p;
     d->bytes = d->mem.p + (uint64_t)at;
-    Upload jobs[2] = {{d->host_offsets, (n + 1) * 8, 0}, {bytes, total, at}};
+    Upload jobs[2] = {{d->host_offsets, (n + 1) * 8, 0, false}, {bytes, total, at, false}};
     q->bytes_in += at + total;
     return query_upload(q, d->mem.p, jobs, total ? 2 : 1, e);
 }

@@ -117,7 +117,7 @@ Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
         if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) {
             char name[80];
             err_at(c->err, ast->location, ERR_DATATYPE_MISMATCH, "expression is of type %s but type %s is wanted",
-                   type_base_name((TypeId)e->type.id), type_name(type, name, sizeof name));
+                   type_plain_name(e->type), type_name(type, name, sizeof name));
             e = NULL;
         } else {
             e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);
@@ -157,7 +157,7 @@ static Status param_value(ParamCtx *k, const Value *v, Type to, Value *out) {
             out->type = to;
             return ST_OK;
         }
-        return err_set(c->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)v->type.id), type_base_name((TypeId)to.id));
+        return err_set(c->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_plain_name(v->type), type_plain_name(to));
     }
     TRY(func_eval(NULL, kernel, c->session, c->arena, to, 1, v, out, c->err));
     out->type = to;

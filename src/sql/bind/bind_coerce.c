@@ -6,6 +6,8 @@
  * Numeric constants keep their natural precision and scale (0.05 is numeric(2,2), and 1 next to a
  * numeric is numeric(1,0)): results then stay within 64 bits as often as possible.
  */
+#include <stdio.h>
+
 #include "sql/bind/bind_int.h"
 #include "types/type_int.h"
 
@@ -30,7 +32,7 @@ static int32_t interval_mask(int32_t fields) {
 Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
-    if (t->array_dims) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "array types are not supported");
+    if (t->array_dims > 1) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
     if (t->schema)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
     int64_t mods[8];
@@ -38,9 +40,14 @@ Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
     if (t->interval_fields) mods[n++] = interval_mask(t->interval_fields);
     else if (t->n_mods && strcmp(t->name, "interval") == 0) mods[n++] = IR_FULL;
     for (int32_t i = 0; i < t->n_mods && n < (int32_t)ARRAY_LEN(mods); i++) mods[n++] = t->mods[i];
-    if (type_from_name(slice_of(t->name), n, mods, out, e) == ST_OK) return ST_OK;
-    if (!e->position) e->position = t->location;
-    return ST_ERROR;
+    if (type_from_name(slice_of(t->name), n, mods, out, e) != ST_OK) {
+        if (!e->position) e->position = t->location;
+        return ST_ERROR;
+    }
+    if (!t->array_dims) return ST_OK;
+    if (out->id == T_UNKNOWN || out->id == T_VOID) return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
+    *out = type_array_of(*out);
+    return ST_OK;
 }
 
 /* ---- literals ------------------------------------------------------------------ */
@@ -128,7 +135,27 @@ Expr *bind_literal(Binder *b, const AstExpr *ast) {
     return constant(b, &v, ast->location);
 }
 
+Expr *bind_variable(Binder *b, int32_t number, Type type, int64_t location) {
+    while (b->params.len < number)
+        if (!vec_push(b->a, &b->params, type_make(T_UNKNOWN))) return NULL;
+    if (type.id != T_UNKNOWN) b->params.items[number - 1] = type;
+    Expr *e = expr_new(b->c, EX_PARAM, b->params.items[number - 1], 0);
+    if (!e) return NULL;
+    e->u.param = number;
+    e->location = location;
+    return e;
+}
+
 Expr *bind_param(Binder *b, int32_t number, int64_t location) {
+    if (b->c->variables && b->params_ok) {
+        char name[16];
+        Type t;
+        snprintf(name, sizeof name, "$%d", (int)number);
+        int32_t k = b->c->variables->find(b->c->variables, NULL, NULL, name, false, bind_pos(b, location), &t, b->err);
+        if (k > 0) return bind_variable(b, k, t, location);
+        if (k == 0) err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", number);
+        return NULL;
+    }
     if (!b->params_ok || number < 1 || number > 65535) {
         err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", number);
         return NULL;
@@ -146,14 +173,15 @@ Expr *bind_param(Binder *b, int32_t number, int64_t location) {
 
 /* A type without the modifiers that a context must not impose on a parameter or literal. */
 static Type bare(Type t) {
+    if (t.id == T_ARRAY) return type_array_of(bare(type_element(t)));
     Type r = type_make((TypeId)t.id);
     if (t.id == T_CHAR) r.length = 0;
     return r;
 }
 
 static Status cast_error(Binder *b, Type from, Type to, int64_t location) {
-    return err_at(b->err, bind_pos(b, location), ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)from.id),
-                  type_base_name((TypeId)to.id));
+    return err_at(b->err, bind_pos(b, location), ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_plain_name(from),
+                  type_plain_name(to));
 }
 
 /* A constant of a known type cast now; NULL without error when that failed (the cast then stays for run time). */
@@ -165,6 +193,8 @@ static Expr *fold_cast(Binder *b, const Expr *e, Type to, CastCtx ctx) {
     }
     /* What depends on the session's time zone is left to run time: a prepared plan may outlive the setting. */
     if (e->type.id == T_TIMESTAMPTZ || to.id == T_TIMESTAMPTZ) return NULL;
+    if (e->type.id == T_ARRAY && type_element(e->type).id == T_TIMESTAMPTZ) return NULL;
+    if (to.id == T_ARRAY && type_element(to).id == T_TIMESTAMPTZ) return NULL;
     FuncKernel k = cast_kernel(e->type, to, ctx);
     if (!k) return NULL;
     Err tmp = {0};
@@ -184,8 +214,12 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
         return constant(b, &v, e->location);
     }
     Type in = to;
-    bool cut = ctx == CAST_EXPLICIT && (to.id == T_CHAR || to.id == T_VARCHAR) && to.length > 0;
-    if (cut) in.length = 0;
+    Type last = to.id == T_ARRAY ? type_element(to) : to;
+    bool cut = ctx == CAST_EXPLICIT && (last.id == T_CHAR || last.id == T_VARCHAR) && last.length > 0;
+    if (cut) {
+        last.length = 0;
+        in = to.id == T_ARRAY ? type_array_of(last) : last;
+    }
     if (value_from_text(in, text, b->c->session ? b->c->session->tz_offset : 0, b->a, &v, b->err) != ST_OK) {
         if (!b->err->position) b->err->position = bind_pos(b, e->location ? e->location : location);
         return NULL;
@@ -203,9 +237,9 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (e->kind == EX_PARAM && e->type.id == T_UNKNOWN) {
         Type want = bare(to), *have = &b->params.items[e->u.param - 1];
         if (have->id == T_UNKNOWN) *have = want;
-        else if (have->id != want.id) {
+        else if (have->id != want.id || (want.id == T_ARRAY && type_element(*have).id != type_element(want).id)) {
             err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER, "inconsistent types deduced for parameter $%d", e->u.param);
-            err_detail(b->err, "%s versus %s", type_base_name((TypeId)have->id), type_base_name((TypeId)want.id));
+            err_detail(b->err, "%s versus %s", type_plain_name(*have), type_plain_name(want));
             return NULL;
         }
         e->type = *have;
@@ -216,6 +250,9 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
         if (e->type.id == T_NUMERIC) return e;
         if (type_is_integer(e->type)) to = type_as_numeric(e->type);
+    } else if (ctx == CAST_EXPLICIT && to.id == T_ARRAY && type_element(to).id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED) && e->type.id == T_ARRAY) {
+        if (type_element(e->type).id == T_NUMERIC) return e;
+        if (type_is_integer(type_element(e->type))) to = type_array_of(type_as_numeric(type_element(e->type)));
     }
     if (!cast_exists(e->type, to, ctx)) {
         cast_error(b, e->type, to, location);
@@ -244,7 +281,7 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
     if (!e || type_eq(e->type, col->type)) return e;
     if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
         err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "column \"%s\" is of type %s but expression is of type %s",
-               col->name, type_base_name((TypeId)col->type.id), type_base_name((TypeId)e->type.id));
+               col->name, type_plain_name(col->type), type_plain_name(e->type));
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
@@ -255,7 +292,7 @@ Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location) {
     if (!e || e->type.id == T_BOOL) return e;
     if (e->type.id == T_UNKNOWN) return bind_coerce(b, e, type_make(T_BOOL), CAST_IMPLICIT, location);
     err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must be type boolean, not type %s", clause,
-           type_base_name((TypeId)e->type.id));
+           type_plain_name(e->type));
     return NULL;
 }
 
@@ -300,7 +337,7 @@ Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *ou
         else if (type_common(t, args[i]->type, &u)) t = u;
         else
             return err_at(b->err, bind_pos(b, args[i]->location), ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched", what,
-                          type_base_name((TypeId)t.id), type_base_name((TypeId)args[i]->type.id));
+                          type_plain_name(t), type_plain_name(args[i]->type));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
     else if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
@@ -322,6 +359,7 @@ static bool is_comparison(const char *name) {
 Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location) {
     for (int i = 0; i < n; i++)
         if (!args[i]) return NULL;
+    if (bind_array_args(b, &name, &is_operator, n, args, location) != ST_OK) return NULL;
     Type stack[16], *types = n <= 8 ? stack : arena_array(b->a, Type, n * 2);
     if (!types) return NULL;
     Type *coerced = types + (n <= 8 ? 8 : n);

@@ -144,6 +144,7 @@ typedef struct Set {
     int col;
     Expr *value;
     ColId id;
+    bool element; /* an element of it was set: others may follow */
 } Set;
 typedef VEC(Set) SetVec;
 
@@ -153,9 +154,30 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
     for (int64_t i = 0; i < sets->len; i++)
         if (sets->items[i].col == c)
             return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", name);
-    Set s = {c, NULL, 0};
+    Set s = {.col = c};
     s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
+}
+
+/* SET a[i] = x: the column, or what earlier items have made of it, with another element. */
+static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *a, SetVec *sets) {
+    int c = find_column(t, a->columns[0]);
+    Set *before = NULL;
+    for (int64_t i = 0; i < sets->len; i++)
+        if (sets->items[i].col == c) before = &sets->items[i];
+    if (before && !before->element)
+        return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", a->columns[0]);
+    if (a->value->kind == AST_DEFAULT) return err_at(b->err, bind_pos(b, a->location), ERR_FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT");
+    Expr *array = before ? before->value : NULL;
+    for (int64_t i = 0; !array && i < q->ns.len; i++)
+        if (q->ns.items[i].table == t && !(q->ns.items[i].name && strcmp(q->ns.items[i].name, "excluded") == 0 && q->ns.len > 1))
+            array = expr_col(b->c, q->ns.items[i].cols[c].id);
+    if (!array) return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
+    Expr *index = bind_expr(b, q, a->subscript), *value = index ? bind_expr(b, q, a->value) : NULL;
+    Set s = {.col = c, .value = bind_array_set(b, array, index, value, a->columns[0], a->location), .element = true};
+    if (!s.value) return ST_ERROR;
+    if (before) before->value = s.value;
+    return before || vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
 }
 
 /* One SET item; (a, b) = (SELECT ...) is a single join below. */
@@ -163,6 +185,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
     int64_t loc = a->location;
     if (a->n_columns == 1) {
         if (find_column(t, a->columns[0]) < 0) return no_column(b, t, a->columns[0], loc);
+        if (a->subscript) return set_element(b, q, t, a, sets);
         if (a->value->kind == AST_DEFAULT) return add_set(b, t, sets, a->columns[0], NULL, loc);
         Expr *e = bind_expr(b, q, a->value);
         return e ? add_set(b, t, sets, a->columns[0], e, loc) : ST_ERROR;

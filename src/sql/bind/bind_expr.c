@@ -97,6 +97,8 @@ static Expr *bind_cast(Binder *b, Query *q, const AstCast *c) {
         Slice s = AST_AS_CONST(AstLiteral, c->arg)->text;
         v.u.str = str_make(s.ptr, s.len);
         if ((arg = expr_const(b->c, &v))) arg->location = c->arg->location;
+    } else if (c->arg->kind == AST_ARRAY && t.id == T_ARRAY) {
+        arg = bind_array(b, q, AST_AS_CONST(AstList, c->arg), &t);
     } else {
         arg = bind_expr(b, q, c->arg);
     }
@@ -135,11 +137,13 @@ static Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t lo
         if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) == 0) { /* PostgreSQL resolves it as "=" */
             err_clear(b->err);
             err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s = %s",
-                   type_base_name((TypeId)l->type.id), type_base_name((TypeId)r->type.id));
+                   type_plain_name(l->type), type_plain_name(r->type));
             err_hint(b->err, "No operator matches the given name and argument types. You might need to add explicit type casts.");
         }
         return NULL;
     }
+    for (int i = 0; i < 2 && !bind_groupable(t); i++) /* equal intervals need not have equal bytes */
+        if (!(args[i] = bind_call(b, "array_sort_key", false, 1, &args[i], location))) return NULL;
     Expr *e = expr_new(b->c, negated ? EX_NOT_DISTINCT : EX_DISTINCT, type_make(T_BOOL), 2);
     if (!e) return NULL;
     e->args[0] = args[0];
@@ -297,7 +301,7 @@ static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
         Expr *e = bind_expr(b, q, c->arg);
         if (e && !type_is_text(e->type)) {
             err_at(b->err, bind_pos(b, c->location), ERR_DATATYPE_MISMATCH, "collations are not supported by type %s",
-                   type_base_name((TypeId)e->type.id));
+                   type_plain_name(e->type));
             return NULL;
         }
         return e;
@@ -322,7 +326,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
         err_at(b->err, bind_pos(b, e->location), ERR_SYNTAX, "row expansion via \"*\" is not supported here");
         return NULL;
     case AST_FIELD: bind_unsupported(b, e->location, "field selection from a composite value"); return NULL;
-    case AST_SUBSCRIPT: bind_unsupported(b, e->location, "subscripting"); return NULL;
+    case AST_SUBSCRIPT: return bind_subscript(b, q, AST_AS_CONST(AstSubscript, e));
     case AST_COLLATE: return bind_collate(b, q, AST_AS_CONST(AstCollate, e));
     case AST_OP: return bind_operator(b, q, AST_AS_CONST(AstOp, e));
     case AST_AND:
@@ -339,7 +343,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_GREATEST: return bind_minmax(b, q, AST_AS_CONST(AstList, e), "greatest");
     case AST_LEAST: return bind_minmax(b, q, AST_AS_CONST(AstList, e), "least");
     case AST_NULLIF: return bind_nullif(b, q, AST_AS_CONST(AstList, e));
-    case AST_ARRAY: bind_unsupported(b, e->location, "an array value"); return NULL;
+    case AST_ARRAY: return bind_array(b, q, AST_AS_CONST(AstList, e), NULL);
     case AST_ROW: bind_unsupported(b, e->location, "a row value outside of a comparison"); return NULL;
     case AST_GROUPING: bind_unsupported(b, e->location, "GROUPING"); return NULL;
     case AST_LIKE: return bind_like(b, q, AST_AS_CONST(AstLike, e));

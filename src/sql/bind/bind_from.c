@@ -230,11 +230,18 @@ static Plan *from_unnest(Binder *b, const AstFunc *f, Expr **items, int64_t n, c
     return (p->out_cols[0] = plan_new_col(b->c, name, t, true)) ? p : NULL;
 }
 
-static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
-    if (f->ordinality) {
-        bind_unsupported(b, f->location, "WITH ORDINALITY");
-        return NULL;
+/* unnest(ARRAY[...]) of literals: rows known beforehand. */
+static bool constant_unnest(const AstFunc *call) {
+    if (call->n_args != 1 || call->args[0]->kind != AST_ARRAY) return false;
+    const AstList *l = AST_AS_CONST(AstList, call->args[0]);
+    for (int64_t i = 0; i < l->n_items; i++) {
+        int k = l->items[i]->kind;
+        if (k != AST_STRING_LIT && k != AST_INT_LIT && k != AST_NUMBER_LIT && k != AST_BOOL_LIT && k != AST_NULL_LIT && k != AST_PARAM) return false;
     }
+    return l->n_items > 0;
+}
+
+static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     if (f->n_column_defs) {
         bind_unsupported(b, f->location, "a column definition list");
         return NULL;
@@ -244,10 +251,19 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     const char *fname = bind_target_name(f->call), *alias = f->alias.name ? f->alias.name : fname;
     Plan *p = NULL;
     const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
-    if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
+    if (call && b->c->catalog && b->c->catalog->n_routines && !f->ordinality && ((p = bind_routine_rows(b, q, call, alias)) || err_is_set(b->err))) {
+        /* a function of the catalog */
+    } else if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
         Expr **args = bind_list(b, q, call->args, call->n_args);
         if (args) p = bind_series(b, call->n_args, args, alias, f->location);
-    } else if (call && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1 && call->args[0]->kind == AST_ARRAY) {
+    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args >= 1 && (f->ordinality || !constant_unnest(call))) {
+        const char **names = arena_array(b->a, const char *, call->n_args + 1);
+        Expr **args = bind_list(b, q, call->args, call->n_args);
+        for (int64_t i = 0; names && i < call->n_args; i++) names[i] = call->n_args == 1 ? alias : fname;
+        if (args && names) p = bind_unnest(b, call->n_args, args, names, f->ordinality, f->location);
+    } else if (f->ordinality) {
+        bind_unsupported(b, f->location, "WITH ORDINALITY of a function other than unnest");
+    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1) {
         const AstList *l = AST_AS_CONST(AstList, call->args[0]);
         Expr **items = bind_list(b, q, l->items, l->n_items);
         if (items) p = from_unnest(b, call, items, l->n_items, alias);
@@ -259,7 +275,10 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     }
     q->clause = clause;
     if (!p) return NULL;
-    Rel r = {p, 1, p->out_cols, &alias};
+    const char **cols = arena_array(b->a, const char *, p->n_out + 1);
+    for (int32_t i = 0; cols && i < p->n_out; i++) cols[i] = p->n_out == 1 ? alias : b->c->cols.items[p->out_cols[i]].name;
+    if (!cols) return NULL;
+    Rel r = {p, p->n_out, p->out_cols, cols};
     NsItem item;
     if (rel_item(b, &r, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
         add_item(b, q, &item, f->location) != ST_OK)

@@ -27,7 +27,7 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
     for (int64_t i = 0; i < ARRAY_LEN(int_fields); i++) whole |= strcmp(lower, int_fields[i]) == 0;
     if (date_field_from_name(slice_of(lower)) == DF_INVALID) {
         err_at(b->err, bind_pos(b, a0->location), ERR_INVALID_PARAMETER, "unit \"%s\" not recognized for type %s", lower,
-               type_base_name((TypeId)args[1]->type.id));
+               type_plain_name(args[1]->type));
         return NULL;
     }
     static const char *const time_fields[] = {"hour", "minute", "second", "milliseconds", "microseconds", "timezone", "timezone_hour", "timezone_minute"};
@@ -156,11 +156,17 @@ static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
         bind_unsupported(b, f->location, "more than one set-returning function in a select list");
         return NULL;
     }
-    Expr **args = bind_list(b, q, f->args, f->n_args);
-    if (!args || !(q->srf = bind_series(b, f->n_args, args, "generate_series", f->location))) return NULL;
-    if (bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
-    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
-    if (e) e->location = f->location;
+    Expr **args = bind_list(b, q, f->args, f->n_args), *e;
+    if (!args) return NULL;
+    if (strcmp(f->name.name, "unnest") == 0) {
+        e = bind_unnest_target(b, args[0], &q->srf, f->location);
+    } else if ((q->srf = bind_series(b, f->n_args, args, "generate_series", f->location))) {
+        e = expr_col(b->c, q->srf->out_cols[0]);
+    } else {
+        return NULL;
+    }
+    if (!e || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    e->location = f->location;
     return e;
 }
 
@@ -207,9 +213,9 @@ static Expr **order_keys(Binder *b, Query *q, const AstFunc *f) {
 }
 
 /* string_agg whose order is given (types/func_sorted.c). DISTINCT sorts by its arguments, as PostgreSQL does. */
-static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call) {
-    int64_t n = f->n_order_by, extra = f->distinct ? 2 : 0;
-    Expr **args = arena_array(b->a, Expr *, 3 + n + extra), *given[2] = {call->arg, call->arg2};
+static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, int n_given, Expr *const *given) {
+    int64_t n = f->n_order_by, extra = f->distinct ? n_given : 0;
+    Expr **args = arena_array(b->a, Expr *, 3 + n + extra);
     char *flags = arena_alloc(b->a, 2 * (n + extra) + 1);
     if (!args || !flags) return NULL;
     int64_t k = 0;
@@ -265,6 +271,39 @@ static Expr *interval_agg(Binder *b, Query *level, const AstFunc *f, const AggCa
     }
     Expr *sum = bind_call(b, "interval_from_sums", false, 3, parts, f->location);
     return call->kind == AGG_SUM || !sum ? sum : bind_op(b, "/", sum, bind_coerce(b, parts[3], type_make(T_FLOAT8), CAST_IMPLICIT, f->location), f->location);
+}
+
+/* array_agg: the values' entries one behind the other, made an array; min and max of arrays: of their sort keys (types/func_array.c). */
+static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, Type ret) {
+    AggCall c = *call;
+    Expr *arg = call->arg, *all;
+    Type types[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], t;
+    bool agg = call->kind == AGG_STRING_AGG;
+    if (agg && arg->type.id == T_ARRAY) {
+        bind_unsupported(b, f->location, "an array of several dimensions");
+        return NULL;
+    }
+    if (!agg && type_element(ret).id == T_INTERVAL) {
+        bind_unsupported(b, f->location, "the least or greatest array of intervals");
+        return NULL;
+    }
+    if (agg && f->distinct && bind_check_groupable(b, type_array_of(arg->type), f->location) != ST_OK) return NULL;
+    if (!(c.arg = bind_call(b, agg ? "array_entry" : "array_sort_key", false, 1, &arg, f->location))) return NULL;
+    if (!agg) types[0] = c.arg->type;
+    if (func_resolve(slice_of(agg ? "string_agg" : f->name.name), false, agg ? 2 : 1, types, bind_pos(b, f->location), &c.func, coerced, &t, b->err) != ST_OK) return NULL;
+    if (!agg) {
+        all = agg_column(b, level, f, c, t);
+    } else if (f->n_order_by || f->distinct) {
+        Expr *value = bind_copy(b, arg);
+        if (!value || !(c.arg2 = bind_text_const(b, slice_of(""), f->location))) return NULL;
+        all = sorted_string_agg(b, level, f, order, &c, 1, &value);
+    } else {
+        if (!(c.arg2 = bind_text_const(b, slice_of(""), f->location))) return NULL;
+        all = agg_column(b, level, f, c, t);
+    }
+    Expr *e = all ? bind_call(b, agg ? "array_from_entries" : "array_from_sort_key", false, 1, &all, f->location) : NULL;
+    if (e) e->type = ret;
+    return e;
 }
 
 static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
@@ -337,10 +376,13 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list");
         return NULL;
     }
+    for (int i = 0; distinct && i < n; i++)
+        if (bind_check_groupable(b, args[i]->type, f->location) != ST_OK) return NULL;
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];
-    if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct)) return sorted_string_agg(b, level, f, order, &call);
+    if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX)) return array_agg(b, level, f, order, &call, ret);
+    if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct)) return sorted_string_agg(b, level, f, order, &call, 2, args);
     if (ret.id == T_INTERVAL && (def->agg == AGG_SUM || def->agg == AGG_AVG)) return interval_agg(b, level, f, &call);
     return agg_column(b, level, f, call, ret);
 }
@@ -354,6 +396,8 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         bind_unsupported(b, f->location, "a window function");
         return NULL;
     }
+    Expr *routine = b->c->catalog && b->c->catalog->n_routines ? bind_routine_call(b, q, f) : NULL;
+    if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s.%s does not exist", f->name.schema, name);
         return NULL;
@@ -369,7 +413,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
         return NULL;
     }
-    if (strcmp(name, "generate_series") == 0) return series_in_targets(b, q, f);
+    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1)) return series_in_targets(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     Expr **args = bind_list(b, q, f->args, f->n_args);

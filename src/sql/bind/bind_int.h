@@ -123,6 +123,8 @@ Expr *bind_null(Binder *b, Type t);
 Expr *bind_text_const(Binder *b, Slice s, int64_t location);
 Expr *bind_int8_const(Binder *b, int64_t v);
 Expr *bind_param(Binder *b, int32_t number, int64_t location);
+/* A routine's variable as that parameter; T_UNKNOWN: of the type the parameter was declared with. */
+Expr *bind_variable(Binder *b, int32_t number, Type type, int64_t location);
 bool bind_is_unknown(const Expr *e); /* an untyped literal or parameter */
 /* Casts; constants are folded. 42846 or (assignment) 42804 with the column's name. */
 Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location);
@@ -164,6 +166,32 @@ Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
 /* generate_series; args bound. */
 Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
+
+/* ---- bind_array.c ------------------------------------------------------------------------- */
+/* ARRAY[...]; want: the array type it is cast to at once, or NULL. */
+Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want);
+Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s);
+/* The array with another element, as a[index] = value makes it; of the array's type. name: the column or variable, for messages. NULL passes. */
+Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location);
+/* Gives the arguments of a call that takes arrays a common element type, and || of arrays its function's name. */
+Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
+/* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
+Status bind_array_rel(Binder *b, Rel *r, int64_t location);
+bool bind_groupable(Type t); /* equal values have equal bytes, or know how to compare */
+/* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different bytes. */
+Status bind_check_groupable(Binder *b, Type t, int64_t location);
+/* l op ANY (array), l op ALL (array). */
+Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
+/* unnest(array, ...) in FROM: a column per array and, with ordinality, one more. */
+Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names, bool ordinality, int64_t location);
+/* unnest(array) in a select list: the element over a series of subscripts. */
+Expr *bind_unnest_target(Binder *b, Expr *array, Plan **series, int64_t location);
+
+/* ---- bind_routine.c ------------------------------------------------------------------------- */
+/* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */
+Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
+/* In FROM, or set-returning in a select list: its rows. NULL without an error as above. */
+Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name);
 
 /* ---- bind_from.c ------------------------------------------------------------------------- */
 Plan *bind_one_row(Binder *b); /* LP_VALUES without columns */

@@ -18,7 +18,7 @@ static Expr *limit_expr(Binder *b, const SelectEnv *env, const AstExpr *ast, con
     Expr *e = bind_expr(b, q, ast);
     if (!e) return NULL;
     if (e->type.id != T_UNKNOWN && !type_is_number(e->type)) {
-        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type bigint, not type %s", clause, type_base_name((TypeId)e->type.id));
+        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type bigint, not type %s", clause, type_plain_name(e->type));
         return NULL;
     }
     return bind_coerce(b, e, type_make(T_INT8), CAST_ASSIGNMENT, ast->location);

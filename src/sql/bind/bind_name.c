@@ -170,7 +170,29 @@ static const NsItem *find_item(const Query *q, const char *name) {
     return NULL;
 }
 
+/* What the name means among a routine's variables: 0 nothing, -1 an error is set. */
+static int32_t find_variable(Binder *b, const AstColumn *col, bool is_column, Type *type) {
+    PlanVariables *v = b->c->variables;
+    return v && b->params_ok ? v->find(v, NULL, col->table, col->name, is_column, bind_pos(b, col->location), type, b->err) : 0;
+}
+/* A name that is a column of `id`: that column, or the variable of that name when there is one and it goes first. */
+static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
+    Type type;
+    int32_t k = find_variable(b, col, true, &type);
+    if (k < 0) return NULL;
+    if (k > 0 && b->c->variables->prefer_variable) return bind_variable(b, k, type, col->location);
+    if (k > 0 && !b->c->variables->prefer_column) {
+        ambiguous(b, col->name, col->location);
+        err_detail(b->err, "It could refer to either a PL/pgSQL variable or a table column.");
+        return NULL;
+    }
+    return column_ref(b, id, col->location);
+}
+
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
+    Type type;
+    int32_t variable;
+    if (q->no_columns && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
     if (q->no_columns) {
         err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE, "argument of %s must not contain variables", q->clause);
         return NULL;
@@ -183,8 +205,9 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         for (Query *s = q; s; s = s->outer) {
             ColId id = bind_local_column(b, s, col->name, col->location);
             if (id < 0) return NULL;
-            if (id) return column_ref(b, id, col->location);
+            if (id) return column_or_variable(b, col, id);
         }
+        if ((variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         for (Query *s = q; s; s = s->outer)
             if (find_item(s, col->name)) {
                 bind_unsupported(b, col->location, "a whole-row reference");
@@ -209,8 +232,9 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
             lateral_error(b, it, col->location);
             return NULL;
         }
-        return column_ref(b, it->cols[k].id, col->location);
+        return column_or_variable(b, col, it->cols[k].id);
     }
+    if ((variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
     no_table(b, q, col->table, col->location);
     return NULL;
 }

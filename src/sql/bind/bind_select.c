@@ -187,7 +187,7 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
         e = bind_expr(b, q, ast);
     }
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
-    if (!e) return ST_ERROR;
+    if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
     void *k[2] = {b, q};
     if (!expr_walk(e, no_agg_col, k)) return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING, "aggregate functions are not allowed in GROUP BY");
     for (int64_t i = 0; i < keys->len; i++)
@@ -237,8 +237,46 @@ static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const Target
     return ST_OK;
 }
 
-static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId *ids) {
+/* Arrays are sorted by keys whose bytes compare as they do: columns computed below the sort. */
+static Plan *array_keys(Binder *b, Plan *child, int64_t n, ColId *ids) {
+    bool arrays = false;
+    for (int64_t i = 0; i < n; i++) arrays |= b->c->cols.items[ids[i]].type.id == T_ARRAY;
+    if (!arrays) return child;
+    Plan *p = plan_new(b->c, LP_PROJECT, 1);
+    ColSet out = colset_new(b->c);
+    plan_outputs(b->c, child, &out);
+    ColId n_cols = (ColId)b->c->cols.len;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_cols + n)) || !(p->exprs = arena_array(b->a, Expr *, n_cols + n))) return NULL;
+    p->children[0] = child;
+    for (ColId id = 1; id < n_cols; id++) {
+        if (!colset_has(&out, id)) continue;
+        if (!(p->exprs[p->n_out] = expr_col(b->c, id))) return NULL;
+        p->out_cols[p->n_out++] = id;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (b->c->cols.items[ids[i]].type.id != T_ARRAY) continue;
+        Expr *e = expr_col(b->c, ids[i]);
+        if (!e || !(e = bind_call(b, "array_sort_key", false, 1, &e, 0))) return NULL;
+        ColId key = 0;
+        for (int32_t k = 0; k < p->n_out && !key; k++)
+            if (expr_equal(p->exprs[k], e)) key = p->out_cols[k];
+        if (!key) {
+            if (!(key = plan_new_col(b->c, "sort key", e->type, true))) return NULL;
+            p->exprs[p->n_out] = e;
+            p->out_cols[p->n_out++] = key;
+        }
+        ids[i] = key;
+    }
+    p->n_exprs = p->n_out;
+    return p;
+}
+
+static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId *key_ids) {
     if (!child || keys->len == 0) return child;
+    ColId *ids = arena_array(b->a, ColId, keys->len);
+    if (!ids) return NULL;
+    memcpy(ids, key_ids, sizeof *ids * (size_t)keys->len);
+    if (!(child = array_keys(b, child, keys->len, ids))) return NULL;
     Plan *p = plan_new(b->c, LP_SORT, 1);
     if (!p || !(p->sort = arena_array(b->a, SortKey, keys->len))) return NULL;
     p->children[0] = child;
@@ -267,6 +305,7 @@ static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const 
         while (same < p->n_keys && old[same] != ids[i]) same++;
         if (same == p->n_keys) {
             ColInfo info = b->c->cols.items[ids[i]];
+            if (bind_check_groupable(b, info.type, 0) != ST_OK) return NULL;
             old[same] = ids[i];
             if (!(p->exprs[same] = expr_col(b->c, ids[i])) || !(p->out_cols[same] = plan_new_col(b->c, names[i], info.type, true))) return NULL;
             p->n_keys++;

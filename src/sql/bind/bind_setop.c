@@ -60,7 +60,7 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
         else if (type_common(t, c, &u)) t = u;
         else
             return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched", name,
-                          type_base_name((TypeId)t.id), type_base_name((TypeId)c.id));
+                          type_plain_name(t), type_plain_name(c));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
     if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
@@ -120,7 +120,10 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     Type *types = arena_array(b->a, Type, m + 1);
     Plan *p = plan_new(b->c, LP_SETOP, (int32_t)n);
     if (!types || !p || !(p->out_cols = arena_array(b->a, ColId, m + 1)) || !(p->set_cols = arena_array(b->a, ColId *, n))) return ST_ERROR;
-    for (int32_t c = 0; c < m; c++) TRY(unify(b, name, n, rels, asts, c, &types[c]));
+    for (int32_t c = 0; c < m; c++) {
+        TRY(unify(b, name, n, rels, asts, c, &types[c]));
+        if (s->set_op != AST_SETOP_UNION || !s->set_all) TRY(bind_check_groupable(b, types[c], 0));
+    }
     for (int64_t i = 0; i < n; i++) {
         TRY(cast_input(b, &rels[i], types));
         p->children[i] = rels[i].plan;

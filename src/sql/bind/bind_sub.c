@@ -94,6 +94,7 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
 static Expr *any_all(Binder *b, const char *op, bool all, Expr *x, int64_t n, Expr **items, int64_t location) {
     if (n == 0) return expr_bool(b->c, all);
     bool in = (!all && strcmp(op, "=") == 0) || (all && strcmp(op, "<>") == 0);
+    for (int64_t i = 0; i < n && in; i++) in = bind_groupable(x->type) && bind_groupable(items[i]->type);
     if (in && n > 1) {
         Expr **args = arena_array(b->a, Expr *, n + 1);
         if (!args) return NULL;
@@ -231,12 +232,19 @@ static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr 
             if (!(out->items[i] = bind_coerce(b, out->items[i], t, CAST_EXPLICIT, c->location))) return ST_ERROR;
         return ST_OK;
     }
-    return err_at(b->err, bind_pos(b, array->location), ERR_FEATURE_NOT_SUPPORTED, "ANY and ALL are supported only for subqueries, ARRAY[...] and array literals");
+    return err_internal(b->err, "binder: not a spelled out array");
+}
+
+/* ARRAY[...], an array literal, or one of them cast: its items are known one by one. */
+static bool spelled_out(const AstExpr *e) {
+    if (e->kind == AST_CAST && AST_AS_CONST(AstCast, e)->type->array_dims == 1) e = AST_AS_CONST(AstCast, e)->arg;
+    return e->kind == AST_ARRAY || e->kind == AST_STRING_LIT;
 }
 
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
     Expr *l = bind_expr(b, q, x->left);
     ExprVec items = {0};
+    if (l && !spelled_out(x->array)) return bind_any_array(b, x->op, x->all, l, bind_expr(b, q, x->array), x->location);
     if (!l || array_items(b, q, x->array, l, &items) != ST_OK) return NULL;
     return any_all(b, x->op, x->all, l, items.len, items.items, x->location);
 }
@@ -304,13 +312,10 @@ Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
         return NULL;
     }
     if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);
-    if (s->sub_kind == AST_SUB_ARRAY) {
-        bind_unsupported(b, s->location, "ARRAY(subquery)");
-        return NULL;
-    }
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
     if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (s->sub_kind == AST_SUB_ARRAY && bind_array_rel(b, &r, s->location) != ST_OK) return NULL;
     if (s->sub_kind == AST_SUB_EXISTS) return subquery_expr(b, SQ_EXISTS, type_make(T_BOOL), &r, 0, s->location);
     if (r.n != 1) {
         err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, "subquery must return only one column");

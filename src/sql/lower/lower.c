@@ -1124,7 +1124,13 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         Pipe *cp = lower_plan(l, p->children[0], &in);
         if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
         Reg r = lower_as(l, cp, lower_col(l, cp, p->count_col), PH_I64);
-        if (!r || !builder_emit(&cp->b, OP_REPEAT, PH_I64, 0, r, 0, 0)) return NULL;
+        if (!r) return NULL;
+        if (!p->n_out) return builder_emit(&cp->b, OP_REPEAT, PH_I64, 0, r, 0, 0) ? cp : NULL;
+        Range range = {true, 0, INT64_MAX};
+        Type t = type_make(T_INT8);
+        Reg d = lower_reg(l, cp, PH_I64, t, false, range);
+        if (!d || !builder_emit(&cp->b, OP_REPEAT, PH_I64, d, r, 0, 0)) return NULL;
+        cp->cols[p->out_cols[0]] = (ColEntry){.where = CW_REG, .reg = d, .type = t, .range = range};
         return cp;
     }
     }
@@ -1156,7 +1162,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     }
     QueryPlan *q = arena_new_of(c->arena, QueryPlan);
     if (!q) return NULL;
-    *q = (QueryPlan){.n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
+    *q = (QueryPlan){.serial = c->calls_routine, .n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
                      .n_aggs = (int32_t)l->aggs.len, .aggs = l->aggs.items, .n_sorts = (int32_t)l->sorts.len, .sorts = l->sorts.items,
                      .n_rows = (int32_t)l->rows.len, .rows = l->rows.items, .result = store};
     return q;

@@ -82,7 +82,6 @@ static Reg emit(Lower *l, Pipe *p, Opcode op, Phys phys, Reg dst, Reg a, Reg b, 
     return dst;
 }
 static Instr *last(Pipe *p) { return &p->b.instrs.items[p->b.instrs.len - 1]; }
-enum { PROVEN_SAFE = 1 }; /* Instr.pad while lowering: a failing opcode that cannot fail here */
 
 static Reg emit1(Lower *l, Pipe *p, Opcode op, Phys phys, Phys out, Type t, bool nullable, Range r, Reg a, Reg b, Reg c) {
     Reg dst = lower_reg(l, p, out, t, nullable, r);
@@ -170,7 +169,7 @@ void lower_forget_since_reg(Pipe *p, int64_t reg, int64_t computed) {
 static bool can_fail_since(Pipe *p, Mark m) {
     for (int64_t i = m.instrs; i < p->b.instrs.len; i++) {
         const Instr *in = &p->b.instrs.items[i];
-        if (in->pad == PROVEN_SAFE || !(op_info[in->op].flags & F_FAIL)) continue;
+        if (in->pad == LOWER_PROVEN_SAFE || !(op_info[in->op].flags & F_FAIL)) continue;
         if (in->op == OP_CALL && !((const CallSite *)in->aux)->can_fail) continue;
         return true;
     }
@@ -233,7 +232,7 @@ Reg lower_as(Lower *l, Pipe *p, Reg r, Phys phys) {
     if (!d) return 0;
     if ((from_int && to_int && fits(range, phys)) || (from_int && (phys == PH_F64 || phys == PH_F32)) ||
         (ri.phys == PH_F32 && phys == PH_F64) || (ri.phys == PH_BOOL))
-        last(p)->pad = PROVEN_SAFE;
+        last(p)->pad = LOWER_PROVEN_SAFE;
     return remember(l, p, NULL, r, phys, d);
 }
 
@@ -260,6 +259,14 @@ Reg lower_col(Lower *l, Pipe *p, ColId id) {
         last(p)->imm = e->imm;
         last(p)->aux = e->site;
         break;
+    case CW_ROW: {
+        Reg row = lower_col(l, p, e->row_var);
+        e = &p->cols[id];
+        r = row ? lower_reg(l, p, (Phys)e->phys, e->type, e->nullable, e->range) : 0;
+        if (!r || !emit(l, p, OP_ROW_GET, PH_I64, r, row, 0, 0)) return 0;
+        last(p)->aux = e->cell;
+        break;
+    }
     case CW_EXPR: {
         Expr *x = e->expr;
         r = lower_expr(l, p, x);
@@ -760,7 +767,7 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
         if (!d) return 0;
         if (in && b) {
             Range rb = lower_range(p, b);
-            if (rb.known && rb.lo > 0) last(p)->pad = PROVEN_SAFE;
+            if (rb.known && rb.lo > 0) last(p)->pad = LOWER_PROVEN_SAFE;
         }
         return d;
     }

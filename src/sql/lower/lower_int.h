@@ -4,6 +4,8 @@
 
 #include "sql/lower/lower.h"
 
+enum { LOWER_PROVEN_SAFE = 1 }; /* Instr.pad: an opcode that can fail but does not here */
+
 /* Inclusive bounds of an integer register's non-NULL values. */
 typedef struct Range {
     bool known;
@@ -11,7 +13,7 @@ typedef struct Range {
 } Range;
 
 /* Where a column of the plan is found in a pipe. */
-typedef enum ColWhere { CW_NONE = 0, CW_SOURCE, CW_BUILD, CW_REG, CW_EXPR } ColWhere;
+typedef enum ColWhere { CW_NONE = 0, CW_SOURCE, CW_BUILD, CW_REG, CW_EXPR, CW_ROW } ColWhere;
 typedef struct ColEntry {
     uint8_t where;
     uint8_t phys;     /* CW_SOURCE, CW_BUILD: phys to load */
@@ -22,6 +24,8 @@ typedef struct ColEntry {
     Reg row;          /* CW_BUILD: register of build rows */
     ProbeSite *site;  /* CW_BUILD */
     Expr *expr;       /* CW_EXPR: computed on first use */
+    ColId row_var;    /* CW_ROW: the variable that holds the row's number */
+    RowCol *cell;     /* CW_ROW */
     Reg reg;          /* the loaded or computed value, 0 = none so far */
     bool table_int;   /* CW_SOURCE of a table: integer-like storage that range filters understand */
     const Dict *dict; /* codes */

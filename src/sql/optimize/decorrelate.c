@@ -593,6 +593,66 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
     return opt_project(o, opt_join(o, JN_LEFT, d, p, &conds), ids.len, ids.items, ex.items);
 }
 
+/* ---- series over columns ----------------------------------------------------------------------- */
+
+/* For every row of `child` those of a series whose ends are computed from it: the rows repeated and numbered. */
+static Plan *series_along(Opt *o, Plan *child, Plan *s) {
+    Type t = o->c->cols.items[s->out_cols[0]].type, int8 = type_make(T_INT8);
+    const Expr *step = s->exprs[2];
+    int64_t k = 0;
+    bool known = type_is_integer(t) && step->kind == EX_CONST && !step->u.value.is_null && cell_as_i64(type_phys(step->type), value_cell_const(&step->u.value), &k);
+    if (!known || k == 0) {
+        unsupported(o, "generate_series over outer columns with other than integers and a constant step");
+        return NULL;
+    }
+    Expr *lo = opt_cast(o, s->exprs[0], int8), *hi = opt_cast(o, s->exprs[1], int8);
+    IdVec ids = {0};
+    ExprVec ex = {0}, out = {0};
+    if (!lo || !hi || opt_out_ids(o, child, &ids) != ST_OK) return NULL;
+    int64_t n = ids.len;
+    Expr *some = opt_op(o, k > 0 ? ">=" : "<=", hi, lo);
+    Expr *many = opt_op(o, "-", expr_copy(o->c, hi), expr_copy(o->c, lo));
+    if (many && k != 1) many = opt_op(o, "/", many, opt_int8(o, k));
+    if (many) many = opt_op(o, "+", many, opt_int8(o, 1));
+    ColId first = plan_new_col(o->c, "first", int8, true), count = plan_new_col(o->c, "count", int8, true), number = plan_new_col(o->c, "number", int8, false);
+    if (first <= 0 || count <= 0 || number <= 0) return NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK || opt_push(o, &out, opt_col(o, ids.items[i])) != ST_OK) return NULL;
+    if (!vec_push(o->a, &ids, first) || !vec_push(o->a, &ids, count)) return NULL;
+    if (opt_push(o, &ex, expr_copy(o->c, lo)) != ST_OK || opt_push(o, &ex, many ? opt_case(o, some, many, opt_int8(o, 0)) : NULL) != ST_OK) return NULL;
+    Plan *rows = opt_project(o, child, ids.len, ids.items, ex.items), *rep = plan_new(o->c, LP_REPEAT, 1);
+    if (!rows || !rep || !(rep->out_cols = arena_array(o->a, ColId, 1))) return NULL;
+    rep->children[0] = rows;
+    rep->count_col = count;
+    rep->out_cols[0] = number;
+    rep->n_out = 1;
+    Expr *x = opt_col(o, number);
+    if (x && k != 1) x = opt_op(o, "*", x, opt_int8(o, k));
+    if (x) x = opt_op(o, "+", x, opt_col(o, first));
+    if (x) x = opt_cast(o, x, t);
+    IdVec result = {0};
+    for (int64_t i = 0; i < n; i++)
+        if (!vec_push(o->a, &result, ids.items[i])) return NULL;
+    if (opt_push(o, &out, x) != ST_OK || !vec_push(o->a, &result, s->out_cols[0])) return NULL;
+    return opt_project(o, rep, result.len, result.items, out.items);
+}
+
+/* Whether a right side is a chain of rows made from each left row alone: computed along with it, no join is needed. */
+static bool is_chain(Opt *o, const Plan *p) {
+    while (p->kind == LP_PROJECT || p->kind == LP_FILTER || p->kind == LP_REPEAT) p = p->children[0];
+    if (p->kind == LP_SERIES) return type_is_integer(o->c->cols.items[p->out_cols[0]].type) && p->exprs[2]->kind == EX_CONST;
+    return p->kind == LP_VALUES && p->n_out == 0 && p->n_rows == 1;
+}
+static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
+    if (p->kind == LP_SERIES) return series_along(o, l, p);
+    if (p->kind == LP_VALUES) return l;
+    IdVec ids = {0};
+    if (opt_out_ids(o, l, &ids) != ST_OK || !(p->children[0] = chain_along(o, l, p->children[0]))) return NULL;
+    for (int64_t i = 0; p->kind == LP_PROJECT && i < ids.len; i++)
+        if (append_out(o, p, ids.items[i], opt_col(o, ids.items[i])) != ST_OK) return NULL;
+    return p;
+}
+
 static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
     if (!un_depends(u, p)) {
@@ -726,7 +786,12 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         un->n_out = p->n_out + (int32_t)u->n;
         return un;
     }
-    case LP_SERIES: unsupported(o, "generate_series over outer columns"); return NULL;
+    case LP_SERIES: {
+        Plan *d = dom_scan(u, local);
+        if (!d) return NULL;
+        for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], *local);
+        return series_along(o, d, p);
+    }
     }
     return NULL;
 }
@@ -746,6 +811,10 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
     if (opt_set_empty(&corr)) {
         if (kind == JN_LEFT && conds->len == 0 && opt_one_row(r)) kind = JN_INNER;
         return plain_join(o, kind, l, r, conds, mark);
+    }
+    if (kind == JN_INNER && is_chain(o, r)) {
+        Plan *along = chain_along(o, l, r);
+        return along ? opt_filter(o, along, conds) : NULL;
     }
     Plan *copy = opt_plan_copy(o, r);
     Pull st = {.corr = corr};

@@ -592,7 +592,7 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         cost = p->est_rows * 0.3;
         break;
     }
-    case LP_REPEAT: p->est_rows = in; break;
+    case LP_REPEAT: p->est_rows = p->n_out ? in * 10 : in; break; /* a series of unknown length */
     }
     p->est_cost = cost;
     return ST_OK;

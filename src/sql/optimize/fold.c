@@ -4,6 +4,9 @@
  * places where NULL and FALSE mean the same. An error while folding leaves the expression as it is: it is
  * raised at run time if the branch is ever evaluated. */
 #include "sql/optimize/optimize_int.h"
+#include "types/array.h"
+
+enum { ANY_LIST_MAX = 100000 }; /* elements of an array that become a list */
 
 static Expr *const_of(Opt *o, Type t, const Value *v) {
     Value x = *v;
@@ -417,6 +420,25 @@ static Expr *fold_distinct(Opt *o, Expr *e) {
     return e;
 }
 
+/* x = ANY (array known by now): an IN list, which has sets, dictionary codes and key lookups. NULL on failure, e when it is none. */
+static Expr *any_to_in(Opt *o, Expr *e) {
+    bool any = strcmp(e->u.func->name, "array_any=") == 0;
+    if ((!any && strcmp(e->u.func->name, "array_all<>") != 0) || e->args[1]->kind != EX_CONST || e->args[1]->u.value.is_null || opt_is_const(e->args[0])) return e;
+    ArrayView a = array_view(e->args[1]->u.value.u.str);
+    Type t = type_element(e->args[1]->type);
+    if (a.n > ANY_LIST_MAX || !type_eq(t, e->args[0]->type)) return e;
+    Expr *in = expr_new(o->c, EX_IN, type_make(T_BOOL), (int32_t)a.n + 1);
+    if (!in) return NULL;
+    in->location = e->location;
+    in->args[0] = e->args[0];
+    for (int64_t i = 0; i < a.n; i++) {
+        Value v = {.type = t, .is_null = array_is_null(&a, i)};
+        if (!v.is_null) array_get(&a, i, value_cell(&v));
+        if (!(in->args[i + 1] = expr_const(o->c, &v))) return NULL;
+    }
+    return any ? opt_fold(o, in) : fold_not(o, opt_fold(o, in));
+}
+
 Expr *opt_fold(Opt *o, Expr *e) {
     if (!e) return NULL;
     if (!rule_on(o->c, RULE_FOLD) && e->kind != EX_SUBQUERY && !opt_has_subquery(e)) return e;
@@ -429,7 +451,10 @@ Expr *opt_fold(Opt *o, Expr *e) {
     }
     if (!rule_on(o->c, RULE_FOLD)) return e;
     switch ((ExprKind)e->kind) {
-    case EX_FUNC: return fold_func(o, e);
+    case EX_FUNC: {
+        Expr *in = e->n_args == 2 ? any_to_in(o, e) : e;
+        return !in || in != e ? in : fold_func(o, e);
+    }
     case EX_CAST: return fold_cast(o, e);
     case EX_AND: case EX_OR: return fold_logic(o, e);
     case EX_NOT: return fold_not(o, e->args[0]);

@@ -92,7 +92,7 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
             }
         return conds_reject(o, p, id);
     case LP_FILTER: return conds_reject(o, p, id) || opt_col_nonnull(o, p->children[0], id);
-    case LP_SORT: case LP_LIMIT: case LP_REPEAT: return opt_col_nonnull(o, p->children[0], id);
+    case LP_SORT: case LP_LIMIT: case LP_REPEAT: return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || opt_col_nonnull(o, p->children[0], id);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id) return opt_expr_nonnull(o, p->children[0], p->exprs[i]);

@@ -177,6 +177,7 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
     case LP_REPEAT: {
         ColSet all = set_copy(o, need);
         colset_add(o->c, &all, p->count_col);
+        if (p->n_out && !colset_has(need, p->out_cols[0])) p->n_out = 0;
         return (p->children[0] = prune(pr, p->children[0], &all)) ? p : NULL;
     }
     case LP_LIMIT: return (p->children[0] = prune(pr, p->children[0], need)) ? p : NULL;

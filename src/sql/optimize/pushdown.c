@@ -395,7 +395,8 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
         return filter_ordered(o, p, preds);
     case LP_REPEAT: {
         for (int64_t i = 0; i < preds->len; i++) {
-            bool ok = !expr_is_volatile(preds->items[i]) && !opt_uses_col(o, preds->items[i], p->count_col);
+            bool ok = !expr_is_volatile(preds->items[i]) && !opt_uses_col(o, preds->items[i], p->count_col) &&
+                      !(p->n_out && opt_uses_col(o, preds->items[i], p->out_cols[0]));
             if (opt_push(o, ok ? &go : &stay, preds->items[i]) != ST_OK) return NULL;
         }
         if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;

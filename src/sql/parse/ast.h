@@ -100,6 +100,10 @@ typedef enum AstKind {
     AST_VACUUM,      /* AstVacuum: VACUUM and ANALYZE */
     AST_CHECKPOINT,  /* AstStmt alone */
     AST_DISCARD,     /* AstStmt alone: DISCARD ALL */
+    AST_CREATE_FUNCTION, /* AstCreateFunction: functions and procedures */
+    AST_DROP_FUNCTION,   /* AstDropFunction */
+    AST_CALL,            /* AstCall */
+    AST_DO,              /* AstDo */
     AST_UNSUPPORTED, /* AstUnsupported: parsed, but Stele has no such statement */
     AST_KIND_COUNT_
 } AstKind;
@@ -529,6 +533,7 @@ struct AstSelect {
 typedef struct AstAssign {
     const char **columns;
     int64_t n_columns;
+    AstExpr *subscript; /* column[subscript] = value, of one column; else NULL */
     AstExpr *value; /* AST_DEFAULT possible; for n_columns > 1 an AST_SUBLINK (scalar kind) or another row expression */
     int64_t location;
 } AstAssign;
@@ -892,6 +897,61 @@ typedef struct AstVacuum {
     AstName *tables; /* none = all */
     int64_t n_tables;
 } AstVacuum;
+
+/* ---- routines ----------------------------------------------------------------------------- */
+
+typedef enum AstParamMode { AST_PARAM_IN, AST_PARAM_OUT, AST_PARAM_INOUT, AST_PARAM_TABLE, AST_PARAM_VARIADIC } AstParamMode;
+typedef struct AstFuncParam {
+    const char *name; /* NULL: $n only */
+    AstParamMode mode;
+    AstTypeName *type;
+    AstExpr *def; /* DEFAULT; NULL = none */
+    int64_t location;
+} AstFuncParam;
+
+typedef struct AstCreateFunction {
+    AST_STMT_HEAD;
+    AstName name;
+    bool is_procedure;
+    bool or_replace;
+    AstFuncParam *params;
+    int64_t n_params;
+    AstTypeName *ret;  /* RETURNS; NULL = none. RETURNS TABLE: parameters of mode TABLE, setof record */
+    const char *language; /* lower case; NULL = not given */
+    Slice body;        /* AS '...' with quotes resolved; NULL: SQL-standard body or none */
+    int64_t body_offset; /* 0-based, of the body in the whole text when it stands there as it is ($$...$$), else -1 */
+    char volatility;   /* 'i' immutable, 's' stable, 'v' volatile (default) */
+    bool strict;       /* RETURNS NULL ON NULL INPUT */
+    bool sql_body;     /* BEGIN ATOMIC or RETURN */
+    const char *unsupported; /* an option that Stele has not, or NULL */
+} AstCreateFunction;
+
+typedef struct AstFuncSignature {
+    AstName name;
+    bool has_args; /* f(int) and f(), not f */
+    AstFuncParam *params; /* without names and defaults when none are written */
+    int64_t n_params;
+} AstFuncSignature;
+typedef struct AstDropFunction {
+    AST_STMT_HEAD;
+    char what; /* 'f' FUNCTION, 'p' PROCEDURE, 'r' ROUTINE */
+    AstFuncSignature *items;
+    int64_t n_items;
+    bool if_exists;
+    bool cascade;
+} AstDropFunction;
+
+typedef struct AstCall {
+    AST_STMT_HEAD;
+    AstFunc *func;
+} AstCall;
+
+typedef struct AstDo {
+    AST_STMT_HEAD;
+    const char *language; /* NULL = plpgsql */
+    Slice body;
+    int64_t body_offset; /* as in AstCreateFunction */
+} AstDo;
 
 typedef struct AstUnsupported {
     AST_STMT_HEAD;

@@ -106,6 +106,7 @@ static void dump_type(Dump *d, const AstTypeName *t) {
         put(d, " fields=");
         put_int(d, t->interval_fields);
     }
+    if (t->percent_type) put(d, "%type");
     for (int32_t i = 0; i < t->array_dims; i++) put(d, "[]");
 }
 
@@ -460,6 +461,11 @@ static void dump_assigns(Dump *d, const AstAssign *v, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         put_names(d, "set", v[i].columns, v[i].n_columns);
         put(d, " ");
+        if (v[i].subscript) {
+            put(d, "[");
+            dump_expr(d, v[i].subscript);
+            put(d, "] ");
+        }
         dump_expr(d, v[i].value);
     }
 }
@@ -505,6 +511,31 @@ static void dump_column_def(Dump *d, const AstColumnDef *c) {
     if (c->type) dump_type(d, c->type);
     dump_constraints(d, c->constraints, c->n_constraints);
     put(d, ")");
+}
+
+static void dump_params(Dump *d, const AstFuncParam *p, int64_t n) {
+    static const char *const modes[] = {"in", "out", "inout", "table", "variadic"};
+    put(d, " (params");
+    for (int64_t i = 0; i < n; i++) {
+        put(d, " (");
+        put(d, modes[p[i].mode]);
+        if (p[i].name) put_name(d, "", p[i].name);
+        dump_type(d, p[i].type);
+        if (p[i].def) dump_opt(d, "default=", p[i].def);
+        put(d, ")");
+    }
+    put(d, ")");
+}
+
+static void dump_create_function(Dump *d, const AstCreateFunction *x) {
+    put_flag(d, "procedure", x->is_procedure);
+    put_flag(d, "or_replace", x->or_replace);
+    put_flag(d, "strict", x->strict);
+    put_qualified(d, &x->name);
+    dump_params(d, x->params, x->n_params);
+    if (x->ret) dump_type(d, x->ret);
+    put_name(d, "language=", x->language);
+    dump_source(d, "body=", x->body);
 }
 
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
@@ -700,6 +731,25 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         for (int64_t i = 0; i < x->n_tables; i++) put_qualified(d, &x->tables[i]);
         break;
     }
+    case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
+    case AST_DROP_FUNCTION: {
+        const AstDropFunction *x = AST_AS_CONST(AstDropFunction, s);
+        put_flag(d, "if_exists", x->if_exists);
+        put_flag(d, "cascade", x->cascade);
+        for (int64_t i = 0; i < x->n_items; i++) {
+            put_qualified(d, &x->items[i].name);
+            if (x->items[i].has_args) dump_params(d, x->items[i].params, x->items[i].n_params);
+        }
+        break;
+    }
+    case AST_CALL:
+        put(d, " ");
+        dump_expr(d, (const AstExpr *)AST_AS_CONST(AstCall, s)->func);
+        break;
+    case AST_DO:
+        put_name(d, "language=", AST_AS_CONST(AstDo, s)->language);
+        dump_source(d, "body=", AST_AS_CONST(AstDo, s)->body);
+        break;
     case AST_UNSUPPORTED: put_name(d, "", AST_AS_CONST(AstUnsupported, s)->what); break;
     default: break;
     }

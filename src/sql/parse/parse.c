@@ -115,6 +115,10 @@ const char *ast_kind_name(AstKind k) {
         [AST_VACUUM] = "vacuum",
         [AST_CHECKPOINT] = "checkpoint",
         [AST_DISCARD] = "discard",
+        [AST_CREATE_FUNCTION] = "create_function",
+        [AST_DROP_FUNCTION] = "drop_function",
+        [AST_CALL] = "call",
+        [AST_DO] = "do",
         [AST_UNSUPPORTED] = "unsupported",
     };
     static_assert(sizeof names / sizeof names[0] == AST_KIND_COUNT_, "a name for every kind");
@@ -187,6 +191,13 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
     case AST_CHECKPOINT: return "CHECKPOINT";
     case AST_DISCARD: return "DISCARD ALL";
+    case AST_CREATE_FUNCTION: return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+    case AST_DROP_FUNCTION: {
+        char what = AST_AS_CONST(AstDropFunction, s)->what;
+        return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";
+    }
+    case AST_CALL: return "CALL";
+    case AST_DO: return "DO";
     case AST_UNSUPPORTED: return AST_AS_CONST(AstUnsupported, s)->what;
     default: return "???";
     }

@@ -992,6 +992,14 @@ static bool no_indirection(Conv *c, ResTarget *t) {
     return !t->indirection || unsupported(c, t->location, "assignment to a field or array element") != NULL;
 }
 
+/* SET a[i] = x: the subscript; fields and slices are refused. */
+static bool conv_target_subscript(Conv *c, ResTarget *t, int width, AstExpr **out) {
+    if (!t->indirection) return true;
+    A_Indices *k = linitial(t->indirection);
+    if (width != 1 || list_length(t->indirection) != 1 || !IsA(k, A_Indices) || k->is_slice) return no_indirection(c, t);
+    return (*out = conv_expr(c, k->uidx)) != NULL;
+}
+
 static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
     int n = list_length(l);
     AstAssign *v = new_array(c, n, (int64_t)sizeof(AstAssign));
@@ -1023,7 +1031,7 @@ static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
         if (!(x->columns = new_array(c, width, (int64_t)sizeof(char *)))) return false;
         for (int j = 0; j < width; j++) {
             ResTarget *u = list_nth(l, i + j);
-            if (!no_indirection(c, u) || !copy_str(c, u->name, &x->columns[j])) return false;
+            if (!conv_target_subscript(c, u, width, &x->subscript) || !copy_str(c, u->name, &x->columns[j])) return false;
         }
         if (!(x->value = conv_expr(c, value))) return false;
         i += width;
@@ -1657,14 +1665,130 @@ static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
     return (AstStmt *)x;
 }
 
+/* ---- routines --------------------------------------------------------------------------------------- */
+
+/* Where the text of a dollar-quoted body stands in the statement; -1 when it is quoted otherwise. */
+static int64_t body_place(Conv *c, Slice body) {
+    int64_t at = 0;
+    for (;;) {
+        Tok t = scan_next(c->stmt, &at);
+        if (t.kind == TOK_END) return -1;
+        if (t.kind != TOK_STRING || c->stmt.ptr[t.start] != '$') continue;
+        int64_t open = t.start + 1;
+        while (open < t.end && c->stmt.ptr[open] != '$') open++;
+        int64_t tag = open + 1 - t.start;
+        if (t.end - t.start - 2 * tag == body.len && memcmp(c->stmt.ptr + t.start + tag, body.ptr, (size_t)body.len) == 0) return c->stmt_offset + t.start + tag;
+    }
+}
+
+static bool conv_func_params(Conv *c, List *l, AstFuncParam **out, int64_t *n) {
+    *n = list_length(l);
+    AstFuncParam *v = *out = new_array(c, *n, (int64_t)sizeof(AstFuncParam));
+    if (!v) return false;
+    for (int64_t i = 0; i < *n; i++) {
+        FunctionParameter *p = list_nth(l, (int)i);
+        switch (p->mode) {
+        case FUNC_PARAM_OUT: v[i].mode = AST_PARAM_OUT; break;
+        case FUNC_PARAM_INOUT: v[i].mode = AST_PARAM_INOUT; break;
+        case FUNC_PARAM_TABLE: v[i].mode = AST_PARAM_TABLE; break;
+        case FUNC_PARAM_VARIADIC: v[i].mode = AST_PARAM_VARIADIC; break;
+        default: v[i].mode = AST_PARAM_IN; break;
+        }
+        if (!copy_str(c, p->name, &v[i].name) || !(v[i].type = conv_type(c, p->argType)) || !conv_opt_expr(c, p->defexpr, &v[i].def)) return false;
+        v[i].location = v[i].type->location;
+    }
+    return true;
+}
+
+/* AS 'text', as a list of one string; AS 'file', 'symbol' has two. */
+static bool conv_body(Conv *c, Node *arg, Slice *body, int64_t *offset) {
+    Node *s = arg && IsA(arg, List) ? linitial((List *)arg) : arg;
+    if (!s || !IsA(s, String)) return unexpected(c, arg) != NULL;
+    if (!copy_slice(c, strVal(s), body)) return false;
+    *offset = body_place(c, *body);
+    return true;
+}
+
+static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
+    AstCreateFunction *x = NEW(AstCreateFunction, AST_CREATE_FUNCTION, -1);
+    if (!x || !conv_qualified(c, s->funcname, -1, &x->name) || !conv_func_params(c, s->parameters, &x->params, &x->n_params)) return NULL;
+    x->is_procedure = s->is_procedure;
+    x->or_replace = s->replace;
+    x->volatility = 'v';
+    x->body_offset = -1;
+    x->sql_body = s->sql_body != NULL;
+    if (s->returnType && !(x->ret = conv_type(c, s->returnType))) return NULL;
+    for (int i = 0; i < list_length(s->options); i++) {
+        DefElem *d = list_nth(s->options, i);
+        if (strcmp(d->defname, "language") == 0) {
+            if (!copy_str(c, strVal(d->arg), &x->language)) return NULL;
+        } else if (strcmp(d->defname, "as") == 0) {
+            if (!conv_body(c, d->arg, &x->body, &x->body_offset)) return NULL;
+        } else if (strcmp(d->defname, "volatility") == 0) {
+            x->volatility = strVal(d->arg)[0];
+        } else if (strcmp(d->defname, "strict") == 0) {
+            x->strict = boolVal(d->arg);
+        } else if (strcmp(d->defname, "set") == 0) {
+            x->unsupported = "SET in a routine's definition";
+        } else if (strcmp(d->defname, "window") == 0) {
+            x->unsupported = "a window function";
+        } else if (strcmp(d->defname, "transform") == 0) {
+            x->unsupported = "TRANSFORM";
+        } /* cost, rows, parallel, leakproof, security, support say nothing about results here */
+    }
+    return (AstStmt *)x;
+}
+
+static AstStmt *conv_drop_function(Conv *c, DropStmt *s) {
+    AstDropFunction *x = NEW(AstDropFunction, AST_DROP_FUNCTION, -1);
+    if (!x) return NULL;
+    x->what = s->removeType == OBJECT_FUNCTION ? 'f' : s->removeType == OBJECT_PROCEDURE ? 'p' : 'r';
+    x->if_exists = s->missing_ok;
+    x->cascade = s->behavior == DROP_CASCADE;
+    x->n_items = list_length(s->objects);
+    if (!(x->items = new_array(c, x->n_items, (int64_t)sizeof(AstFuncSignature)))) return NULL;
+    for (int64_t i = 0; i < x->n_items; i++) {
+        ObjectWithArgs *o = list_nth(s->objects, (int)i);
+        AstFuncSignature *y = &x->items[i];
+        y->has_args = !o->args_unspecified;
+        if (!conv_qualified(c, o->objname, -1, &y->name)) return NULL;
+        if (o->objfuncargs) {
+            if (!conv_func_params(c, o->objfuncargs, &y->params, &y->n_params)) return NULL;
+            continue;
+        }
+        y->n_params = list_length(o->objargs);
+        if (!(y->params = new_array(c, y->n_params, (int64_t)sizeof(AstFuncParam)))) return NULL;
+        for (int64_t k = 0; k < y->n_params; k++)
+            if (!(y->params[k].type = conv_type(c, list_nth(o->objargs, (int)k)))) return NULL;
+    }
+    return (AstStmt *)x;
+}
+
+static AstStmt *conv_do(Conv *c, DoStmt *s) {
+    AstDo *x = NEW(AstDo, AST_DO, -1);
+    if (!x) return NULL;
+    x->body_offset = -1;
+    for (int i = 0; i < list_length(s->args); i++) {
+        DefElem *d = list_nth(s->args, i);
+        if (strcmp(d->defname, "language") == 0) {
+            if (!copy_str(c, strVal(d->arg), &x->language)) return NULL;
+        } else if (!conv_body(c, d->arg, &x->body, &x->body_offset)) {
+            return NULL;
+        }
+    }
+    return (AstStmt *)x;
+}
+
+static AstStmt *conv_call(Conv *c, CallStmt *s) {
+    AstCall *x = NEW(AstCall, AST_CALL, s->funccall->location);
+    return x && (x->func = (AstFunc *)conv_func(c, s->funccall)) ? (AstStmt *)x : NULL;
+}
+
 /* Statements that PostgreSQL has and Stele has not. */
 static const char *statement_name(Node *n) {
     switch (nodeTag(n)) {
     case T_MergeStmt: return "MERGE";
-    case T_CreateFunctionStmt: return ((CreateFunctionStmt *)n)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case T_AlterFunctionStmt: return "ALTER FUNCTION";
-    case T_CallStmt: return "CALL";
-    case T_DoStmt: return "DO";
     case T_CreateSeqStmt: return "CREATE SEQUENCE";
     case T_AlterSeqStmt: return "ALTER SEQUENCE";
     case T_CreateDomainStmt: return "CREATE DOMAIN";
@@ -1750,7 +1874,13 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
         x->if_not_exists = s->if_not_exists;
         return (AstStmt *)x;
     }
-    case T_DropStmt: return conv_drop(c, (DropStmt *)n);
+    case T_DropStmt: {
+        ObjectType t = ((DropStmt *)n)->removeType;
+        return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE ? conv_drop_function(c, (DropStmt *)n) : conv_drop(c, (DropStmt *)n);
+    }
+    case T_CreateFunctionStmt: return conv_create_function(c, (CreateFunctionStmt *)n);
+    case T_CallStmt: return conv_call(c, (CallStmt *)n);
+    case T_DoStmt: return conv_do(c, (DoStmt *)n);
     case T_AlterTableStmt: return conv_alter_table(c, (AlterTableStmt *)n);
     case T_RenameStmt: return conv_rename(c, (RenameStmt *)n);
     case T_CommentStmt: return conv_comment(c, (CommentStmt *)n);

@@ -481,7 +481,10 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
     case LP_FILTER:
     case LP_SORT:
     case LP_LIMIT:
-    case LP_REPEAT: plan_outputs(c, p->children[0], out); return;
+    case LP_REPEAT:
+        if (p->kind == LP_REPEAT && p->n_out) colset_add(c, out, p->out_cols[0]);
+        plan_outputs(c, p->children[0], out);
+        return;
     case LP_JOIN:
         plan_outputs(c, p->children[0], out);
         if (p->join == JN_MARK) colset_add(c, out, p->mark_col);

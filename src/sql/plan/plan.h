@@ -30,6 +30,16 @@ typedef struct ColInfo {
     int col;
 } ColInfo;
 
+/* Names that may be no columns: variables of the routine whose statement is bound (sql/pl/pl.h). A name that could be either is 42702, unless
+ * one of the two is preferred. */
+typedef struct PlanVariables PlanVariables;
+struct PlanVariables {
+    /* What [schema.][table.]name means: the number of a parameter (from 1) and its type. 0: no variable; -1: an error is set. is_column: there is a
+     * column of that name too, so that a record without such a field is no error. */
+    int32_t (*find)(PlanVariables *v, const char *schema, const char *table, const char *name, bool is_column, int64_t position, Type *type, Err *e);
+    bool prefer_variable, prefer_column;
+};
+
 typedef struct PlanCtx {
     Arena *arena;
     Err *err;
@@ -39,6 +49,10 @@ typedef struct PlanCtx {
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
     int64_t n_ctes;
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
+    PlanVariables *variables;    /* NULL: names are columns only */
+    bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
+    VEC(const FuncDef *) routine_defs;  /* made for them, one per routine (bind_routine.c) */
+    VEC(int64_t) routine_ids;
 } PlanCtx;
 ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0 on OOM */
 
@@ -115,7 +129,7 @@ typedef enum PlanKind {
     LP_SETOP,    /* children n; out_cols[i] from set_cols[child][i]; setop kind. UNION ALL n-ary; others binary */
     LP_CTE,      /* child[0] = definition of cte_id (materialised once), child[1] = body */
     LP_CTE_SCAN, /* out_cols[i] is column cte_cols[i] of the definition of cte_id */
-    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL) */
+    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's number from 0, bigint (series over columns) */
 } PlanKind;
 
 typedef enum JoinKind {
@@ -155,7 +169,7 @@ struct Plan {
     int32_t n_children;
     Plan **children;
     int32_t n_out;
-    ColId *out_cols;    /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL */
+    ColId *out_cols;    /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL (REPEAT may add one) */
     int32_t n_exprs;
     Expr **exprs;       /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
     int32_t n_conds;
@@ -165,6 +179,7 @@ struct Plan {
     const char *alias;
     int64_t n_rows;     /* LP_VALUES */
     Expr ***rows;
+    int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the plan is about to run */
     int32_t n_keys;     /* LP_AGG */
     int32_t n_aggs;
     AggCall *aggs;

@@ -186,6 +186,7 @@ static void node(Out *t, const Plan *p, int depth) {
     case LP_REPEAT:
         put(t, "repeat ");
         put_col(t, p->count_col);
+        if (p->n_out) put(t, " numbered");
         break;
     }
     if (p->est_rows > 0 || p->est_cost > 0) {

@@ -1,0 +1,499 @@
+/* bulk.c - bulks of procedure calls from sessions. See bulk.h. */
+#include "session/bulk.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "session/pl_run.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/compile.h"
+
+typedef struct BulkHub {
+    Database *db;
+    Arena *arena;        /* procedures and trees of `catalog_version` */
+    int64_t catalog_version;
+    int32_t n;
+    Proc *procs;
+    const PlFunction **functions;
+    int64_t *ids;        /* routines */
+    ImageSet *images;
+    _Atomic bool ahead;  /* some image may be ahead of its table */
+} BulkHub;
+
+static void hub_clear(BulkHub *h) {
+    images_free(h->images);
+    h->images = NULL;
+    arena_free(h->arena);
+    h->arena = NULL;
+    h->n = 0;
+}
+static Status hub_save(void *p, Err *e) {
+    BulkHub *h = p;
+    if (!atomic_load(&h->ahead)) return ST_OK;
+    TRY(images_sync(h->images, 0, NULL, e));
+    atomic_store(&h->ahead, false);
+    return ST_OK;
+}
+static void hub_free(void *p) {
+    BulkHub *h = p;
+    hub_clear(h);
+    mem_free(NULL, h, (int64_t)sizeof *h);
+}
+
+/* The database's procedures as they are now. Under the exclusive lock, images not ahead. */
+static Status hub_get(Session *s, BulkHub **out) {
+    Database *db = s->db;
+    const Catalog *c = &db->catalog;
+    BulkHub *h = db->bulk_hub;
+    if (!h) {
+        if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
+        h->db = db;
+        db->bulk_hub = h;
+        db->bulk_hub_free = hub_free;
+        db->bulk_hub_save = hub_save;
+    }
+    *out = h;
+    if (h->arena && h->catalog_version == c->version) return ST_OK;
+    if (atomic_load(&h->ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
+    hub_clear(h);
+    if (!(h->arena = arena_new(&db->account, &s->err)) || !(h->images = images_new(&db->account, &s->err))) return ST_ERROR;
+    h->functions = arena_array(h->arena, const PlFunction *, c->n_routines + 1);
+    h->ids = arena_array(h->arena, int64_t, c->n_routines + 1);
+    if (!h->functions || !h->ids) return err_oom(&s->err);
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        PlFunction *f;
+        Err e = {0};
+        if (pl_of_routine(h->arena, c, c->routines[i], &f, &e) != ST_OK) continue; /* a type or table of it is gone: calling it says so */
+        h->functions[h->n] = f;
+        h->ids[h->n++] = c->routines[i]->id;
+    }
+    TRY(pl_compile(c, &s->info, h->n, h->functions, h->arena, &h->procs, &s->err));
+    h->catalog_version = c->version;
+    return ST_OK;
+}
+
+bool session_bulk_ahead(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return h && atomic_load(&h->ahead);
+}
+
+Status session_bulk_sync(Session *s) {
+    if (!session_bulk_ahead(s)) return ST_OK;
+    BulkHub *h = s->db->bulk_hub;
+    TRY(images_sync(h->images, 0, s->state == 'T' ? s->undo : NULL, &s->err));
+    atomic_store(&h->ahead, false);
+    return ST_OK;
+}
+
+Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
+    const Catalog *c = &s->db->catalog;
+    *out = NULL;
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        const Routine *r = c->routines[i];
+        if ((int64_t)strlen(r->name) != name.len || memcmp(r->name, name.ptr, (size_t)name.len) != 0) continue;
+        if (*out) return err_set(&s->err, ERR_AMBIGUOUS_FUNCTION, "routine name \"%s\" is not unique", r->name);
+        *out = r;
+    }
+    if (*out) return ST_OK;
+    err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a routine named \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
+    err_hint(&s->err, "bulk_call takes the name of a procedure or function, without its arguments.");
+    return ST_ERROR;
+}
+
+/* ---- one call at a time ----------------------------------------------------------------------- */
+static char *keep_text(Arena *a, const char *t) { return t[0] ? arena_printf(a, "%s", t) : NULL; }
+
+static int out_count(const Routine *r) {
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++) n += r->param_modes[i] != 'i';
+    return n == 0 && r->ret.id != T_VOID ? 1 : n;
+}
+static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
+    int n_outs = out_count(r), k = 0;
+    Vec *v = arena_array(a, Vec, n_outs + 1);
+    if (!v) return ST_ERROR;
+    for (int i = 0; i < MAX_OF(r->n_params, 1) && k < n_outs; i++) {
+        bool param = i < r->n_params && r->param_modes[i] != 'i';
+        if (!param && i < r->n_params - 1) continue;
+        Type t = param ? r->param_types[i] : r->ret;
+        Phys ph = type_phys(t);
+        v[k] = (Vec){.phys = (uint8_t)ph, .type = t, .data = arena_calloc(a, (n + 1) * phys_size(ph)), .valid = arena_calloc(a, n + 1)};
+        if (!v[k].data || !v[k].valid) return ST_ERROR;
+        k++;
+    }
+    *out = v;
+    return ST_OK;
+}
+
+/* Call i of a part by the reference; what it did before it failed is undone. */
+static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCalls *p, int64_t i, Value *args) {
+    const Routine *r = p->routine;
+    int n_ins = 0, n_outs = out_count(r);
+    for (int k = 0; k < r->n_params; k++) {
+        if (r->param_modes[k] != 'i' && r->param_modes[k] != 'b') continue;
+        const Vec *v = &p->params[n_ins];
+        args[n_ins] = (Value){.type = r->param_types[k], .is_null = v->valid && !v->valid[i]};
+        int64_t size = phys_size((Phys)v->phys);
+        if (!args[n_ins].is_null) memcpy(value_cell(&args[n_ins]), (const char *)v->data + i * size, (size_t)size);
+        n_ins++;
+    }
+    Arena *a = arena_new(&s->db->account, &s->err);
+    if (!a) return ST_ERROR;
+    Value *vals = NULL;
+    int32_t n_vals = 0;
+    int64_t mark = undo_mark(s->undo);
+    CatalogUndo *before = s->catalog_undo;
+    Status st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
+    bool fatal = st != ST_OK && (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
+    if (st == ST_OK) {
+        for (int k = 0; st == ST_OK && k < n_vals && k < n_outs; k++) {
+            Vec *v = &b->outs[part][k];
+            Value kept;
+            v->valid[i] = !vals[k].is_null;
+            if (vals[k].is_null) continue;
+            if (value_copy(b->arena, &vals[k], &kept) != ST_OK) st = err_oom(&s->err);
+            else memcpy((char *)v->data + i * phys_size((Phys)v->phys), value_cell(&kept), (size_t)phys_size((Phys)v->phys));
+        }
+    } else if (!fatal) {
+        undo_rollback(s->undo, mark);
+        catalog_undo_to(s, before);
+        CallError *e = arena_new_of(b->arena, CallError);
+        if (e) {
+            memcpy(e->sqlstate, s->err.sqlstate, sizeof e->sqlstate);
+            e->message = keep_text(b->arena, s->err.message);
+            e->detail = keep_text(b->arena, s->err.detail);
+            e->hint = keep_text(b->arena, s->err.hint);
+        }
+        b->errors[part][i] = e;
+        b->stats.n_failed++;
+        err_clear(&s->err);
+        st = e ? ST_OK : err_oom(&s->err);
+    }
+    arena_free(a);
+    return st;
+}
+
+static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, const char *reason, BulkResult **out) {
+    int64_t started = clock_ns(), n = 0;
+    Arena *a = arena_new(&s->db->account, &s->err);
+    BulkResult *b = a ? arena_new_of(a, BulkResult) : NULL;
+    int64_t *at = a ? arena_calloc(a, n_parts * (int64_t)sizeof *at + 8) : NULL;
+    Value *args = a ? arena_array(a, Value, PL_MAX_PARAMS + 1) : NULL;
+    for (int32_t k = 0; k < n_parts; k++) n += parts[k].n;
+    Status st = b && at && args ? ST_OK : err_oom(&s->err);
+    if (st == ST_OK) {
+        *b = (BulkResult){.n_calls = n, .arena = a, .stats = {.n_calls = n, .strategy = STRATEGY_SERIAL, .executor = "one at a time", .reason = reason}};
+        b->outs = arena_array(a, Vec *, n_parts + 1);
+        b->errors = arena_array(a, CallError **, n_parts + 1);
+        if (!b->outs || !b->errors) st = err_oom(&s->err);
+    }
+    for (int32_t k = 0; st == ST_OK && k < n_parts; k++)
+        if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) || serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK) st = err_oom(&s->err);
+    for (int64_t c = 0; st == ST_OK && c < n; c++)
+        for (int32_t k = 0; k < n_parts; k++) {
+            if (at[k] >= parts[k].n || (parts[k].calls && parts[k].calls[at[k]] != c)) continue;
+            st = serial_call(s, b, k, &parts[k], at[k]++, args);
+            break;
+        }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    b->stats.run_ns = b->stats.total_ns = clock_ns() - started;
+    *out = b;
+    return ST_OK;
+}
+
+/* ---- a bulk ------------------------------------------------------------------------------------- */
+static Strategy strategy_of(const char *name) {
+    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
+    for (int i = 0; i < (int)ARRAY_LEN(names); i++)
+        if (strcmp(names[i], name) == 0) return (Strategy)i;
+    return STRATEGY_AUTO;
+}
+
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
+    if (s->read_only) return err_set(&s->err, ERR_READ_ONLY, "cannot execute a bulk in a read-only transaction");
+    s->in_bulk = true;
+    Status st = session_begin_write(s);
+    s->in_bulk = false;
+    TRY(st);
+    BulkHub *h = s->db->bulk_hub;
+    if (!h || !h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    enum { FEW = 16 };
+    BulkPart few[FEW], *p = few;
+    const Proc *few_procs[FEW], **procs = few_procs;
+    Arena *a = NULL;
+    if (n_parts > FEW) {
+        if (!(a = arena_new(&s->db->account, &s->err))) return ST_ERROR;
+        p = arena_array(a, BulkPart, n_parts);
+        procs = arena_array(a, const Proc *, n_parts);
+        if (!p || !procs) return arena_free(a), err_oom(&s->err);
+    }
+    bool writes = false;
+    const char *reason = NULL;
+    for (int32_t k = 0; k < n_parts && !reason; k++) {
+        procs[k] = NULL;
+        for (int32_t i = 0; i < h->n && !procs[k]; i++)
+            if (h->ids[i] == parts[k].routine->id) procs[k] = &h->procs[i];
+        reason = procs[k] ? procs[k]->reason : "it cannot be read";
+        if (reason) break;
+        writes |= procs[k]->writes;
+        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+    }
+    if (reason) {
+        st = session_bulk_sync(s);
+        if (st == ST_OK) st = run_serial(s, n_parts, parts, reason, out);
+        arena_free(a);
+        return st;
+    }
+    QueryOptions q = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .account = &s->db->account, .session = &s->info,
+                      .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
+    BulkOptions opt = {.query = &q, .strategy = strategy_of(s->settings.bulk_strategy), .any_order = strcmp(s->settings.bulk_order, "any") == 0, .step_limit = s->settings.bulk_step_limit};
+    st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
+    if (st == ST_OK) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
+    arena_free(a);
+    if (st != ST_OK || !writes) return st;
+    s->db->dirty = true;
+    atomic_store(&h->ahead, true);
+    st = s->state == 'T' ? session_bulk_sync(s) : ST_OK;
+    if (st != ST_OK) {
+        bulk_result_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+/* ---- CALL bulk_call --------------------------------------------------------------------------------- */
+bool session_is_bulk_call(const AstCall *x) { return strcmp(x->func->name.name, "bulk_call") == 0 && (!x->func->name.schema || strcmp(x->func->name.schema, "public") == 0); }
+
+/* An argument that is a text: a literal or a parameter. */
+static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, const Value *params, const char *what, Slice *out) {
+    if (e->kind == AST_STRING_LIT) {
+        Slice t = AST_AS_CONST(AstLiteral, e)->text;
+        *out = t;
+        return ST_OK;
+    }
+    if (e->kind == AST_PARAM) {
+        int32_t k = AST_AS_CONST(AstParam, e)->number;
+        if (k >= 1 && k <= n_params && !params[k - 1].is_null && type_phys(params[k - 1].type) == PH_STR) {
+            *out = (Slice){params[k - 1].u.str.ptr, params[k - 1].u.str.len};
+            return ST_OK;
+        }
+    }
+    return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call takes its %s as a string literal or parameter", what);
+}
+static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, const Value *params, Slice *name, Slice *query) {
+    const AstFunc *f = x->func;
+    if (f->n_args != 2) {
+        err_at(&s->err, f->location, ERR_UNDEFINED_FUNCTION, "bulk_call takes two arguments");
+        err_hint(&s->err, "CALL bulk_call('procedure', 'query with a row for each call, in order')");
+        return ST_ERROR;
+    }
+    TRY(text_argument(s, f->args[0], n_params, params, "procedure", name));
+    return query ? text_argument(s, f->args[1], n_params, params, "query", query) : ST_OK;
+}
+
+static Status shape_of(Session *s, const Routine *r, Arena *a, int32_t *n_cols, const char ***names, Type **types) {
+    int n = out_count(r);
+    *names = arena_array(a, const char *, n + 3);
+    *types = arena_array(a, Type, n + 3);
+    if (!*names || !*types) return err_oom(&s->err);
+    (*names)[0] = "call", (*types)[0] = type_make(T_INT8);
+    (*names)[1] = "sqlstate", (*types)[1] = type_make(T_TEXT);
+    (*names)[2] = "message", (*types)[2] = type_make(T_TEXT);
+    int32_t k = 3;
+    for (int i = 0; i < r->n_params; i++) {
+        if (r->param_modes[i] == 'i') continue;
+        (*names)[k] = r->param_names[i] ? arena_printf(a, "%s", r->param_names[i]) : arena_printf(a, "column%d", (int)k - 2);
+        (*types)[k++] = r->param_types[i];
+    }
+    if (k == 3 && n == 1) (*names)[k] = arena_printf(a, "%s", r->name), (*types)[k++] = r->ret;
+    for (int32_t i = 3; i < k; i++)
+        if (!(*names)[i]) return err_oom(&s->err);
+    *n_cols = k;
+    return ST_OK;
+}
+Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types) {
+    Slice name;
+    const Routine *r;
+    *n_params = 0;
+    for (int64_t i = 0; i < x->func->n_args; i++)
+        if (x->func->args[i]->kind == AST_PARAM) *n_params = MAX_OF(*n_params, AST_AS_CONST(AstParam, x->func->args[i])->number);
+    if (!(*param_types = arena_array(a, Type, *n_params + 1))) return err_oom(&s->err);
+    for (int32_t i = 0; i < *n_params; i++) (*param_types)[i] = type_make(T_TEXT);
+    if (x->func->n_args > 0 && x->func->args[0]->kind != AST_STRING_LIT) { /* the shape is known when it runs */
+        *n_cols = 0;
+        return ST_OK;
+    }
+    TRY(call_arguments(s, x, 0, NULL, &name, NULL));
+    TRY(session_bulk_routine(s, name, &r));
+    return shape_of(s, r, a, n_cols, names, types);
+}
+
+/* The query's rows as columns of the parameters' types. */
+static Status read_calls(Session *s, Statement *st, const Routine *r, Slice query, int64_t *n_out, Vec **out) {
+    Arena *a = st->run_arena;
+    int n_ins = 0;
+    char *list = arena_printf(a, "%s", ""), *cols = list, type[80];
+    for (int i = 0; i < r->n_params; i++) {
+        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
+        list = list ? arena_printf(a, "%s%scast(c%d as %s)", list, n_ins ? ", " : "", n_ins, type_name(r->param_types[i], type, sizeof type)) : NULL;
+        cols = cols ? arena_printf(a, "%s%sc%d", cols, n_ins ? ", " : "", n_ins) : NULL;
+        n_ins++;
+    }
+    char *sql = list && cols ? arena_printf(a, "select %s from (%.*s\n) as calls(%s)", n_ins ? list : "1", (int)query.len, query.ptr, cols) : NULL;
+    if (sql && n_ins == 0) sql = arena_printf(a, "select 1 from (%.*s\n) as calls", (int)query.len, query.ptr);
+    if (!sql) return err_oom(&s->err);
+    AstStmt **stmts;
+    int64_t n_stmts;
+    TRY(sql_parse(a, slice_of(sql), &stmts, &n_stmts, &s->err));
+    if (n_stmts != 1 || stmts[0]->kind != AST_SELECT) return err_set(&s->err, ERR_SYNTAX, "bulk_call takes one query");
+    PlanCtx c;
+    BoundStmt *b;
+    plan_ctx_init(s, a, &c);
+    TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
+    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
+    RunOutput run;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &run));
+    st->query = run.query;
+    const RowLayout *l = rows_layout(run.rows);
+    int64_t n = rows_count(run.rows), at = 0;
+    Vec *v = arena_array(a, Vec, n_ins + 1);
+    if (!v) return ST_ERROR;
+    for (int i = 0; i < n_ins; i++) {
+        v[i] = (Vec){.phys = l->cols[i].phys, .type = c.cols.items[b->result[i]].type};
+        if (!(v[i].data = arena_alloc(a, (n + 1) * phys_size((Phys)v[i].phys))) || !(v[i].valid = arena_alloc(a, n + 1))) return ST_ERROR;
+    }
+    for (int64_t k = 0; k < rows_n_runs(run.rows); k++) {
+        RowRun piece;
+        TRY(rows_run_open(run.rows, k, &piece, &s->err));
+        Status got = ST_OK;
+        for (int i = 0; i < n_ins && got == ST_OK; i++) {
+            Vec x = v[i];
+            x.data = (char *)v[i].data + at * phys_size((Phys)x.phys);
+            x.valid = v[i].valid + at;
+            rows_load(l, i, &piece, 0, NULL, piece.n, &x);
+            if (!x.valid) memset(v[i].valid + at, 1, (size_t)piece.n);
+            for (int64_t j = 0; x.phys == PH_STR && piece.pin && j < piece.n && got == ST_OK; j++) { /* texts of a page that goes */
+                Str *t = (Str *)v[i].data + at + j;
+                char *copy = v[i].valid[at + j] ? arena_strndup(a, t->ptr, t->len) : NULL;
+                if (copy) *t = str_make(copy, t->len);
+                else if (v[i].valid[at + j]) got = err_oom(&s->err);
+            }
+        }
+        at += piece.n;
+        rows_run_close(run.rows, &piece);
+        TRY(got);
+    }
+    *n_out = n;
+    *out = v;
+    return ST_OK;
+}
+
+Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
+    Slice name, query;
+    const Routine *r;
+    Vec *calls = NULL;
+    int64_t n = 0;
+    TRY(call_arguments(s, x, n_params, params, &name, &query));
+    TRY(session_begin_write(s)); /* the query sees what was done before */
+    TRY(session_bulk_routine(s, name, &r));
+    if (r->returns_set) return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set", r->name);
+    TRY(read_calls(s, st, r, query, &n, &calls));
+    TRY(shape_of(s, r, st->run_arena, &st->n_cols, &st->names, &st->types));
+    BulkResult *b;
+    BulkCalls part = {.routine = r, .n = n, .params = calls};
+    TRY(session_bulk_run(s, 1, &part, &b));
+    int32_t w = st->n_cols;
+    Value *values = arena_array(st->run_arena, Value, n * w + 1);
+    Status out = values ? ST_OK : err_oom(&s->err);
+    for (int64_t i = 0; out == ST_OK && i < n; i++) {
+        Value *row = values + i * w;
+        const CallError *e = b->errors[0][i];
+        row[0] = (Value){.type = st->types[0], .u.i64 = i + 1};
+        const char *texts[2] = {e ? e->sqlstate : NULL, e ? e->message : NULL};
+        for (int k = 0; k < 2; k++) {
+            row[1 + k] = (Value){.type = st->types[1 + k], .is_null = !texts[k]};
+            if (!texts[k]) continue;
+            char *copy = arena_printf(st->run_arena, "%s", texts[k]);
+            if (!copy) out = err_oom(&s->err);
+            else row[1 + k].u.str = str_make(copy, (int64_t)strlen(copy));
+        }
+        for (int32_t k = 3; out == ST_OK && k < w; k++) {
+            const Vec *v = &b->outs[0][k - 3];
+            Value cell = {.type = st->types[k], .is_null = e || (v->valid && !v->valid[i])};
+            if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
+            row[k] = cell;
+            if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &row[k]) != ST_OK) out = err_oom(&s->err);
+        }
+    }
+    s->bulk_stats = b->stats;
+    bulk_result_free(b);
+    TRY(out);
+    st->values = values;
+    st->has_shape = true;
+    st->n_rows = n;
+    st->show_rows = true;
+    st->affected = n;
+    snprintf(st->tag, sizeof st->tag, "CALL");
+    return ST_OK;
+}
+
+/* ---- EXPLAIN --------------------------------------------------------------------------------------------- */
+static Status explain_line(Statement *st, const char *line) {
+    const char *cell[1] = {line};
+    return line ? statement_text_row(st, cell) : ST_ERROR;
+}
+static Status explain_lines(Statement *st, char *text) {
+    for (char *at = text; at && *at;) {
+        char *end = strchr(at, '\n');
+        if (end) *end = 0;
+        TRY(explain_line(st, arena_printf(st->run_arena, "    %s", at)));
+        at = end ? end + 1 : NULL;
+    }
+    return text ? ST_OK : ST_ERROR;
+}
+
+/* What the footprint's operations are, table by table. */
+static Status explain_items(Session *s, Statement *st, const Proc *p) {
+    static const char *const kinds[] = {"read", "add", "write"};
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+        const Instr *in = &p->footprint->instrs[i];
+        if (in->op != OP_ITEM) continue;
+        const ItemSite *x = in->aux;
+        if (x->kind > OPK_WRITE) continue;
+        const char *table = "?";
+        for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
+            if (s->db->catalog.tables[t]->id == p->tables[x->table].table_id) table = s->db->catalog.tables[t]->name;
+        char *line = x->group == ITEM_ROWS ? arena_printf(st->run_arena, "  %s rows of %s", x->kind == OPK_READ ? "read" : "insert or delete", table)
+                                           : arena_printf(st->run_arena, "  %s column group %d of %s", kinds[x->kind], (int)x->group, table);
+        if (line) line = arena_printf(st->run_arena, "%s, %s", line, x->n > 0 ? arena_printf(st->run_arena, "key of %d columns", (int)x->n) : "whole table");
+        TRY(explain_line(st, line));
+    }
+    return ST_OK;
+}
+
+Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose) {
+    BulkHub *h;
+    TRY(session_begin_write(s)); /* brings tables up to date */
+    TRY(hub_get(s, &h));
+    static const char *const names[] = {"QUERY PLAN"};
+    TRY(statement_text_columns(st, 1, names));
+    const Proc *p = NULL;
+    for (int32_t i = 0; i < h->n && !p; i++)
+        if (h->ids[i] == r->id) p = &h->procs[i];
+    if (!p || p->reason)
+        return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s", r->is_procedure ? "Procedure" : "Function", r->name, p ? p->reason : "it cannot be read"));
+    TRY(explain_line(st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name, p->writes ? "" : ", read only",
+                                      p->undo ? ", changes are logged for undo" : "")));
+    TRY(explain_line(st, "Operations"));
+    TRY(explain_items(s, st, p));
+    if (!verbose) return ST_OK;
+    TRY(explain_line(st, "Program"));
+    TRY(explain_lines(st, program_text(p->body, st->run_arena)));
+    TRY(explain_line(st, "Footprint"));
+    return explain_lines(st, program_text(p->footprint, st->run_arena));
+}

@@ -1,0 +1,42 @@
+/* bulk.h - bulks of procedure calls from sessions.
+ *
+ * The database keeps its procedures compiled (sql/pl/compile.h) and the images that bulks change (txn/image.h): a BulkHub, made when first needed, compiled anew
+ * when the catalog has changed.
+ *
+ * A bulk is one statement: it takes the exclusive lock, so that bulks, statements and transactions have one order. Images are brought into the tables when somebody
+ * next takes the lock for anything else (session_lock), or at once when the bulk stands in a transaction, whose ROLLBACK then undoes the tables.
+ * A procedure that cannot be compiled runs one call at a time (pl_run.h), each in a subtransaction of its own, with the same results.
+ *
+ *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
+ *
+ * gives a row per call, in order: call bigint, sqlstate text (NULL: it succeeded), message text, then the procedure's OUT values.
+ *   EXPLAIN CALL p(...) says whether p runs in bulk and how.
+ */
+#ifndef STELE_SESSION_BULK_H
+#define STELE_SESSION_BULK_H
+
+#include "session/session.h"
+#include "txn/bulk.h"
+
+/* Images that are ahead of their tables are applied; called with the exclusive lock. */
+Status session_bulk_sync(Session *s);
+bool session_bulk_ahead(const Session *s); /* some are; any lock */
+/* The statement is CALL bulk_call(..). */
+bool session_is_bulk_call(const AstCall *x);
+Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);
+Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types);
+/* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in BulkPart. */
+typedef struct BulkCalls {
+    const Routine *routine;
+    int64_t n;
+    const Vec *params;
+    const uint32_t *calls;
+} BulkCalls;
+/* Takes the exclusive lock. The result, by part, is the caller's. */
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out);
+/* The routine a name stands for; several of that name, or none: an error. */
+Status session_bulk_routine(Session *s, Slice name, const Routine **out);
+/* What becomes of a routine in bulk: text rows of the statement. */
+Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose);
+
+#endif

@@ -1,0 +1,30 @@
+/* pl_run.h - running functions and procedures one call at a time: the reference that bulks (txn/bulk.h) are tested against.
+ *
+ * A call walks the tree that sql/pl made of the body. Expressions and statements are bound once per session and kept until the catalog changes; expressions
+ * without tables are computed by pl_eval.c, statements that touch one row by its key by pl_point.c, all others run as any statement of the
+ * session does. The lock of the statement that called is held throughout (exclusive when the routine may change data).
+ *
+ * An EXCEPTION block is a subtransaction: on an error what it changed is undone from its marks of the undo logs. COMMIT and ROLLBACK end the
+ * transaction of a CALL that stands by itself (2D000 elsewhere).
+ *
+ * Nothing here is thread-safe: one thread, the session's. Queries that call functions run on that thread alone (QueryPlan.serial).
+ */
+#ifndef STELE_SESSION_PL_RUN_H
+#define STELE_SESSION_PL_RUN_H
+
+#include "session/session.h"
+
+/* CALL and DO. */
+Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params);
+/* CALL's columns and parameters, under the shared lock; arrays in the arena. */
+Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types);
+/* SessionInfo.call_routine; ctx is the session. */
+Status pl_call_function(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e);
+/* Rows of an LP_VALUES with a routine_id: calls it, and makes them constants. Its arguments are constants by now. */
+Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p);
+/* One call of a routine with its IN and INOUT arguments, under the exclusive lock, outside of any other: OUT values (or the function's value) in `a`. After an error
+ * the caller undoes what was changed. */
+Status pl_call_once(Session *s, const Routine *r, int n, const Value *args, Arena *a, int32_t *n_out, Value **out);
+void pl_session_free(Session *s);
+
+#endif

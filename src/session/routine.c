@@ -1,0 +1,224 @@
+/* routine.c - CREATE and DROP of functions and procedures, notices.
+ *
+ * The catalog keeps the CREATE statement's text and what others need to know without reading it (Routine). Overloads are told apart by the types of their
+ * input parameters, functions and procedures together, as in PostgreSQL.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "session/session.h"
+#include "sql/bind/bind.h"
+#include "sql/pl/pl.h"
+
+#define DUPLICATE_FUNCTION "42723"
+#define BAD_DEFINITION "42P13"
+
+void session_notice(Session *s, const SessionNotice *n) {
+    if (s->notice) s->notice(s->notice_ctx, n);
+}
+void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    if (!s->notice) return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    session_notice(s, &(SessionNotice){severity, sqlstate, text, "", "", ""});
+}
+
+char *routine_arguments_text(Arena *a, const Routine *r) {
+    char *t = arena_strdup(a, ""), type[64];
+    for (int i = 0, n = 0; t && i < r->n_params; i++) {
+        char m = r->param_modes[i];
+        if (m == 't' || m == 'c') continue;
+        t = arena_printf(a, "%s%s%s%s%s%s", t, n++ ? ", " : "", m == 'o' ? "OUT " : m == 'b' ? "INOUT " : "", r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
+                         type_name(r->param_types[i], type, sizeof type));
+    }
+    return t;
+}
+char *routine_result_text(Arena *a, const Routine *r) {
+    char type[64];
+    bool table = false;
+    for (int i = 0; i < r->n_params; i++) table |= r->param_modes[i] == 't' || r->param_modes[i] == 'c';
+    if (r->is_procedure) return arena_strdup(a, "");
+    if (!table) return arena_printf(a, "%s%s", r->returns_set ? "SETOF " : "", r->returns_record ? "record" : r->returns_void ? "void" : type_name(r->ret, type, sizeof type));
+    char *t = arena_strdup(a, "TABLE(");
+    for (int i = 0, n = 0; t && i < r->n_params; i++)
+        if (r->param_modes[i] == 't' || r->param_modes[i] == 'c')
+            t = arena_printf(a, "%s%s%s %s", t, n++ ? ", " : "", r->param_names[i] ? r->param_names[i] : "?", type_name(r->param_types[i], type, sizeof type));
+    return t ? arena_printf(a, "%s)", t) : NULL;
+}
+
+static bool is_input(const Routine *r, int i) { return r->param_modes[i] == 'i' || r->param_modes[i] == 'b'; }
+
+/* Types of input parameters. */
+static int identity(const Routine *r, Type *out) {
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++)
+        if (is_input(r, i)) out[n++] = r->param_types[i];
+    return n;
+}
+static bool same_identity(const Routine *r, int n, const Type *types) {
+    int k = 0;
+    for (int i = 0; i < r->n_params; i++) {
+        if (!is_input(r, i)) continue;
+        Type t = r->param_types[i];
+        if (k == n || t.id != types[k].id || (t.id == T_ARRAY && type_element(t).id != type_element(types[k]).id)) return false;
+        k++;
+    }
+    return k == n;
+}
+
+static Status check_schema(Session *s, const AstName *n) {
+    if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
+    return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
+}
+
+/* What OR REPLACE may not change, since others rely on it. */
+static Status check_replace(Session *s, Arena *a, const Routine *old, const Routine *r) {
+    Err *e = &s->err;
+    const char *sig = pl_signature_text(a, old);
+    if (!sig) return ST_ERROR;
+    if (old->is_procedure != r->is_procedure) {
+        err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot change routine kind");
+        err_detail(e, "\"%s\" is a %s.", old->name, old->is_procedure ? "procedure" : "function");
+        return ST_ERROR;
+    }
+    const char *what = r->is_procedure ? "PROCEDURE" : "FUNCTION";
+    bool outs_differ = false;
+    int n_old = 0, n_new = 0;
+    for (int i = 0; i < old->n_params; i++) n_old += !is_input(old, i) || old->param_modes[i] == 'b';
+    for (int i = 0; i < r->n_params; i++) n_new += !is_input(r, i) || r->param_modes[i] == 'b';
+    outs_differ = n_old != n_new;
+    for (int i = 0, k = 0; !outs_differ && n_new > 1 && i < old->n_params; i++) {
+        if (old->param_modes[i] == 'i') continue;
+        while (r->param_modes[k] == 'i') k++;
+        outs_differ = old->param_types[i].id != r->param_types[k].id || (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
+        k++;
+    }
+    bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void || old->returns_record != r->returns_record || old->ret.id != r->ret.id;
+    if (ret_differs || outs_differ) {
+        err_set(e, BAD_DEFINITION, r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters" : "cannot change return type of existing function");
+        if (outs_differ && !ret_differs) err_detail(e, "Row type defined by OUT parameters is different.");
+        err_hint(e, "Use DROP %s %s first.", what, sig);
+        return ST_ERROR;
+    }
+    for (int i = 0, k = 0; i < old->n_params; i++) {
+        if (!is_input(old, i)) continue;
+        while (!is_input(r, k)) k++;
+        if (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0)) {
+            err_set(e, BAD_DEFINITION, "cannot change name of input parameter \"%s\"", old->param_names[i]);
+            err_hint(e, "Use DROP %s %s first.", what, sig);
+            return ST_ERROR;
+        }
+        k++;
+    }
+    if (old->n_defaults > r->n_defaults) {
+        err_set(e, BAD_DEFINITION, "cannot remove parameter defaults from existing function");
+        err_hint(e, "Use DROP %s %s first.", what, sig);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
+    Arena *a = st->run_arena;
+    Catalog *c = &s->db->catalog;
+    snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
+    TRY(session_begin_write(s));
+    TRY(check_schema(s, &x->name));
+    Routine r;
+    PlFunction *f;
+    TRY(pl_signature(a, c, x, &r, &s->err));
+    TRY(pl_of_create(a, c, x, &f, &s->err));
+    for (int64_t i = 0; i < x->n_params; i++) {
+        PlanCtx pc;
+        Expr *e;
+        plan_ctx_init(s, a, &pc);
+        if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, r.param_types[i], &e));
+    }
+    r.may_write = pl_may_write(f);
+    if (!(r.sql = arena_strndup(a, x->source.ptr, x->source.len))) return ST_ERROR;
+    Type types[PL_MAX_PARAMS];
+    int n = identity(&r, types);
+    Routine *old = NULL;
+    for (int64_t i = 0; i < c->n_routines && !old; i++)
+        if (strcmp(c->routines[i]->name, r.name) == 0 && same_identity(c->routines[i], n, types)) old = c->routines[i];
+    if (old && !x->or_replace) return err_set(&s->err, DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types", r.name);
+    if (old) TRY(check_replace(s, a, old, &r));
+    Routine *own = routine_new(&r, &s->err);
+    if (!own) return ST_ERROR;
+    if ((old && session_drop_routine(s, old) != ST_OK) || session_add_routine(s, own) != ST_OK) {
+        routine_free(own);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* ---- DROP ---------------------------------------------------------------------------------------- */
+
+static const char *kind_word(char what) { return what == 'f' ? "function" : what == 'p' ? "procedure" : "routine"; }
+
+/* f(integer, text): as DROP's messages have it. */
+static char *call_text(Arena *a, const char *name, int n, const Type *types) {
+    char *t = arena_printf(a, "%s(", name), buf[64];
+    for (int i = 0; t && i < n; i++) t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], buf, sizeof buf));
+    return t ? arena_printf(a, "%s)", t) : NULL;
+}
+
+static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const AstFuncSignature *q, Routine **out) {
+    const Catalog *c = &s->db->catalog;
+    Type types[PL_MAX_PARAMS];
+    int n = 0;
+    Routine *found = NULL;
+    int64_t hits = 0;
+    bool all_ins = true;
+    *out = NULL;
+    for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
+        all_ins &= q->params[i].mode == AST_PARAM_IN;
+        if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
+        if (n == PL_MAX_PARAMS) return err_set(&s->err, "54023", "functions cannot have more than %d arguments", PL_MAX_PARAMS);
+        TRY(pl_type(c, q->params[i].type, &types[n++], &s->err));
+    }
+    for (int64_t i = 0; i < c->n_routines; i++) {
+        Routine *r = c->routines[i];
+        if (strcmp(r->name, q->name.name) != 0) continue;
+        if (q->has_args && !same_identity(r, n, types)) {
+            /* DROP PROCEDURE p(int, int) may name the OUT parameters too */
+            bool same = r->is_procedure && x->what != 'f' && all_ins && r->n_params == n;
+            for (int k = 0; same && k < n; k++) same = r->param_types[k].id == types[k].id;
+            if (!same) continue;
+        }
+        if (!q->has_args && ((x->what == 'f' && r->is_procedure) || (x->what == 'p' && !r->is_procedure))) continue;
+        hits++;
+        found = r;
+    }
+    if (hits > 1) {
+        err_at(&s->err, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(x->what), q->name.name);
+        err_hint(&s->err, "Specify the argument list to select the %s unambiguously.", kind_word(x->what));
+        return ST_ERROR;
+    }
+    char *text = call_text(a, q->name.name, n, types);
+    if (!text) return ST_ERROR;
+    if (found && ((x->what == 'f' && found->is_procedure) || (x->what == 'p' && !found->is_procedure)))
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(x->what));
+    if (!found && !x->if_exists) {
+        if (q->has_args) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", kind_word(x->what), text);
+        return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a %s named \"%s\"", kind_word(x->what), q->name.name);
+    }
+    if (!found) session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", kind_word(x->what), q->name.name, q->has_args ? text + strlen(q->name.name) : "()");
+    *out = found;
+    return ST_OK;
+}
+
+Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
+    snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
+    TRY(session_begin_write(s));
+    for (int64_t i = 0; i < x->n_items; i++) {
+        Routine *r;
+        TRY(check_schema(s, &x->items[i].name));
+        TRY(find_to_drop(s, st->run_arena, x, &x->items[i], &r));
+        if (r) TRY(session_drop_routine(s, r));
+    }
+    return ST_OK;
+}

@@ -1,0 +1,360 @@
+/* bind_array.c - arrays: ARRAY[...], subscripts, the polymorphic functions and operators, ANY and ALL over arrays, unnest, array_agg.
+ *
+ * The function table knows arrays only as T_ARRAY: it is here that the element types of a call's arguments get one common type, so that kernels
+ * compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY, min, max) works on array_sort_key.
+ */
+#include <stdio.h>
+
+#include "sql/bind/bind_int.h"
+#include "types/array.h"
+
+static Expr *dimensions_error(Binder *b, int64_t location) {
+    bind_unsupported(b, location, "an array of several dimensions");
+    return NULL;
+}
+
+/* ---- ARRAY[...] ----------------------------------------------------------------------------- */
+
+/* The items, all of type t, as one value where all of them are constants. */
+static Expr *constant_array(Binder *b, Type t, int64_t n, Expr **items, int64_t location) {
+    Phys ph = type_phys(t);
+    int64_t w = phys_size(ph);
+    char *cells = arena_calloc(b->a, (n + 1) * w);
+    uint8_t *valid = arena_alloc(b->a, n + 1);
+    if (!cells || !valid) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const Value *v = &items[i]->u.value;
+        valid[i] = !v->is_null;
+        if (!v->is_null) memcpy(cells + i * w, value_cell_const(v), (size_t)w);
+    }
+    Value a = {.type = type_array_of(t)};
+    if (array_build(b->a, ph, n, cells, valid, &a.u.str, b->err) != ST_OK) {
+        if (!b->err->position) b->err->position = bind_pos(b, location);
+        return NULL;
+    }
+    Expr *e = expr_const(b->c, &a);
+    if (e) e->location = location;
+    return e;
+}
+
+enum { MAKE_MAX = 500 }; /* elements of one call */
+
+static Expr *make_array(Binder *b, Type t, int64_t n, Expr **items, int64_t location) {
+    bool constant = true;
+    for (int64_t i = 0; i < n; i++) {
+        if (items[i]->type.id == T_ARRAY) return dimensions_error(b, items[i]->location);
+        constant = constant && items[i]->kind == EX_CONST && type_eq(items[i]->type, t);
+    }
+    if (constant) return constant_array(b, t, n, items, location);
+    if (n <= MAKE_MAX) {
+        Expr *e = bind_call(b, "array_make", false, (int)n, items, location);
+        if (e) e->type = type_array_of(t); /* items may have been relabelled only */
+        return e;
+    }
+    Expr *halves[2] = {make_array(b, t, n / 2, items, location), make_array(b, t, n - n / 2, items + n / 2, location)};
+    return bind_call(b, "array_cat", false, 2, halves, location);
+}
+
+/* `want`: the array type it is cast to at once, or NULL. */
+Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want) {
+    Expr **items = bind_list(b, q, l->items, l->n_items);
+    if (!items) return NULL;
+    Type t;
+    for (int64_t i = 0; i < l->n_items; i++)
+        if (items[i]->type.id == T_ARRAY) return dimensions_error(b, l->items[i]->location);
+    if (want) {
+        t = type_element(*want);
+        for (int64_t i = 0; i < l->n_items; i++) {
+            if (!(items[i] = bind_coerce(b, items[i], t, CAST_EXPLICIT, l->items[i]->location))) return NULL;
+            if (!type_eq(items[i]->type, t)) want = NULL; /* unconstrained numerics keep their own scale */
+        }
+        if (want || l->n_items == 0) return make_array(b, t, l->n_items, items, l->location);
+    } else if (l->n_items == 0) {
+        err_at(b->err, bind_pos(b, l->location), ERR_INDETERMINATE_DATATYPE, "cannot determine type of empty array");
+        err_hint(b->err, "Explicitly cast to the desired type, for example ARRAY[]::integer[].");
+        return NULL;
+    }
+    if (bind_common(b, l->n_items, items, "ARRAY", &t) != ST_OK) return NULL;
+    return make_array(b, t, l->n_items, items, l->location);
+}
+
+/* ---- a[i], a[i:j] --------------------------------------------------------------------------------- */
+
+static Expr *int_const(Binder *b, int32_t i) {
+    Value v = {.type = type_make(T_INT4)};
+    v.u.i32 = i;
+    return expr_const(b->c, &v);
+}
+
+static Expr *as_subscript(Binder *b, Expr *e, int64_t location) {
+    if (!e) return NULL;
+    if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type_make(T_INT4), CAST_ASSIGNMENT)) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "array subscript must have type integer");
+        return NULL;
+    }
+    return bind_coerce(b, e, type_make(T_INT4), CAST_ASSIGNMENT, location);
+}
+static Expr *subscript(Binder *b, Query *q, const AstExpr *ast, int32_t missing) {
+    return ast ? as_subscript(b, bind_expr(b, q, ast), ast->location) : int_const(b, missing);
+}
+
+static Expr *not_an_array(Binder *b, Type t, int64_t location) {
+    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting", type_plain_name(t));
+    return NULL;
+}
+
+Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location) {
+    if (!array || !index || !value) return NULL;
+    Type t = array->type, element = type_element(t);
+    if (t.id != T_ARRAY) return not_an_array(b, t, location);
+    if (value->type.id != T_UNKNOWN && !cast_exists(value->type, element, CAST_ASSIGNMENT)) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "subscripted assignment to \"%s\" requires type %s but expression is of type %s", name,
+               type_plain_name(element), type_plain_name(value->type));
+        err_hint(b->err, "You will need to rewrite or cast the expression.");
+        return NULL;
+    }
+    Expr *args[3] = {array, as_subscript(b, index, location), bind_coerce(b, value, element, CAST_ASSIGNMENT, location)};
+    return args[1] && args[2] ? bind_call(b, "array_set", false, 3, args, location) : NULL;
+}
+
+Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
+    if (s->arg->kind == AST_SUBSCRIPT && !AST_AS_CONST(AstSubscript, s->arg)->is_slice) return dimensions_error(b, s->location);
+    Expr *args[3] = {bind_expr(b, q, s->arg)};
+    if (!args[0]) return NULL;
+    if (args[0]->type.id != T_ARRAY) return not_an_array(b, args[0]->type, s->location);
+    if (!s->is_slice) {
+        args[1] = subscript(b, q, s->upper, 1);
+        return bind_call(b, "array_subscript", false, 2, args, s->location);
+    }
+    args[1] = subscript(b, q, s->lower, 1);
+    args[2] = args[1] ? subscript(b, q, s->upper, INT32_MAX) : NULL;
+    return bind_call(b, "array_part", false, 3, args, s->location);
+}
+
+/* ---- polymorphic calls -------------------------------------------------------------------------------- */
+
+/* What a function's arguments are: a array, e element, . something else. Operators compare arrays of one type only. */
+static const struct {
+    const char *name, *args;
+} forms[] = {
+    {"array_append", "ae"},    {"array_prepend", "ea"},   {"array_cat", "aa"},       {"array_position", "ae."}, {"array_positions", "ae"},
+    {"array_remove", "ae"},    {"array_replace", "aee"},  {"array_length", "a."},    {"array_upper", "a."},     {"array_lower", "a."},
+    {"cardinality", "a"},      {"array_ndims", "a"},      {"array_dims", "a"},       {"trim_array", "a."},      {"array_to_string", "a.."},
+    {"array_fill", "e."},
+};
+static const char *const array_ops[] = {"=", "<>", "!=", "<", "<=", ">", ">=", "@>", "<@", "&&"};
+
+static Status no_such_call(Binder *b, const char *name, bool is_operator, int n, Expr *const *args, int64_t location) {
+    char call[400];
+    size_t len = 0;
+    for (int i = 0; i < n && len < sizeof call; i++) {
+        const char *sep = i == 0 ? "" : is_operator ? " " : ", ";
+        int w = snprintf(call + len, sizeof call - len, "%s%s%s%s", sep, is_operator && i ? name : "", is_operator && i ? " " : "", type_plain_name(args[i]->type));
+        if (w > 0) len += (size_t)w;
+    }
+    if (is_operator) err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s", call);
+    else err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function %s(%s) does not exist", name, call);
+    err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.", is_operator ? "operator" : "function");
+    return ST_ERROR;
+}
+
+/* Gives arrays and elements of a call one element type. same: the arrays must have it already, as operators want it. */
+static Status unify(Binder *b, const char *name, bool is_operator, bool same, const char *form, int n, Expr **args, int64_t location) {
+    Type t = type_make(T_UNKNOWN);
+    for (int i = 0; i < n && form[i]; i++) {
+        Type x = args[i]->type;
+        if (form[i] == '.' || x.id == T_UNKNOWN) continue;
+        bool fits = (form[i] == 'a') == (x.id == T_ARRAY);
+        if (x.id == T_ARRAY) x = type_element(x);
+        if (same && t.id != T_UNKNOWN && t.id != x.id && !(type_is_text(t) && type_is_text(x))) fits = false;
+        if (fits && t.id == T_UNKNOWN) t = x;
+        else if (!fits || !type_common(t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
+    }
+    if (t.id == T_UNKNOWN)
+        return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown");
+    for (int i = 0; i < n && form[i]; i++) {
+        if (form[i] == '.') continue;
+        Type want = form[i] == 'a' ? type_array_of(t) : t;
+        if (!(args[i] = bind_coerce(b, args[i], want, CAST_IMPLICIT, args[i]->location ? args[i]->location : location))) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location) {
+    if (n == 0) return ST_OK;
+    if (!*is_operator) {
+        for (int64_t i = 0; i < ARRAY_LEN(forms); i++)
+            if (strcmp(*name, forms[i].name) == 0 && n <= (int)strlen(forms[i].args)) return unify(b, *name, false, false, forms[i].args, n, args, location);
+        return ST_OK;
+    }
+    if (n != 2) return ST_OK;
+    bool l = args[0]->type.id == T_ARRAY, r = args[1]->type.id == T_ARRAY;
+    if (!l && !r) return ST_OK;
+    if (strcmp(*name, "||") == 0) {
+        bool lu = args[0]->type.id == T_UNKNOWN, ru = args[1]->type.id == T_UNKNOWN;
+        const char *form = (l || lu) && (r || ru) ? "aa" : l ? "ae" : "ea";
+        TRY(unify(b, "||", true, false, form, 2, args, location));
+        *name = form[0] == form[1] ? "array_cat" : form[0] == 'a' ? "array_append" : "array_prepend";
+        *is_operator = false;
+        return ST_OK;
+    }
+    for (int64_t i = 0; i < ARRAY_LEN(array_ops); i++) {
+        if (strcmp(*name, array_ops[i]) != 0) continue;
+        TRY(unify(b, *name, true, true, "aa", 2, args, location));
+        if (type_element(args[0]->type).id != T_INTERVAL || i > 6) return ST_OK;
+        for (int k = 0; k < 2; k++) /* equal intervals need not have equal bytes */
+            if (!(args[k] = bind_call(b, "array_sort_key", false, 1, &args[k], location))) return ST_ERROR;
+        return ST_OK;
+    }
+    return ST_OK;
+}
+
+bool bind_groupable(Type t) { return t.id != T_ARRAY || type_element(t).id != T_INTERVAL; }
+Status bind_check_groupable(Binder *b, Type t, int64_t location) {
+    if (bind_groupable(t)) return ST_OK;
+    return bind_unsupported(b, location, "grouping by arrays of intervals");
+}
+
+/* ---- ANY and ALL --------------------------------------------------------------------------------------------- */
+
+Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location) {
+    if (!array) return NULL;
+    if (array->type.id == T_UNKNOWN) {
+        Type t = l->type.id == T_UNKNOWN ? type_make(T_TEXT) : l->type;
+        if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
+        if (!(array = bind_coerce(b, array, type_array_of(t), CAST_IMPLICIT, location))) return NULL;
+    }
+    if (array->type.id != T_ARRAY) {
+        err_at(b->err, bind_pos(b, location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
+        return NULL;
+    }
+    Expr *args[2] = {l, bind_null(b, type_element(array->type))};
+    Expr *plain = args[1] ? bind_op(b, op, bind_copy(b, l), args[1], location) : NULL; /* whether the operator exists */
+    if (!plain) return NULL;
+    if (plain->type.id != T_BOOL) {
+        err_at(b->err, bind_pos(b, location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
+        return NULL;
+    }
+    char name[16];
+    static const char *const ops[] = {"=", "<>", "<", "<=", ">", ">="};
+    bool known = false;
+    for (int64_t i = 0; i < ARRAY_LEN(ops); i++) known |= strcmp(op, ops[i]) == 0;
+    Type t;
+    if (!known || plain->kind != EX_FUNC) {
+        bind_unsupported(b, location, "this operator with ANY or ALL of an array that is not spelled out");
+        return NULL;
+    }
+    if (bind_common(b, 2, args, "ANY/ALL", &t) != ST_OK) return NULL;
+    if (!(args[1] = bind_coerce(b, array, type_array_of(t), CAST_IMPLICIT, location))) return NULL;
+    memcpy(name, all ? "array_all" : "array_any", 9);
+    memcpy(name + 9, op, strlen(op) + 1);
+    return bind_call(b, name, false, 2, args, location);
+}
+
+/* ---- ARRAY(subquery) ------------------------------------------------------------------------------------------- */
+
+/* string_agg over the values' entries, with the subquery's sort keys if it has an order (types/func_sorted.c), then one array. */
+static Expr *entries_in_order(Binder *b, const Plan *sort, Expr *entry, int64_t location) {
+    Expr **args = arena_array(b->a, Expr *, 3 + sort->n_sort);
+    char *flags = arena_alloc(b->a, 2 * sort->n_sort + 1);
+    if (!args || !flags) return NULL;
+    for (int32_t i = 0; i < sort->n_sort; i++) {
+        flags[2 * i] = sort->sort[i].desc ? 'd' : 'a';
+        flags[2 * i + 1] = sort->sort[i].nulls_first ? 'f' : 'l';
+        if (!(args[3 + i] = bind_copy(b, sort->sort[i].expr))) return NULL;
+    }
+    args[0] = bind_text_const(b, (Slice){flags, 2 * sort->n_sort}, location);
+    args[1] = entry;
+    args[2] = bind_text_const(b, slice_of(""), location);
+    return bind_call(b, "string_agg_entry", false, 3 + sort->n_sort, args, location);
+}
+
+Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
+    TRY(bind_settle(b, r));
+    if (r->n != 1) return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "subquery must return only one column");
+    Type t = b->c->cols.items[r->cols[0]].type, text[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], ret;
+    if (t.id == T_ARRAY) return dimensions_error(b, location), ST_ERROR;
+    const Plan *sort = r->plan->kind == LP_LIMIT ? r->plan->children[0] : r->plan;
+    bool ordered = sort->kind == LP_SORT && sort->n_sort > 0;
+    AggCall call = {.kind = AGG_STRING_AGG};
+    Expr *value = expr_col(b->c, r->cols[0]);
+    call.arg = value ? bind_call(b, "array_entry", false, 1, &value, location) : NULL;
+    if (call.arg && ordered) call.arg = entries_in_order(b, sort, call.arg, location);
+    call.arg2 = bind_text_const(b, slice_of(""), location);
+    TRY(func_resolve(slice_of("string_agg"), false, 2, text, bind_pos(b, location), &call.func, coerced, &ret, b->err));
+    Plan *p = plan_new(b->c, LP_AGG, 1);
+    if (!call.arg || !call.arg2 || !p || !(p->aggs = arena_array(b->a, AggCall, 1)) || !(call.out = plan_new_col(b->c, "array", ret, true))) return ST_ERROR;
+    p->children[0] = r->plan;
+    p->aggs[0] = call;
+    p->n_aggs = 1;
+    Expr *all = expr_col(b->c, call.out);
+    if (ordered && all) all = bind_call(b, "string_agg_sorted", false, 1, &all, location);
+    Expr *array = all ? bind_call(b, "array_from_entries", false, 1, &all, location) : NULL, *e = expr_new(b->c, EX_COALESCE, type_array_of(t), 2);
+    if (!array || !e || !(e->args[1] = constant_array(b, t, 0, NULL, location))) return ST_ERROR;
+    array->type = e->type;
+    e->args[0] = array;
+    Proj proj = {0};
+    ColId *cols = arena_array(b->a, ColId, 1);
+    if (!cols || !(cols[0] = bind_proj_add(b, &proj, NULL, e, "array"))) return ST_ERROR;
+    r->cols = cols;
+    return (r->plan = bind_proj_plan(b, &proj, p)) ? ST_OK : ST_ERROR;
+}
+
+/* ---- unnest --------------------------------------------------------------------------------------------------- */
+
+static Status check_array(Binder *b, const Expr *e, int64_t location) {
+    if (e->type.id == T_ARRAY) return ST_OK;
+    if (e->type.id == T_UNKNOWN) { /* PostgreSQL has another one over tsvector */
+        err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_FUNCTION, "function unnest(unknown) is not unique");
+        err_hint(b->err, "Could not choose a best candidate function. You might need to add explicit type casts.");
+        return ST_ERROR;
+    }
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function unnest(%s) does not exist", type_plain_name(e->type));
+    err_hint(b->err, "No function matches the given name and argument types. You might need to add explicit type casts.");
+    return ST_ERROR;
+}
+/* 1 .. the greatest number of elements */
+static Plan *subscripts(Binder *b, int64_t n, Expr **arrays, int64_t location) {
+    Expr **sizes = arena_array(b->a, Expr *, n + 1), *args[2];
+    if (!sizes) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        Expr *copy = bind_copy(b, arrays[i]);
+        if (!copy || !(sizes[i] = bind_call(b, "cardinality", false, 1, &copy, location))) return NULL;
+    }
+    args[0] = int_const(b, 1);
+    args[1] = n == 1 ? sizes[0] : bind_call(b, "greatest", false, (int)n, sizes, location);
+    return args[0] && args[1] ? bind_series(b, 2, args, "ordinality", location) : NULL;
+}
+
+Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names, bool ordinality, int64_t location) {
+    /* Whatever costs something to compute is computed once, in a row of its own. */
+    Proj once = {0}, proj = {0};
+    for (int64_t i = 0; i < n; i++) {
+        if (check_array(b, arrays[i], location) != ST_OK) return NULL;
+        if (arrays[i]->kind == EX_COL || arrays[i]->kind == EX_CONST || arrays[i]->kind == EX_PARAM) continue;
+        ColId id = bind_proj_add(b, &once, NULL, arrays[i], names[i]);
+        if (!id || !(arrays[i] = expr_col(b->c, id))) return NULL;
+    }
+    Plan *series = subscripts(b, n, arrays, location), *p = series;
+    if (p && once.ids.len) {
+        Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
+        if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
+        p->dependent = true;
+    }
+    if (!p) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        Expr *args[2] = {bind_copy(b, arrays[i]), expr_col(b->c, series->out_cols[0])};
+        if (!args[0] || !args[1] || !bind_proj_add(b, &proj, NULL, bind_call(b, "array_subscript", false, 2, args, location), names[i])) return NULL;
+    }
+    if (ordinality) {
+        Expr *e = bind_coerce(b, expr_col(b->c, series->out_cols[0]), type_make(T_INT8), CAST_IMPLICIT, location);
+        if (!bind_proj_add(b, &proj, NULL, e, "ordinality")) return NULL;
+    }
+    return bind_proj_plan(b, &proj, p);
+}
+
+Expr *bind_unnest_target(Binder *b, Expr *array, Plan **series, int64_t location) {
+    if (check_array(b, array, location) != ST_OK || !(*series = subscripts(b, 1, &array, location))) return NULL;
+    Expr *args[2] = {array, expr_col(b->c, (*series)->out_cols[0])};
+    return args[1] ? bind_call(b, "array_subscript", false, 2, args, location) : NULL;
+}

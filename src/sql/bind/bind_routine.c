@@ -1,0 +1,401 @@
+/* bind_routine.c - calls of functions and procedures of the catalog.
+ *
+ * Overloads are chosen by PostgreSQL's rules: exact types, then implicit casts, most exact matches, preferred types, categories of untyped literals; of
+ * equals the one with fewer defaults. A scalar call becomes an EX_FUNC whose kernel calls back into the session (SessionInfo.call_routine); a call
+ * in FROM becomes LP_VALUES whose rows the session fills in before the plan runs (Plan.routine_id).
+ */
+#include <stdio.h>
+
+#include "sql/bind/bind_int.h"
+
+enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
+
+typedef struct Candidate {
+    const Routine *r;
+    int slots[ARGS_MAX];  /* per given argument: which of the routine's arguments it is */
+    Type types[ARGS_MAX]; /* and its type */
+    int n_default;
+} Candidate;
+
+static bool implicit(Type from, Type to) { return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT); }
+
+/* Arguments to parameters; false: the routine does not take them. */
+static bool place_args(const Routine *r, int64_t n, const char *const *names, Candidate *c) {
+    bool used[ARGS_MAX] = {false};
+    int param[ARGS_MAX], n_args = 0;
+    if (r->n_args > ARGS_MAX || n > r->n_args) return false;
+    for (int i = 0; i < r->n_params; i++)
+        if (routine_is_arg(r, i)) param[n_args++] = i;
+    for (int64_t i = 0; i < n; i++) {
+        int k = (int)i;
+        if (names && names[i]) {
+            for (k = 0; k < n_args; k++) {
+                const char *own = r->param_names[param[k]];
+                if (own && strcmp(own, names[i]) == 0) break;
+            }
+            if (k == n_args) return false;
+        }
+        if (used[k]) return false;
+        used[k] = true;
+        c->slots[i] = k;
+        c->types[i] = r->param_types[param[k]];
+    }
+    for (int k = 0; k < n_args; k++)
+        if (!used[k] && k < n_args - r->n_defaults) return false;
+    c->r = r;
+    c->n_default = n_args - (int)n;
+    return true;
+}
+
+static int keep_best(Candidate **c, int n, const int *score) {
+    int best = -1, m = 0;
+    for (int i = 0; i < n; i++) best = MAX_OF(best, score[i]);
+    for (int i = 0; i < n; i++)
+        if (score[i] == best) c[m++] = c[i];
+    return m;
+}
+
+static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
+    int score[CANDIDATES_MAX];
+    for (int i = 0; i < n; i++) {
+        score[i] = 0;
+        for (int64_t k = 0; k < n_args; k++) score[i] += args[k]->type.id == c[i]->types[k].id;
+    }
+    n = keep_best(c, n, score);
+    for (int i = 0; n > 1 && i < n; i++) {
+        score[i] = 0;
+        for (int64_t k = 0; k < n_args; k++) {
+            uint8_t in = args[k]->type.id, t = c[i]->types[k].id;
+            score[i] += in != T_UNKNOWN && (in == t || (type_category(in) == type_category(t) && type_preferred(t)));
+        }
+    }
+    if (n > 1) n = keep_best(c, n, score);
+    /* untyped literals: text if any candidate takes text there, else the common category's preferred type */
+    for (int64_t k = 0; n > 1 && k < n_args; k++) {
+        if (args[k]->type.id != T_UNKNOWN) continue;
+        bool text = false, pref = false;
+        for (int i = 0; i < n; i++) {
+            text |= type_category(c[i]->types[k].id) == 'S';
+            pref |= type_preferred(c[i]->types[k].id);
+        }
+        for (int i = 0; i < n; i++) {
+            uint8_t t = c[i]->types[k].id;
+            score[i] = text ? type_category(t) == 'S' : pref ? type_preferred(t) : 1;
+        }
+        n = keep_best(c, n, score);
+    }
+    for (int i = 0; n > 1 && i < n; i++) score[i] = ARGS_MAX - c[i]->n_default;
+    return n > 1 ? keep_best(c, n, score) : n;
+}
+
+static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const *args, const char *const *names) {
+    const char *t = arena_printf(b->a, "%s(", name);
+    for (int64_t i = 0; t && i < n; i++)
+        t = arena_printf(b->a, "%s%s%s%s%s", t, i ? ", " : "", names && names[i] ? names[i] : "", names && names[i] ? " => " : "", type_plain_name(args[i]->type));
+    return t ? arena_printf(b->a, "%s)", t) : name;
+}
+
+/* The routine that a call means, and where its arguments go. *found false, ST_OK: there is none for these arguments. */
+static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args, const char *const *names, int64_t location, Candidate *out, bool *found) {
+    const Catalog *k = b->c->catalog;
+    Candidate *all = arena_array(b->a, Candidate, CANDIDATES_MAX), *list[CANDIDATES_MAX];
+    int n_list = 0, wrong_kind = 0;
+    *found = false;
+    if (!all) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_routines && n_list < CANDIDATES_MAX; i++) {
+        const Routine *r = k->routines[i];
+        Candidate *c = &all[n_list];
+        if (strcmp(r->name, name) != 0) continue;
+        bool ok = place_args(r, n, names, c);
+        for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
+        if (!ok) continue;
+        if (r->is_procedure != procedure) {
+            wrong_kind++;
+            continue;
+        }
+        list[n_list++] = c;
+    }
+    int64_t pos = bind_pos(b, location);
+    if (n_list == 0 && wrong_kind) {
+        err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s is %s", call_text(b, name, n, args, names), procedure ? "not a procedure" : "a procedure");
+        err_hint(b->err, procedure ? "To call a function, use SELECT." : "To call a procedure, use CALL.");
+        return ST_ERROR;
+    }
+    if (n_list > 1) n_list = narrow(list, n_list, n, args);
+    if (n_list > 1) {
+        const char *what = procedure ? "procedure" : "function";
+        err_at(b->err, pos, ERR_AMBIGUOUS_FUNCTION, "%s %s is not unique", what, call_text(b, name, n, args, names));
+        err_hint(b->err, "Could not choose a best candidate %s. You might need to add explicit type casts.", what);
+        return ST_ERROR;
+    }
+    if (n_list == 0 && names && strcmp(name, "make_interval") != 0) { /* the one builtin with names */
+        const char *what = procedure ? "procedure" : "function";
+        err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", what, call_text(b, name, n, args, names));
+        err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.", what);
+        return ST_ERROR;
+    }
+    if (n_list == 0) return ST_OK;
+    *out = *list[0];
+    *found = true;
+    return ST_OK;
+}
+
+/* DEFAULT expressions stand in the CREATE statement. */
+static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
+    AstStmt **list;
+    int64_t n;
+    bool fixed = b->fixed_pos, params = b->params_ok;
+    int64_t pos = b->pos;
+    TRY(sql_parse(b->a, slice_of(r->sql), &list, &n, b->err));
+    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION) return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);
+    const AstCreateFunction *x = AST_AS_CONST(AstCreateFunction, list[0]);
+    Query *q = arena_new_of(b->a, Query);
+    if (!q) return ST_ERROR;
+    q->clause = "DEFAULT expressions";
+    q->is_default = true;
+    b->fixed_pos = true;
+    b->pos = 0;
+    b->params_ok = false;
+    for (int i = 0, k = 0; i < r->n_params && i < x->n_params; i++) {
+        if (!routine_is_arg(r, i)) continue;
+        if (!args[k] && x->params[i].def) {
+            Expr *e = bind_expr(b, q, x->params[i].def);
+            args[k] = e ? bind_coerce(b, e, r->param_types[i], CAST_ASSIGNMENT, 0) : NULL;
+            if (!args[k]) return ST_ERROR;
+        }
+        k++;
+    }
+    b->fixed_pos = fixed;
+    b->pos = pos;
+    b->params_ok = params;
+    return ST_OK;
+}
+
+/* Arguments in the routine's order, cast; *out NULL: there is no such routine. */
+static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, const Routine **out, Expr ***args_out) {
+    const char *name = f->name.name;
+    *out = NULL;
+    bool any = false;
+    for (int64_t i = 0; i < b->c->catalog->n_routines && !any; i++) any = strcmp(b->c->catalog->routines[i]->name, name) == 0;
+    if (!any || f->n_args > ARGS_MAX) return ST_OK;
+    if (f->name.schema && strcmp(f->name.schema, "public") != 0) return ST_OK;
+    bool positional_after = false;
+    for (int64_t i = 0; f->arg_names && i < f->n_args; i++) {
+        if (f->arg_names[i]) positional_after = true;
+        else if (positional_after) return err_at(b->err, bind_pos(b, f->args[i]->location), ERR_SYNTAX, "positional argument cannot follow named argument");
+    }
+    Expr **given = bind_list(b, q, f->args, f->n_args);
+    Candidate c;
+    bool found;
+    if (!given) return ST_ERROR;
+    TRY(find_routine(b, name, procedure, f->n_args, given, f->arg_names, f->location, &c, &found));
+    if (!found) return ST_OK;
+    const char *wrong = f->star ? "(*)" : f->distinct ? "DISTINCT" : f->n_order_by ? "ORDER BY" : f->filter ? "FILTER" : f->over ? "OVER" : NULL;
+    if (wrong) return err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
+    Expr **args = arena_array(b->a, Expr *, c.r->n_args + 1);
+    if (!args) return ST_ERROR;
+    for (int64_t i = 0; i < f->n_args; i++)
+        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location))) return ST_ERROR;
+    if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
+    b->c->calls_routine = true;
+    b->c->writes_routine |= c.r->may_write;
+    *out = c.r;
+    *args_out = args;
+    return ST_OK;
+}
+
+/* ---- scalar calls ---------------------------------------------------------------------------- */
+
+static void arg_value(const Vec *v, int64_t i, Value *out) {
+    int64_t k = v->is_const ? 0 : i;
+    *out = (Value){.type = v->type, .is_null = v->valid && !v->valid[k]};
+    if (v->type.id == T_NUMERIC && v->phys != type_phys(v->type)) {
+        if (v->phys == PH_I64) out->u.i128 = ((const int64_t *)v->data)[k];
+        else out->u.i64 = (int64_t)((const int128_t *)v->data)[k];
+        return;
+    }
+    int64_t size = phys_size((Phys)v->phys);
+    memcpy(value_cell(out), (const char *)v->data + k * size, (size_t)size);
+}
+
+static void put_value(Vec *out, int64_t i, const Value *v) {
+    int64_t size = phys_size((Phys)out->phys);
+    out->valid[i] = !v->is_null;
+    if (v->is_null) {
+        memset((char *)out->data + i * size, 0, (size_t)size);
+        if (out->phys == PH_STR) ((Str *)out->data)[i] = str_make("", 0);
+    } else if (v->type.id == T_NUMERIC && out->phys != type_phys(v->type)) {
+        if (out->phys == PH_I64) ((int64_t *)out->data)[i] = (int64_t)v->u.i128;
+        else ((int128_t *)out->data)[i] = v->u.i64;
+    } else {
+        memcpy((char *)out->data + i * size, value_cell_const(v), (size_t)size);
+    }
+}
+
+/* args[0]: the routine's id. */
+static Status call_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
+    Value vals[ARGS_MAX + 1], result;
+    if (!ctx->session || !ctx->session->call_routine) return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
+        if (ctx->session->call_routine(ctx->session->setting_ctx, vals[0].u.i64, nargs - 1, vals + 1, ctx->ret, ctx->arena, &result, ctx->err) != ST_OK) {
+            ctx->error_row = i;
+            return ST_ERROR;
+        }
+        put_value(out, i, &result);
+    }
+    return ST_OK;
+}
+
+/* One per routine and statement, so that equal calls are equal expressions. */
+static const FuncDef *def_of(Binder *b, const Routine *r, Type ret) {
+    PlanCtx *c = b->c;
+    for (int64_t i = 0; i < c->routine_ids.len; i++)
+        if (c->routine_ids.items[i] == r->id) return c->routine_defs.items[i];
+    FuncDef *d = arena_new_of(b->a, FuncDef);
+    if (!d || !(d->name = arena_strdup(b->a, r->name))) return NULL;
+    d->flags = (uint16_t)(FN_CAN_FAIL | FN_VARIADIC | (r->volatility == 'v' ? FN_VOLATILE : FN_STABLE));
+    d->ret = ret.id;
+    d->nargs = 1;
+    d->args[0] = T_VOID;
+    d->kernel = call_kernel;
+    d->doc = "a function of the catalog";
+    const FuncDef *def = d;
+    return vec_push(b->a, &c->routine_defs, def) && vec_push(b->a, &c->routine_ids, r->id) ? d : NULL;
+}
+
+static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t location) {
+    /* A record is shown as its text. */
+    Type ret = r->returns_record || r->returns_void ? type_make(T_TEXT) : r->ret;
+    Expr *e = expr_new(b->c, EX_FUNC, ret, r->n_args + 1);
+    if (!e || !(e->u.func = def_of(b, r, ret)) || !(e->args[0] = bind_int8_const(b, r->id))) return NULL;
+    for (int i = 0; i < r->n_args; i++) e->args[i + 1] = args[i];
+    e->location = location;
+    return e;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *name, int64_t location) {
+    int n_cols = 0;
+    for (int i = 0; i < r->n_params; i++) n_cols += r->param_modes[i] != 'i';
+    bool columns = r->returns_record && n_cols > 0;
+    if (r->returns_record && !columns) {
+        err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "a column definition list is required for functions returning \"record\"");
+        return NULL;
+    }
+    ColSet used = colset_new(b->c);
+    for (int i = 0; i < r->n_args; i++) expr_cols(b->c, args[i], &used);
+    for (int64_t w = 0; w < used.n_words; w++)
+        if (used.bits[w]) {
+            bind_unsupported(b, location, "a set-returning function of the catalog with columns as arguments");
+            return NULL;
+        }
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    int n_out = columns ? n_cols : 1;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_out))) return NULL;
+    p->n_out = n_out;
+    p->routine_id = r->id;
+    p->exprs = args;
+    p->n_exprs = r->n_args;
+    p->alias = name;
+    if (!columns) return (p->out_cols[0] = plan_new_col(b->c, name, r->returns_void ? type_make(T_TEXT) : r->ret, true)) ? p : NULL;
+    for (int i = 0, k = 0; i < r->n_params; i++) {
+        if (r->param_modes[i] == 'i') continue;
+        const char *col = r->param_names[i] ? arena_strdup(b->a, r->param_names[i]) : arena_printf(b->a, "column%d", k + 1);
+        if (!col || !(p->out_cols[k++] = plan_new_col(b->c, col, r->param_types[i], true))) return NULL;
+    }
+    return p;
+}
+
+Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name) {
+    const Routine *r;
+    Expr **args;
+    if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
+    return call_rows(b, r, args, name, f->location);
+}
+
+static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args, const AstFunc *f) {
+    if (!q->srf_ok) {
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
+        return NULL;
+    }
+    if (q->srf || r->returns_record) {
+        bind_unsupported(b, f->location, q->srf ? "more than one set-returning function in a select list" : "a set of records in a select list");
+        return NULL;
+    }
+    if (!(q->srf = call_rows(b, r, args, f->name.name, f->location)) || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
+    if (e) e->location = f->location;
+    return e;
+}
+
+Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
+    const Routine *r;
+    Expr **args;
+    if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
+    return r->returns_set ? rows_in_targets(b, q, r, args, f) : scalar_call(b, r, args, f->location);
+}
+
+/* ---- entry points ----------------------------------------------------------------------------------- */
+
+static Status finish(Binder *b, Status st) { return st != ST_OK && !err_is_set(b->err) ? err_oom(b->err) : st; }
+
+Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
+    Binder b;
+    binder_init(&b, c);
+    Query *q = arena_new_of(c->arena, Query);
+    Expr *e = NULL;
+    if (q) {
+        q->clause = "expressions of routines";
+        e = bind_expr(&b, q, ast);
+    }
+    if (e && type.id == T_UNKNOWN && e->type.id == T_UNKNOWN) type = type_make(T_TEXT);
+    if (e && type.id != T_UNKNOWN && !type_eq(e->type, type)) {
+        if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) e = bind_coerce(&b, e, type, CAST_EXPLICIT, ast->location); /* through text, as PL/pgSQL does */
+        else e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);
+    }
+    if (e) *out = e;
+    return finish(&b, e ? ST_OK : ST_ERROR);
+}
+
+static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundCall **out) {
+    Query *q = arena_new_of(b->a, Query);
+    const Routine *r;
+    Expr **args;
+    *out = NULL;
+    if (!q) return ST_ERROR;
+    q->clause = procedure ? "CALL arguments" : NULL;
+    TRY(bind_args(b, q, f, procedure, &r, &args));
+    if (!r && !procedure) return ST_OK;
+    if (!r) {
+        Expr **given = bind_list(b, q, f->args, f->n_args);
+        if (!given) return ST_ERROR;
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "procedure %s does not exist", call_text(b, f->name.name, f->n_args, given, f->arg_names));
+        err_hint(b->err, "No procedure matches the given name and argument types. You might need to add explicit type casts.");
+        return ST_ERROR;
+    }
+    BoundCall *c = arena_new_of(b->a, BoundCall);
+    if (!c || !(c->param_types = arena_array(b->a, Type, b->params.len + 1))) return ST_ERROR;
+    c->routine = r;
+    c->n_args = r->n_args;
+    c->args = args;
+    c->n_params = (int32_t)b->params.len;
+    for (int64_t i = 0; i < b->params.len; i++) {
+        c->param_types[i] = b->params.items[i];
+        if (c->param_types[i].id == T_UNKNOWN)
+            return err_set(b->err, ERR_INDETERMINATE_DATATYPE, "could not determine data type of parameter $%d", (int)i + 1);
+    }
+    *out = c;
+    return ST_OK;
+}
+
+Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types, BoundCall **out) {
+    Binder b;
+    binder_init(&b, c);
+    for (int32_t i = 0; i < n_params; i++) {
+        Type t = param_types ? param_types[i] : type_make(T_UNKNOWN);
+        if (!vec_push(c->arena, &b.params, t)) return finish(&b, ST_ERROR);
+    }
+    return finish(&b, bind_call_stmt(&b, f, procedure, out));
+}

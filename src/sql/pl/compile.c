@@ -1,0 +1,561 @@
+/* compile.c - all procedures: passes, what they write, groups of columns and their keys; variables and expressions of one. */
+#include "sql/pl/compile_int.h"
+
+#include <stdio.h>
+
+/* ---- registry ---------------------------------------------------------------------------- */
+CpTable *registry_table(Registry *r, Table *t) {
+    for (int64_t i = 0; i < r->tables.len; i++)
+        if (r->tables.items[i]->table == t) return r->tables.items[i];
+    CpTable *c = arena_new_of(r->arena, CpTable);
+    if (!c) return NULL;
+    c->table = t;
+    c->written = arena_calloc(r->arena, t->n_cols + 1);
+    c->writers = arena_calloc(r->arena, (t->n_cols + 1) * (int64_t)sizeof *c->writers);
+    c->group = arena_array(r->arena, int32_t, t->n_cols + 1);
+    c->need = (ImageNeed){.table = t, .cols = arena_calloc(r->arena, t->n_cols + 1)};
+    c->need.writes = c->written;
+    if (!c->written || !c->writers || !c->group || !c->need.cols || !vec_push(r->arena, &r->tables, c)) return NULL;
+    for (int i = 0; i < t->n_cols; i++) c->group[i] = NO_GROUP;
+    return c;
+}
+
+int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols) {
+    ImageNeed *d = &t->need;
+    for (int32_t g = 0; g < d->n_groups; g++)
+        if (d->groups[g].n_cols == n && (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0)) return t->table->n_keys + g;
+    if (d->n_groups == t->cap_groups) {
+        int32_t cap = t->cap_groups * 2 + 4;
+        void *more = arena_alloc(r->arena, cap * (int64_t)sizeof *d->groups);
+        if (!more) return -1;
+        if (d->n_groups) memcpy(more, d->groups, (size_t)d->n_groups * sizeof *d->groups);
+        d->groups = more;
+        t->cap_groups = cap;
+    }
+    int32_t *copy = arena_array(r->arena, int32_t, n + 1);
+    if (!copy) return -1;
+    for (int32_t i = 0; i < n; i++) {
+        copy[i] = cols[i];
+        d->cols[cols[i]] = true;
+    }
+    d->groups[d->n_groups].n_cols = n;
+    d->groups[d->n_groups].cols = copy;
+    return t->table->n_keys + d->n_groups++;
+}
+
+/* Columns with the same writers are one group. */
+static Status make_groups(Registry *r, CpTable *t) {
+    t->n_groups = 0;
+    for (int i = 0; i < t->table->n_cols; i++) {
+        t->group[i] = NO_GROUP;
+        if (!t->written[i]) continue;
+        for (int j = 0; j < i; j++)
+            if (t->written[j] && t->writers[j] == t->writers[i]) t->group[i] = t->group[j];
+        if (t->group[i] == NO_GROUP) t->group[i] = t->n_groups++;
+    }
+    t->key = arena_array(r->arena, bool *, t->n_groups + 1);
+    t->touched = arena_calloc(r->arena, t->n_groups + 1);
+    t->kinds = arena_calloc(r->arena, t->n_groups + 1);
+    if (!t->key || !t->touched || !t->kinds) return ST_ERROR;
+    for (int32_t g = 0; g <= t->n_groups; g++)
+        if (!(t->key[g] = arena_calloc(r->arena, t->table->n_cols + 1))) return ST_ERROR;
+    return ST_OK;
+}
+
+/* What is known everywhere may be more than it takes to name a row: a unique key among it is enough. */
+static void shorten_keys(CpTable *t) {
+    for (int32_t g = 0; g <= t->n_groups; g++)
+        for (int k = 0; k < t->table->n_keys; k++) {
+            const KeyConstraint *key = &t->table->keys[k];
+            bool all = key->n_cols > 0;
+            for (int i = 0; i < key->n_cols; i++) all &= t->key[g][key->cols[i]] && (key->primary || t->table->cols[key->cols[i]].not_null);
+            if (!all) continue;
+            memset(t->key[g], 0, (size_t)t->table->n_cols);
+            for (int i = 0; i < key->n_cols; i++) t->key[g][key->cols[i]] = true;
+            break;
+        }
+}
+
+/* ---- errors -------------------------------------------------------------------------------- */
+Status cp_refuse(Cp *c, const char *fmt, ...) {
+    if (c->reason) return ST_ERROR;
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->reason = c->line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->line, text) : arena_printf(c->reg->arena, "%s", text);
+    if (!c->reason) c->oom = true;
+    return ST_ERROR;
+}
+Status cp_oom(Cp *c) {
+    c->oom = true;
+    return ST_ERROR;
+}
+/* What binding or lowering could not do. */
+static Status refuse_error(Cp *c) {
+    if (!err_is_set(&c->scratch) || strcmp(c->scratch.sqlstate, ERR_OUT_OF_MEMORY) == 0) return cp_oom(c);
+    cp_refuse(c, "%s", c->scratch.message);
+    err_clear(&c->scratch);
+    return ST_ERROR;
+}
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+void cp_mark(Cp *c) {
+    while (c->lines.len < c->pipe.b.instrs.len) {
+        if (!vec_push(c->arena, &c->lines, c->line) || !vec_push(c->arena, &c->places, c->place)) {
+            c->oom = true;
+            return;
+        }
+    }
+}
+void cp_fresh(Cp *c) {
+    for (int64_t i = 0; i < c->pipe.n_cols; i++)
+        if (c->pipe.cols[i].where != CW_REG) c->pipe.cols[i].reg = 0;
+    c->pipe.computed.len = 0;
+}
+Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm) {
+    Instr *in = builder_emit(&c->pipe.b, op, PH_BOOL, 0, a, 0, 0);
+    if (!in) return cp_oom(c);
+    in->imm = imm;
+    cp_fresh(c);
+    cp_mark(c);
+    return ST_OK;
+}
+Status cp_leave(Cp *c, int64_t block, bool to_step) {
+    TRY(cp_control(c, OP_P_LEAVE, 0, block));
+    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].aux = to_step ? (void *)c->f : NULL;
+    return ST_OK;
+}
+
+/* ---- variables --------------------------------------------------------------------------------- */
+ColEntry *cp_entry(Cp *c, ColId id) {
+    if (id >= c->pipe.n_cols) {
+        int64_t n = c->ctx.cols.len + 32;
+        ColEntry *cols = arena_array(c->arena, ColEntry, n);
+        if (!cols) return c->oom = true, NULL;
+        if (c->pipe.n_cols) memcpy(cols, c->pipe.cols, (size_t)c->pipe.n_cols * sizeof *cols);
+        c->pipe.cols = cols;
+        c->pipe.n_cols = n;
+    }
+    return &c->pipe.cols[id];
+}
+
+int32_t cp_var_new(Cp *c, const char *name, Type type) {
+    CpVar v = {.col = plan_new_col(&c->ctx, name ? name : "", type, true), .type = type, .name = name};
+    if (!v.col || !vec_push(c->arena, &c->vars, v)) return c->oom = true, -1;
+    ColEntry *e = cp_entry(c, v.col);
+    if (!e) return -1;
+    int32_t number = (int32_t)c->vars.len - 1;
+    *e = (ColEntry){.where = CW_SOURCE, .phys = (uint8_t)type_phys(type), .nullable = true, .type = type, .imm = number, .range = range_of_type(type)};
+    return number;
+}
+
+Reg cp_load(Cp *c, int32_t var) {
+    Reg r = lower_col(&c->low, &c->pipe, c->vars.items[var].col);
+    if (!r) (void)refuse_error(c);
+    return r;
+}
+
+Status cp_store(Cp *c, int32_t var, Reg r) {
+    if (!r) return ST_ERROR;
+    const CpVar *v = &c->vars.items[var];
+    uint8_t phys = lower_info(&c->pipe, r)->phys;
+    Instr *in = builder_emit(&c->pipe.b, OP_STORE, (Phys)phys, 0, r, 0, 0);
+    if (!in) return cp_oom(c);
+    in->imm = var;
+    cp_fresh(c);
+    if (!lower_info(&c->pipe, r)->is_const) cp_entry(c, v->col)->reg = r;
+    c->vars.items[var].known = true;
+    return ST_OK;
+}
+Status cp_store_int(Cp *c, int32_t var, int64_t x) {
+    Phys ph = type_phys(c->vars.items[var].type);
+    if (ph != PH_BOOL) return cp_store(c, var, lower_int_const(&c->low, &c->pipe, ph, c->vars.items[var].type, x));
+    Value v = {.type = type_make(T_BOOL), .u.b = x != 0};
+    return cp_store(c, var, lower_const(&c->low, &c->pipe, &v));
+}
+Status cp_store_null(Cp *c, int32_t var) {
+    if (cp_foot(c) && c->blind) return cp_unknown(c, var);
+    Value v = {.type = c->vars.items[var].type, .is_null = true};
+    return cp_store(c, var, lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &v), v.type));
+}
+Status cp_unknown(Cp *c, int32_t var) {
+    c->vars.items[var].known = false;
+    return ST_OK;
+}
+
+Expr *cp_cast(Cp *c, Expr *e, Type to) {
+    if (!e) return NULL;
+    if (type_eq(e->type, to)) return e;
+    if (e->kind == EX_CONST && e->u.value.is_null) {
+        Value v = {.type = to, .is_null = true};
+        Expr *n = expr_const(&c->ctx, &v);
+        return n ? n : (c->oom = true, NULL);
+    }
+    if (!cast_exists(e->type, to, CAST_ASSIGNMENT)) {
+        char name[80];
+        cp_refuse(c, "an assignment of %s to %s", type_base_name((TypeId)e->type.id), type_name(to, name, sizeof name));
+        return NULL;
+    }
+    Expr *n = expr_new(&c->ctx, EX_CAST, to, 1);
+    if (!n) return c->oom = true, NULL;
+    n->cast_ctx = CAST_ASSIGNMENT;
+    n->args[0] = e;
+    return n;
+}
+
+Status cp_assign(Cp *c, int32_t var, Expr *e) {
+    Type t = c->vars.items[var].type;
+    if (!(e = cp_cast(c, e, t))) return ST_ERROR;
+    if (cp_foot(c) && (c->blind || !cp_known(c, e))) return cp_unknown(c, var);
+    return cp_store(c, var, cp_lower_as(c, e, t));
+}
+
+bool *cp_known_copy(Cp *c) {
+    bool *k = arena_calloc(c->arena, c->vars.len + 1);
+    if (!k) return c->oom = true, NULL;
+    for (int64_t i = 0; i < c->vars.len; i++) k[i] = c->vars.items[i].known;
+    k[c->vars.len] = false;
+    return k;
+}
+/* Variables that are younger than the copy are hidden ones of statements: known where they are used or not at all. */
+void cp_known_set(Cp *c, const bool *k) {
+    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known = k[i];
+}
+void cp_known_meet(Cp *c, const bool *k) {
+    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= k[i];
+}
+
+/* ---- expressions ----------------------------------------------------------------------------------- */
+Reg cp_int(Cp *c, Phys phys, int64_t v) {
+    Reg r = lower_int_const(&c->low, &c->pipe, phys, type_make(phys == PH_I64 ? T_INT8 : T_INT4), v);
+    return r ? r : (c->oom = true, 0);
+}
+Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b) {
+    if (!a || !b) return 0;
+    bool nullable = lower_info(&c->pipe, a)->nullable || lower_info(&c->pipe, b)->nullable;
+    Reg r = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), nullable, (Range){true, 0, 1});
+    if (!r || !builder_emit(&c->pipe.b, op, phys, r, a, b, 0)) return c->oom = true, 0;
+    return r;
+}
+
+bool cp_known(Cp *c, const Expr *e) {
+    if (!cp_foot(c)) return true;
+    if (e->kind == EX_COL) {
+        for (int64_t i = 0; i < c->vars.len; i++)
+            if (c->vars.items[i].col == e->u.col) return c->vars.items[i].known;
+        const ColEntry *x = cp_entry(c, e->u.col);
+        if (!x || x->where == CW_NONE) return false;
+        return x->where != CW_EXPR || cp_known(c, x->expr);
+    }
+    if (e->kind == EX_SUBQUERY || expr_is_volatile(e)) return false;
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (!cp_known(c, e->args[i])) return false;
+    return true;
+}
+
+Reg cp_lower(Cp *c, Expr *e) {
+    Reg r = lower_expr(&c->low, &c->pipe, e);
+    if (!r) (void)refuse_error(c);
+    return r;
+}
+Reg cp_lower_as(Cp *c, Expr *e, Type t) {
+    Reg r = cp_lower(c, e);
+    if (r && !(r = lower_canonical(&c->low, &c->pipe, r, t))) (void)refuse_error(c);
+    return r;
+}
+Reg cp_condition(Cp *c, Expr *e) { return cp_lower_as(c, e, type_make(T_BOOL)); }
+
+Status cp_raise(Cp *c, const char *sqlstate, const char *format, int32_t n, Reg *args, const char *detail, const char *hint) {
+    RaiseSite *s = arena_new_of(c->arena, RaiseSite);
+    Instr *in = s ? builder_emit(&c->pipe.b, OP_RAISE, PH_BOOL, 0, 0, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    *s = (RaiseSite){sqlstate, format, detail, hint, n, args};
+    in->aux = s;
+    cp_mark(c);
+    return ST_OK;
+}
+
+/* ---- binding ------------------------------------------------------------------------------------------ */
+/* Variable that a reference means; -1 none. */
+int32_t cp_ref(Cp *c, PlRef r) {
+    if (!r.field) return c->var_of[r.var];
+    const CpRecord *x = &c->records[r.var];
+    for (int32_t i = 0; i < x->n; i++)
+        if (strcmp(x->names[i], r.field) == 0) return x->vars[i];
+    return -1;
+}
+static bool field_type(void *ctx, int32_t var, const char *field, Type *out, bool *assigned) {
+    Cp *c = ctx;
+    *assigned = c->records[var].n > 0;
+    int32_t v = cp_ref(c, (PlRef){var, field});
+    if (v >= 0) *out = c->vars.items[v].type;
+    return v >= 0;
+}
+static Type var_type(void *ctx, int32_t var) {
+    Cp *c = ctx;
+    return c->var_of[var] >= 0 ? c->vars.items[c->var_of[var]].type : c->f->vars[var].type;
+}
+
+static bool to_column(void *ctx, Expr *e) {
+    Cp *c = ctx;
+    if (e->kind == EX_SUBQUERY) return cp_refuse(c, "a subquery in an expression"), false;
+    if (e->kind != EX_PARAM) return true;
+    PlRef r = c->names.refs.items[e->u.param - 1];
+    int32_t var = cp_ref(c, r);
+    if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->f->vars[r.var].name), false;
+    if (r.var == c->f->found) c->found_seen = true;
+    ColId col = c->vars.items[var].col;
+    e->kind = EX_COL;
+    e->u.col = col;
+    return true;
+}
+static Status slot_to_column(void *ctx, Expr **slot) { return expr_walk(*slot, to_column, ctx) ? ST_OK : ST_ERROR; }
+static Status plan_to_columns(Cp *c, Plan *p) {
+    if (++c->depth > PLAN_MAX_DEPTH) return cp_refuse(c, "the statement is nested too deeply");
+    TRY(plan_each_expr(p, slot_to_column, c));
+    for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
+        for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->rows[r][i]));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(plan_to_columns(c, p->children[i]));
+    c->depth--;
+    return ST_OK;
+}
+
+BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
+    pl_names_init(&c->names, c->arena, c->f, x);
+    c->names.field_type = field_type;
+    c->names.var_type = var_type;
+    c->names.ctx = c;
+    c->ctx.variables = &c->names.hook;
+    BoundStmt *b = NULL;
+    Status st = sql_bind(&c->ctx, stmt, 0, NULL, &b);
+    c->ctx.variables = NULL;
+    if (st != ST_OK) return (void)refuse_error(c), NULL;
+    if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
+    if (c->ctx.calls_routine) return (void)cp_refuse(c, "a call of a function of the database"), NULL;
+    c->depth = 0;
+    if (plan_to_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
+    return b;
+}
+
+Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
+    AstSelect *s = arena_new_of(c->arena, AstSelect);
+    AstTarget *t = arena_new_of(c->arena, AstTarget);
+    if (!s || !t) return c->oom = true, NULL;
+    if (!x->ast) return (void)cp_refuse(c, "an expression that is a query"), NULL;
+    s->kind = AST_SELECT;
+    t->expr = (AstExpr *)(uintptr_t)x->ast;
+    s->targets = t;
+    s->n_targets = 1;
+    BoundStmt *b = cp_bind(c, (AstStmt *)s, x);
+    if (!b) return NULL;
+    Plan *p = b->plan;
+    Expr *e = NULL;
+    for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_exprs; i++)
+        if (p->out_cols[i] == b->result[0]) e = p->exprs[i];
+    if (!e || p->children[0]->kind != LP_VALUES) return (void)cp_refuse(c, "an expression that is a query"), NULL;
+    return want.id == T_UNKNOWN ? e : cp_cast(c, e, want);
+}
+
+/* ---- a pass over one procedure ------------------------------------------------------------------------------ */
+static Status declare(Cp *c) {
+    const PlFunction *f = c->f;
+    if (!(c->var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) || !(c->records = arena_array(c->arena, CpRecord, f->n_vars + 1))) return cp_oom(c);
+    for (int32_t i = 0; i < f->n_vars; i++) c->var_of[i] = -1;
+    bool outs = false;
+    for (int32_t i = 0; i < f->n_params; i++) outs |= f->param_modes[i] != PL_IN;
+    for (int later = 0; later < 2; later++)
+        for (int32_t i = 0; i < f->n_vars; i++) {
+            const PlVar *v = &f->vars[i];
+            bool in = i < f->n_params && f->param_modes[i] != PL_OUT;
+            if ((later == 0) != in) continue;
+            if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
+            if (v->kind == PLV_SCALAR) {
+                if ((c->var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;
+                c->vars.items[c->var_of[i]].known = true; /* a parameter, or NULL */
+                continue;
+            }
+            CpRecord *r = &c->records[i];
+            if (v->kind != PLV_ROW) continue;
+            r->names = v->field_names;
+            if (!(r->vars = arena_array(c->arena, int32_t, v->n_fields + 1))) return cp_oom(c);
+            for (r->n = 0; r->n < v->n_fields; r->n++)
+                if ((r->vars[r->n] = cp_var_new(c, v->field_names[r->n], v->field_types[r->n])) < 0) return ST_ERROR;
+        }
+    c->ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
+    return c->oom ? ST_ERROR : ST_OK;
+}
+
+static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, bool *uses_found, const char **reason, Program **out) {
+    Arena *a = reg->arena;
+    Cp *c = arena_new_of(a, Cp);
+    if (!c) return ST_ERROR;
+    *c = (Cp){.reg = reg, .f = f, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .place = "function", .next_block = 1};
+    c->err = &c->scratch;
+    c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
+    if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
+    c->low = (Lower){.c = &c->ctx, .arena = a, .err = &c->scratch};
+    builder_init(&c->pipe.b, a);
+    c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
+    c->in_scope = colset_new(&c->ctx);
+    Status st = declare(c);
+    for (int32_t i = 0; st == ST_OK && mode != CP_BODY && i < proc->n_tables; i++) { /* the numbers are the body's */
+        CpTable *t = NULL;
+        for (int64_t k = 0; k < reg->tables.len && !t; k++)
+            if (reg->tables.items[k]->table->id == proc->tables[i].table_id) t = reg->tables.items[k];
+        if (!t || !vec_push(a, &c->tables, proc->tables[i]) || !vec_push(a, &c->reg_tables, t)) return ST_ERROR;
+    }
+    if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
+    PlBody body = {1, (PlStmt *[]){f->body}};
+    if (st == ST_OK) st = cp_body(c, &body);
+    if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
+    cp_mark(c);
+    if (st == ST_OK && c->oom) st = ST_ERROR;
+    *uses_found |= c->found_seen;
+    if (st != ST_OK) {
+        *reason = c->reason;
+        return c->reason && !c->oom ? ST_OK : ST_ERROR;
+    }
+    if (mode == CP_SITES || dry) return ST_OK;
+    Sink sink = {.kind = SINK_NONE};
+    Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
+    if (!p) {
+        *reason = arena_printf(a, "%s", c->scratch.message);
+        return ST_OK;
+    }
+    *out = p;
+    int32_t n_vars = (int32_t)c->vars.len;
+    ProcVar *vars = arena_array(a, ProcVar, n_vars + 1);
+    if (!vars) return ST_ERROR;
+    for (int32_t i = 0; i < n_vars; i++) vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
+    if (mode == CP_FOOTPRINT) {
+        proc->n_foot_vars = n_vars;
+        proc->foot_vars = vars;
+        return ST_OK;
+    }
+    proc->n_vars = n_vars;
+    proc->vars = vars;
+    proc->lines = c->lines.items;
+    proc->places = c->places.items;
+    proc->tables = c->tables.items;
+    proc->n_tables = (int32_t)c->tables.len;
+    int32_t n = 0;
+    for (int32_t i = 0; i < f->n_params; i++) n += f->param_modes[i] != PL_OUT;
+    proc->n_params = n;
+    proc->outs = arena_array(a, int32_t, f->n_params + 1);
+    proc->out_names = arena_array(a, const char *, f->n_params + 1);
+    if (!proc->outs || !proc->out_names) return ST_ERROR;
+    proc->n_outs = 0;
+    if (c->ret >= 0) {
+        proc->out_names[0] = f->name;
+        proc->outs[proc->n_outs++] = c->ret;
+    }
+    for (int32_t i = 0; i < f->n_params; i++)
+        if (f->param_modes[i] != PL_IN) {
+            proc->out_names[proc->n_outs] = f->param_names[i];
+            proc->outs[proc->n_outs++] = c->var_of[i];
+        }
+    return ST_OK;
+}
+
+/* Something failed after the first change of a call: the change has to be taken back. Loops: a change comes before everything in the loop. */
+static bool needs_undo(const Program *p, bool adds_fail) {
+    int32_t first = -1, loop = -1, depth = 0;
+    for (int32_t i = 0; i < p->n_instrs && first < 0; i++) {
+        uint16_t op = p->instrs[i].op;
+        if (op == OP_P_LOOP && depth++ == 0) loop = i;
+        if (op == OP_P_ENDLOOP) depth--;
+        if (op == OP_ROW_PUT || op == OP_ROW_ADD || op == OP_ROW_INSERT || op == OP_ROW_DELETE) first = depth > 0 ? loop : i;
+    }
+    if (first < 0) return false;
+    for (int32_t i = first + (p->instrs[first].op != OP_P_LOOP); i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (!(op_info[in->op].flags & F_FAIL) || in->pad == LOWER_PROVEN_SAFE) continue;
+        if (in->op == OP_CALL && !((const CallSite *)in->aux)->can_fail) continue;
+        if (in->op == OP_ROW_ADD && !adds_fail) continue;
+        return true;
+    }
+    return false;
+}
+
+static bool has_writes(const Program *p) {
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        uint16_t op = p->instrs[i].op;
+        if (op == OP_ROW_PUT || op == OP_ROW_ADD || op == OP_ROW_INSERT || op == OP_ROW_DELETE) return true;
+    }
+    return false;
+}
+
+/* Rows that a call may insert into each table: their number, or -1 where it depends on the call. */
+static void count_inserts(Proc *p) {
+    int32_t depth = 0;
+    for (int32_t t = 0; t < p->n_tables; t++) p->tables[t].max_inserts = 0;
+    for (int32_t i = 0; i < p->body->n_instrs; i++) {
+        const Instr *in = &p->body->instrs[i];
+        if (in->op == OP_P_LOOP) depth++;
+        if (in->op == OP_P_ENDLOOP) depth--;
+        if (in->op != OP_ROW_INSERT) continue;
+        ProcTable *t = &p->tables[((const RowInsert *)in->aux)->table];
+        if (depth > 0) t->max_inserts = -1;
+        else if (t->max_inserts >= 0) t->max_inserts++;
+    }
+}
+
+Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions, Arena *a, Proc **out, Err *e) {
+    Registry reg = {.arena = a, .catalog = catalog, .session = session};
+    Proc *procs = arena_array(a, Proc, n + 1);
+    bool *found = procs ? arena_calloc(a, n + 1) : NULL;
+    if (!procs || !found) return err_oom(e);
+    for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .arena = a};
+    /* What is written: of those procedures that can be compiled at all. */
+    for (int32_t i = 0; i < n; i++)
+        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, &found[i], &procs[i].reason, NULL) != ST_OK) return err_oom(e);
+    int64_t before = 0;
+    for (bool again = true; again;) { /* a procedure that turns out to be impossible takes its writes with it */
+        again = false;
+        for (int64_t t = 0; t < reg.tables.len; t++) {
+            CpTable *x = reg.tables.items[t];
+            memset(x->written, 0, (size_t)x->table->n_cols);
+            memset(x->writers, 0, (size_t)x->table->n_cols * sizeof *x->writers);
+            x->inserted = x->deleted = false;
+            x->need.n_groups = 0;
+            memset(x->need.cols, 0, (size_t)x->table->n_cols);
+            x->need.inserts = false;
+        }
+        for (int step = 0; step < 2 && !again; step++)
+            for (int32_t i = 0; i < n; i++) {
+                if (procs[i].reason) continue;
+                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, &found[i], &procs[i].reason, &procs[i].body) != ST_OK) return err_oom(e);
+                again |= procs[i].reason != NULL;
+            }
+        if (again) continue;
+        for (int64_t t = 0; t < reg.tables.len; t++)
+            if (make_groups(&reg, reg.tables.items[t]) != ST_OK) return err_oom(e);
+        for (int step = 0; step < 2 && !again; step++) {
+            for (int64_t t = 0; step && t < reg.tables.len; t++) shorten_keys(reg.tables.items[t]);
+            for (int32_t i = 0; i < n; i++) {
+                if (procs[i].reason) continue;
+                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK) return err_oom(e);
+                again |= procs[i].reason != NULL;
+            }
+        }
+        if (++before > n + 1) return err_internal(e, "procedures change each other without end");
+    }
+    for (int32_t i = 0; i < n; i++) {
+        Proc *p = &procs[i];
+        if (p->reason) {
+            p->body = p->footprint = NULL;
+            continue;
+        }
+        for (int32_t t = 0; t < p->n_tables; t++)
+            for (int64_t k = 0; k < reg.tables.len; k++)
+                if (reg.tables.items[k]->table->id == p->tables[t].table_id) p->tables[t].need = reg.tables.items[k]->need;
+        p->writes = has_writes(p->body);
+        p->undo = needs_undo(p->body, false);
+        p->undo_adds = needs_undo(p->body, true);
+        count_inserts(p);
+    }
+    *out = procs;
+    return ST_OK;
+}

@@ -1,0 +1,22 @@
+/* compile.h - PL/pgSQL procedures to programs that run many calls at a time (txn/proc.h), with their access sets [GPUTx §3; DESIGN section 4].
+ *
+ * All procedures are compiled together: which columns are static, how columns are grouped and by which key a group is named depends on all of
+ * them. Whoever registers, changes or drops one, or changes a table, compiles anew.
+ *
+ * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and queries, EXIT, CONTINUE, RETURN, RAISE EXCEPTION,
+ * ASSERT, SELECT INTO [STRICT], PERFORM, INSERT, UPDATE, DELETE with RETURNING INTO, FOUND; queries over tables (inner joins included) by equality with columns, with
+ * aggregates without GROUP BY, ORDER BY with LIMIT 1, LIMIT. Everything else runs one call at a time, and Proc.reason says why.
+ */
+#ifndef STELE_SQL_PL_COMPILE_H
+#define STELE_SQL_PL_COMPILE_H
+
+#include "catalog/catalog.h"
+#include "sql/pl/pl.h"
+#include "sql/plan/plan.h"
+#include "txn/proc.h"
+
+/* out: n procs, in `a`, in the order given; functions and the catalog's tables are only read. A procedure that cannot be compiled has a reason and no programs, and the
+ * others are compiled as if it were not there. Fails only without memory. Hold the tables' locks; a Proc is valid for their versions. */
+Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions, Arena *a, Proc **out, Err *e);
+
+#endif

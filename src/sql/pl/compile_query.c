@@ -1,0 +1,1016 @@
+/* compile_query.c - SQL statements of a procedure: bound plans to lookups and loops over rows, data-centric: an operator compiles its input and hands
+ * over what is to be done with each of its rows.
+ *
+ * A scan looks at the conditions above it for equalities of its columns with values that are there already. All columns of a unique key: one
+ * lookup. Some columns: the rows of a group. None: not in bulk.
+ *
+ * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence of rows where they come and go. */
+#include "sql/pl/compile_int.h"
+
+typedef struct Conds { int32_t n, cap; Expr **items; } Conds;
+static Status conds_add(Cp *c, Conds *k, Expr *e) {
+    if (e->kind == EX_AND) {
+        for (int32_t i = 0; i < e->n_args; i++) TRY(conds_add(c, k, e->args[i]));
+        return ST_OK;
+    }
+    if (k->n == k->cap) {
+        int32_t cap = k->cap * 2 + 8;
+        Expr **more = arena_array(c->arena, Expr *, cap);
+        if (!more) return cp_oom(c);
+        if (k->n) memcpy(more, k->items, (size_t)k->n * sizeof *more);
+        k->items = more;
+        k->cap = cap;
+    }
+    k->items[k->n++] = e;
+    return ST_OK;
+}
+
+static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
+
+/* ---- tables ------------------------------------------------------------------------------- */
+int32_t cp_table(Cp *c, Table *t) {
+    for (int64_t i = 0; i < c->tables.len; i++)
+        if (c->tables.items[i].table_id == t->id) return (int32_t)i;
+    CpTable *x = registry_table(c->reg, t);
+    ProcTable p = {.table_id = t->id};
+    if (!x || !vec_push(c->arena, &c->tables, p) || !vec_push(c->arena, &c->reg_tables, x)) return c->oom = true, -1;
+    return (int32_t)c->tables.len - 1;
+}
+
+/* Rows that a statement looks at. */
+typedef struct Scan {
+    Plan *plan;
+    CpTable *table;
+    int32_t number;    /* in the procedure */
+    int32_t row;       /* variable; -1: in the footprint, when rows are not known */
+    Expr **eq;         /* by column: a value that it equals, NULL none */
+    bool *known;       /* footprint, by column: the value is known here */
+    int32_t index;     /* of the image */
+    int32_t n_key;
+    int32_t *key_cols;
+    bool unique;
+    Conds *conds;      /* not used for the lookup: to be tested */
+    ColSet *needed;
+    CpRow rows;
+    void *ctx;
+} Scan;
+
+static ColId scan_col(const Plan *p, int32_t col) {
+    for (int32_t i = 0; i < p->n_out; i++)
+        if (p->scan_cols[i] == col) return p->out_cols[i];
+    return 0;
+}
+/* The scan's column that an expression is, casts that change no value taken off; -1 none. */
+static int32_t plain_column(const Plan *p, const Expr *e) {
+    while (e->kind == EX_CAST && type_phys(e->type) == PH_STR && type_phys(e->args[0]->type) == PH_STR && type_is_text(e->type) && e->type.length == 0 &&
+           e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
+        e = e->args[0];
+    if (e->kind != EX_COL) return -1;
+    for (int32_t i = 0; i < p->n_out; i++)
+        if (p->out_cols[i] == e->u.col) return p->scan_cols[i];
+    return -1;
+}
+/* Every column of e is a variable or of a row that is being looked at. */
+static bool available(Cp *c, const Expr *e) {
+    ColSet s = colset_new(&c->ctx);
+    expr_cols(&c->ctx, e, &s);
+    for (ColId id = 1; id < c->ctx.cols.len; id++) {
+        if (!colset_has(&s, id) || colset_has(&c->in_scope, id)) continue;
+        bool var = false;
+        for (int64_t i = 0; i < c->vars.len && !var; i++) var = c->vars.items[i].col == id;
+        if (!var) return false;
+    }
+    return true;
+}
+static bool same_cells(Type a, Type b) {
+    if (type_is_text(a) && type_is_text(b)) return a.id != T_CHAR || b.id == T_CHAR;
+    return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b);
+}
+
+/* Items: the values of the group's key columns. */
+static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
+    CpTable *t = s->table;
+    int n_cols = t->table->n_cols;
+    if (c->mode == CP_SITES) {
+        for (int i = 0; i < n_cols; i++) t->key[group][i] = s->known[i] && (!t->touched[group] || t->key[group][i]);
+        t->touched[group] = true;
+        t->kinds[group] |= (uint8_t)(1 << kind);
+        return ST_OK;
+    }
+    if (group == rows_group(t) && t->kinds[group] == 1 << OPK_ADD) return ST_OK; /* rows come, and nobody looks */
+    ItemSite *x = arena_new_of(c->arena, ItemSite);
+    Reg *args = arena_array(c->arena, Reg, n_cols + 2);
+    if (!x || !args) return cp_oom(c);
+    int32_t n = 0;
+    for (int i = 0; i < n_cols; i++) {
+        if (!t->key[group][i]) continue;
+        Type type = t->table->cols[i].type;
+        ColId id = s->plan ? scan_col(s->plan, i) : 0;
+        Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type) : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
+        if (!r) return err_is_set(&c->scratch) ? cp_refuse(c, "%s", c->scratch.message) : ST_ERROR;
+        args[n++] = r;
+    }
+    bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
+    if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group == rows_group(t) ? ITEM_ROWS : (uint32_t)group, .kind = (uint8_t)kind,
+                    .has_amount = has_amount, .col = amount_col, .n = n, .args = args};
+    Reg d = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
+    Instr *in = d ? builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    in->aux = x;
+    cp_mark(c);
+    return ST_OK;
+}
+
+/* The operations of looking at a row: existence, and the groups of the columns that are read. */
+static Status read_items(Cp *c, const Scan *s) {
+    CpTable *t = s->table;
+    if (!rows_static(t)) TRY(scan_item(c, s, rows_group(t), OPK_READ, -1, NULL));
+    bool done[CP_MAX_GROUPS] = {false};
+    for (int32_t i = 0; i < s->plan->n_out; i++) {
+        int32_t col = s->plan->scan_cols[i];
+        if (col < 0 || !colset_has(s->needed, s->plan->out_cols[i])) continue;
+        int32_t g = t->group[col];
+        if (g == NO_GROUP) continue;
+        if (g >= CP_MAX_GROUPS) return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
+        if (!done[g]) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
+        done[g] = true;
+    }
+    return ST_OK;
+}
+
+/* The row is in s->row (or unknown): its columns come into scope, remaining conditions are tested, and the row is used. */
+static Status use_row(Cp *c, Scan *s) {
+    Plan *p = s->plan;
+    CpTable *t = s->table;
+    bool stat = rows_static(t), found = s->row >= 0;
+    for (int32_t i = 0; i < p->n_out; i++) {
+        ColId id = p->out_cols[i];
+        int32_t col = p->scan_cols[i];
+        ColEntry *e = cp_entry(c, id);
+        if (!e) return ST_ERROR;
+        colset_add(&c->ctx, &c->in_scope, id);
+        if (col < 0) { /* the row itself */
+            *e = found ? (ColEntry){.where = CW_EXPR, .type = type_make(T_INT8), .expr = expr_col(&c->ctx, c->vars.items[s->row].col)} : (ColEntry){0};
+            continue;
+        }
+        const Column *k = &t->table->cols[col];
+        *e = (ColEntry){0};
+        Phys ph = type_phys(k->type);
+        bool same = s->eq[col] && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
+        if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
+            RowCol *cell = arena_new_of(c->arena, RowCol);
+            if (!cell) return cp_oom(c);
+            *cell = (RowCol){s->number, col};
+            *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null, .stable_str = true, .type = k->type,
+                            .range = range_of_type(k->type), .row_var = c->vars.items[s->row].col, .cell = cell};
+            if (colset_has(s->needed, id)) t->need.cols[col] = true;
+            if (cp_foot(c)) s->known[col] = true;
+        } else if (s->eq[col] && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
+            Expr *v = cp_cast(c, s->eq[col], k->type);
+            if (!v) return ST_ERROR;
+            *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
+        }
+    }
+    if (cp_foot(c)) TRY(read_items(c, s));
+    int32_t open = 0;
+    bool blind = c->blind;
+    for (int32_t i = 0; i < s->conds->n; i++) {
+        Expr *e = s->conds->items[i];
+        if (cp_foot(c) && !cp_known(c, e)) {
+            c->blind = true;
+            continue;
+        }
+        TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
+        open++;
+    }
+    if (!found && cp_foot(c)) c->blind = true;
+    TRY(s->rows(c, s->ctx));
+    c->blind = blind;
+    while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    return ST_OK;
+}
+
+static Reg find_row(Cp *c, Scan *s, Opcode op) {
+    RowKey *k = arena_new_of(c->arena, RowKey);
+    Reg *args = arena_array(c->arena, Reg, s->n_key + 1);
+    if (!k || !args) return c->oom = true, 0;
+    for (int32_t i = 0; i < s->n_key; i++) {
+        Type type = s->table->table->cols[s->key_cols[i]].type;
+        if (!(args[i] = cp_lower_as(c, s->eq[s->key_cols[i]], type))) return 0;
+        s->table->need.cols[s->key_cols[i]] = true;
+    }
+    *k = (RowKey){s->number, s->index, s->n_key, args};
+    Reg r = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
+    Instr *in = r ? builder_emit(&c->pipe.b, op, PH_I64, r, 0, 0, 0) : NULL;
+    if (!in) return c->oom = true, 0;
+    in->aux = k;
+    return r;
+}
+static Reg row_there(Cp *c, int32_t var) { return cp_cmp(c, OP_GE, PH_I64, cp_load(c, var), cp_int(c, PH_I64, 0)); }
+
+static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
+    Table *t = p->table;
+    Scan *s = arena_new_of(c->arena, Scan);
+    Conds *rest = arena_new_of(c->arena, Conds);
+    if (!s || !rest) return cp_oom(c);
+    *s = (Scan){.plan = p, .row = -1, .rows = row, .ctx = ctx, .needed = needed, .conds = rest, .index = -1};
+    if ((s->number = cp_table(c, t)) < 0) return ST_ERROR;
+    s->table = c->reg_tables.items[s->number];
+    s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
+    s->known = arena_calloc(c->arena, t->n_cols + 1);
+    s->key_cols = arena_array(c->arena, int32_t, t->n_cols + 1);
+    bool *used = arena_calloc(c->arena, conds->n + p->n_conds + 1);
+    if (!s->eq || !s->known || !s->key_cols || !used) return cp_oom(c);
+    for (int i = 0; i < t->n_cols; i++) s->eq[i] = NULL;
+    for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, conds, p->conds[i]));
+    if (!(used = arena_calloc(c->arena, conds->n + 1))) return cp_oom(c);
+    int32_t *from = arena_array(c->arena, int32_t, t->n_cols + 1);
+    if (!from) return cp_oom(c);
+    for (int32_t i = 0; i < conds->n; i++) {
+        Expr *e = conds->items[i];
+        if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
+        for (int side = 0; side < 2; side++) {
+            int32_t col = plain_column(p, e->args[side]);
+            Expr *v = e->args[1 - side];
+            if (col < 0 || s->eq[col] || !available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
+            s->eq[col] = v;
+            from[col] = i;
+            break;
+        }
+    }
+    for (int i = 0; i < t->n_cols; i++) s->known[i] = s->eq[i] && cp_known(c, s->eq[i]);
+    for (int k = 0; k < t->n_keys && !s->unique; k++) {
+        s->unique = t->keys[k].n_cols > 0;
+        for (int i = 0; i < t->keys[k].n_cols; i++) s->unique &= s->eq[t->keys[k].cols[i]] && !s->table->written[t->keys[k].cols[i]];
+        if (!s->unique) continue;
+        s->index = k;
+        s->n_key = t->keys[k].n_cols;
+        for (int i = 0; i < s->n_key; i++) s->key_cols[i] = t->keys[k].cols[i];
+    }
+    if (!s->unique) {
+        for (int i = 0; i < t->n_cols; i++)
+            if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
+        if (s->n_key == 0) return cp_refuse(c, "a scan of table \"%s\" without equality on a column that nobody updates", t->name);
+        if (!c->dry && (s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols)) < 0) return cp_oom(c);
+    }
+    for (int32_t i = 0; i < s->n_key; i++) used[from[s->key_cols[i]]] = true;
+    /* Conditions on other columns of this table and on what is there already; those that need more are tested above. */
+    for (int32_t i = 0; i < p->n_out; i++) colset_add(&c->ctx, &c->in_scope, p->out_cols[i]);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < conds->n; i++) {
+        if (used[i]) continue;
+        if (available(c, conds->items[i])) TRY(conds_add(c, rest, conds->items[i]));
+        else conds->items[kept++] = conds->items[i];
+    }
+    conds->n = kept;
+    if (!s->unique) *single = false;
+    bool enumerate = !cp_foot(c) || rows_static(s->table);
+    for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
+    /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
+    if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
+        bool ask = false;
+        for (int32_t i = 0; i < p->n_out && !ask; i++) {
+            int32_t col = p->scan_cols[i];
+            ask = col >= 0 && colset_has(needed, p->out_cols[i]) && s->table->group[col] == NO_GROUP && !s->eq[col];
+        }
+        enumerate = ask;
+    }
+    if (!enumerate) return use_row(c, s);
+    if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
+    c->vars.items[s->row].known = true;
+    TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
+    if (s->unique) {
+        TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
+        TRY(use_row(c, s));
+        return cp_control(c, OP_P_ENDIF, 0, 0);
+    }
+    int32_t loop = c->next_block++, next = cp_var_new(c, NULL, type_make(T_INT8));
+    if (next < 0) return ST_ERROR;
+    c->vars.items[next].known = true;
+    TRY(cp_control(c, OP_P_LOOP, 0, loop));
+    TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, s->row), cp_int(c, PH_I64, 0)), 0));
+    TRY(cp_leave(c, loop, false));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    /* The next row is taken before this one is used, which may delete it. */
+    RowKey *k = arena_new_of(c->arena, RowKey);
+    Reg r = k ? cp_load(c, s->row) : 0;
+    Reg d = r ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40}) : 0;
+    Instr *in = d ? builder_emit(&c->pipe.b, OP_ROW_NEXT, PH_I64, d, r, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    *k = (RowKey){s->number, s->index, 0, NULL};
+    in->aux = k;
+    TRY(cp_store(c, next, d));
+    c->loops++;
+    TRY(use_row(c, s));
+    c->loops--;
+    TRY(cp_store(c, s->row, cp_load(c, next)));
+    return cp_control(c, OP_P_ENDLOOP, 0, loop);
+}
+
+/* ---- other operators ------------------------------------------------------------------------- */
+typedef struct Above { Plan *plan; Conds *conds; ColSet *needed; CpRow row; void *ctx; bool *single; Plan *right; int32_t *vars; int32_t count, best; } Above;
+
+/* Conditions that nothing below used. */
+static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
+    int32_t open = 0;
+    bool blind = c->blind;
+    Conds mine = *conds;
+    conds->n = 0;
+    for (int32_t i = 0; i < mine.n; i++) {
+        if (cp_foot(c) && !cp_known(c, mine.items[i])) {
+            c->blind = true;
+            continue;
+        }
+        TRY(cp_control(c, OP_P_IF, cp_condition(c, mine.items[i]), 0));
+        open++;
+    }
+    TRY(row(c, ctx));
+    c->blind = blind;
+    while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    return ST_OK;
+}
+static Status filter_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    return test_rest(c, a->conds, a->row, a->ctx);
+}
+
+static Status define(Cp *c, ColId id, Expr *e) {
+    ColEntry *x = cp_entry(c, id);
+    if (!x) return ST_ERROR;
+    colset_add(&c->ctx, &c->in_scope, id);
+    if (e->kind == EX_COL && e->u.col == id) return ST_OK;
+    *x = (ColEntry){.where = CW_EXPR, .type = e->type, .expr = e};
+    return ST_OK;
+}
+static Status project_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    for (int32_t i = 0; i < a->plan->n_out; i++) TRY(define(c, a->plan->out_cols[i], a->plan->exprs[i]));
+    return a->row(c, a->ctx);
+}
+
+static Status join_left(Cp *c, void *ctx) {
+    Above *a = ctx;
+    return rows_of(c, a->right, a->conds, a->needed, a->row, a->ctx, a->single);
+}
+
+/* Aggregates over all rows: accumulators are variables. */
+static Status agg_init(Cp *c, const AggCall *g, int32_t var) { return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var); }
+
+static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
+    if (!a || (op != OP_NEG && !b)) return 0;
+    Reg r = lower_reg(&c->low, &c->pipe, ph, t, nullable, range_of_type(t));
+    if (!r || !builder_emit(&c->pipe.b, op, op == OP_SELECT ? ph : ph, r, a, b, d)) return c->oom = true, 0;
+    return r;
+}
+static Status agg_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    for (int32_t i = 0; i < a->plan->n_aggs; i++) {
+        const AggCall *g = &a->plan->aggs[i];
+        int32_t var = a->vars[i], open = 0;
+        if (g->filter) {
+            TRY(cp_control(c, OP_P_IF, cp_condition(c, g->filter), 0));
+            open++;
+        }
+        Type t = c->vars.items[var].type;
+        Phys ph = type_phys(t);
+        if (g->kind == AGG_COUNT_STAR) {
+            TRY(cp_store(c, var, emit_reg(c, OP_ADD, PH_I64, t, true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)));
+        } else {
+            Reg v = cp_lower_as(c, g->arg, g->arg->type);
+            if (!v) return ST_ERROR;
+            Reg there = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
+            if (!there || !builder_emit(&c->pipe.b, OP_IS_NOT_NULL, type_phys(g->arg->type), there, v, 0, 0)) return cp_oom(c);
+            TRY(cp_control(c, OP_P_IF, there, 0));
+            open++;
+            v = cp_lower_as(c, g->arg, g->arg->type);
+            Reg old = cp_load(c, var);
+            if (!v || !old) return ST_ERROR;
+            Reg r = 0;
+            if (g->kind == AGG_COUNT) {
+                r = emit_reg(c, OP_ADD, PH_I64, t, true, old, cp_int(c, PH_I64, 1), 0);
+            } else if (g->kind == AGG_SUM) {
+                v = lower_as(&c->low, &c->pipe, v, ph);
+                Reg sum = emit_reg(c, OP_ADD, ph, t, true, old, v, 0);
+                r = emit_reg(c, OP_COALESCE, ph, t, true, sum, v, 0);
+            } else { /* MIN, MAX: old when it is there and not worse */
+                Reg better = cp_cmp(c, g->kind == AGG_MIN ? OP_LE : OP_GE, ph, old, v);
+                r = emit_reg(c, OP_SELECT, ph, t, true, better, old, v);
+            }
+            TRY(cp_store(c, var, r));
+        }
+        while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+
+static Status agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
+    if (p->n_keys > 0) return cp_refuse(c, "GROUP BY");
+    int32_t *vars = arena_array(c->arena, int32_t, p->n_aggs + 1);
+    if (!vars) return cp_oom(c);
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        const AggCall *g = &p->aggs[i];
+        bool ok = g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM || g->kind == AGG_MIN || g->kind == AGG_MAX;
+        Type t = c->ctx.cols.items[g->out].type;
+        if (g->kind == AGG_SUM && g->arg->type.id != T_FLOAT4 && g->arg->type.id != T_FLOAT8 && type_is_integer(g->arg->type) && t.id == T_NUMERIC) ok = true;
+        if (!ok || g->distinct) return cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : "");
+        if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8)) return cp_refuse(c, "sum of floating-point numbers"); /* its order counts */
+        if ((vars[i] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
+        if (cp_foot(c)) TRY(cp_unknown(c, vars[i]));
+        else TRY(agg_init(c, g, vars[i]));
+    }
+    Conds *inner = arena_new_of(c->arena, Conds);
+    if (!inner) return cp_oom(c);
+    bool single = true, blind = c->blind;
+    Above *x = arena_new_of(c->arena, Above);
+    if (!x) return cp_oom(c);
+    *x = (Above){.plan = p, .vars = vars};
+    TRY(rows_of(c, p->children[0], inner, needed, cp_foot(c) ? NULL : agg_row, x, &single));
+    c->blind = blind;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        ColEntry *e = cp_entry(c, p->aggs[i].out);
+        Expr *v = expr_col(&c->ctx, c->vars.items[vars[i]].col);
+        if (!e || !v) return cp_oom(c);
+        colset_add(&c->ctx, &c->in_scope, p->aggs[i].out);
+        *e = (ColEntry){.where = CW_EXPR, .type = c->vars.items[vars[i]].type, .expr = v};
+    }
+    return test_rest(c, conds, row, ctx);
+}
+
+/* The first row in an order: the best so far is kept in variables. */
+static Status top_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    int32_t done = c->next_block++;
+    TRY(cp_control(c, OP_P_BLOCK, 0, done));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
+    for (int32_t i = 0; i < a->plan->n_sort; i++) { /* worse than the best, or better, or go on */
+        const SortKey *k = &a->plan->sort[i];
+        int32_t var = -1;
+        for (int32_t j = 0; j < a->count; j++)
+            if (a->vars[2 * j] == k->expr->u.col) var = a->vars[2 * j + 1];
+        Type t = c->ctx.cols.items[k->expr->u.col].type;
+        Phys ph = type_phys(t);
+        for (int worse = 1; worse >= 0; worse--) {
+            Reg v = cp_lower_as(c, k->expr, t), best = cp_load(c, var);
+            if (!v || !best) return ST_ERROR;
+            Reg cmp = cp_cmp(c, (worse != 0) == k->desc ? OP_LT : OP_GT, ph, v, best);
+            if (lower_info(&c->pipe, v)->nullable) { /* NULLs: first or last */
+                Reg vn = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1}), bn = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
+                if (!vn || !bn || !builder_emit(&c->pipe.b, OP_IS_NULL, ph, vn, v, 0, 0) || !builder_emit(&c->pipe.b, OP_IS_NULL, ph, bn, best, 0, 0)) return cp_oom(c);
+                Reg here = (worse != 0) == k->nulls_first ? bn : vn, there = (worse != 0) == k->nulls_first ? vn : bn;
+                Reg no = emit_reg(c, OP_IS_FALSE, PH_BOOL, type_make(T_BOOL), false, there, there, 0);
+                if (!no) return ST_ERROR;
+                c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].b = 0;
+                Reg only = emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, no, 0);
+                cmp = only ? emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0) : 0;
+            }
+            TRY(cp_control(c, OP_P_IF, cmp, 0));
+            TRY(worse ? cp_leave(c, done, false) : cp_store_int(c, a->best, 0));
+            TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+            if (!worse) {
+                TRY(cp_control(c, OP_P_IF, emit_reg(c, OP_IS_FALSE, PH_BOOL, type_make(T_BOOL), false, cp_load(c, a->best), cp_load(c, a->best), 0), 0));
+                c->pipe.b.instrs.items[c->pipe.b.instrs.len - 2].b = 0;
+            }
+        }
+        /* better: out of the comparison; equal: the next key */
+        TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    }
+    TRY(cp_leave(c, done, false)); /* equal in all keys: the first one stays */
+    for (int32_t i = 0; i < a->plan->n_sort; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    for (int32_t j = 0; j < a->count; j++) {
+        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
+        if (!e) return cp_oom(c);
+        TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
+    }
+    TRY(cp_store_int(c, a->best, 1));
+    return cp_control(c, OP_P_ENDBLOCK, 0, done);
+}
+
+static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
+    Above *a = arena_new_of(c->arena, Above);
+    Conds *inner = arena_new_of(c->arena, Conds);
+    if (!a || !inner) return cp_oom(c);
+    *a = (Above){.plan = p};
+    ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
+    plan_outputs(&c->ctx, p->children[0], &out);
+    colset_add_all(&c->ctx, &below, needed);
+    for (int32_t i = 0; i < p->n_sort; i++) {
+        if (p->sort[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
+        colset_add(&c->ctx, &below, p->sort[i].expr->u.col);
+    }
+    a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
+    if (!a->vars || (a->best = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return cp_oom(c);
+    ColId n_ids = (ColId)c->ctx.cols.len;
+    for (ColId id = 1; id < n_ids; id++) {
+        if (!colset_has(&below, id) || !colset_has(&out, id)) continue;
+        int32_t v = cp_var_new(c, NULL, c->ctx.cols.items[id].type);
+        if (v < 0) return ST_ERROR;
+        a->vars[2 * a->count] = id;
+        a->vars[2 * a->count++ + 1] = v;
+        if (cp_foot(c)) TRY(cp_unknown(c, v));
+    }
+    if (!cp_foot(c)) TRY(cp_store_int(c, a->best, 0));
+    bool single = true, blind = c->blind;
+    TRY(rows_of(c, p->children[0], inner, &below, cp_foot(c) ? NULL : top_row, a, &single));
+    c->blind = blind;
+    for (int32_t j = 0; j < a->count; j++) {
+        ColEntry *e = cp_entry(c, a->vars[2 * j]);
+        Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
+        if (!e || !v) return cp_oom(c);
+        *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
+        colset_add(&c->ctx, &c->in_scope, a->vars[2 * j]);
+    }
+    if (cp_foot(c)) {
+        c->blind = true;
+        TRY(test_rest(c, conds, row, ctx));
+        c->blind = blind;
+        return ST_OK;
+    }
+    TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
+    TRY(test_rest(c, conds, row, ctx));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+
+/* LIMIT 1 without an order. */
+static Status limit_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    TRY(test_rest(c, a->conds, a->row, a->ctx));
+    return cp_foot(c) ? ST_OK : cp_leave(c, a->count, false);
+}
+
+static Status nothing(Cp *c, void *ctx) {
+    (void)c, (void)ctx;
+    return ST_OK;
+}
+
+static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
+    if (!row) row = nothing; /* footprint of an aggregate: items only */
+    Above *a = arena_new_of(c->arena, Above);
+    if (!a) return cp_oom(c);
+    *a = (Above){.plan = p, .conds = conds, .needed = needed, .row = row, .ctx = ctx, .single = single};
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN: return scan_rows(c, p, conds, needed, row, ctx, single);
+    case LP_VALUES:
+        if (p->n_rows != 1) return cp_refuse(c, "VALUES with several rows in a query");
+        for (int32_t i = 0; i < p->n_out; i++) TRY(define(c, p->out_cols[i], p->rows[0][i]));
+        return test_rest(c, conds, row, ctx);
+    case LP_FILTER: {
+        Conds *all = arena_new_of(c->arena, Conds);
+        if (!all) return cp_oom(c);
+        for (int32_t i = 0; i < conds->n; i++) TRY(conds_add(c, all, conds->items[i]));
+        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, all, p->conds[i]));
+        conds->n = 0;
+        a->conds = all;
+        return rows_of(c, p->children[0], all, needed, filter_row, a, single);
+    }
+    case LP_PROJECT: {
+        Conds *none = arena_new_of(c->arena, Conds);
+        Above *t = arena_new_of(c->arena, Above);
+        if (!none || !t) return cp_oom(c);
+        *t = (Above){.conds = conds, .row = row, .ctx = ctx};
+        a->row = filter_row;
+        a->ctx = t;
+        return rows_of(c, p->children[0], none, needed, project_row, a, single);
+    }
+    case LP_JOIN: {
+        if (p->join != JN_INNER) return cp_refuse(c, "an outer join or a subquery");
+        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, conds, p->conds[i]));
+        a->right = p->children[1];
+        Above *t = arena_new_of(c->arena, Above);
+        if (!t) return cp_oom(c);
+        *t = (Above){.conds = conds, .row = row, .ctx = ctx};
+        a->row = filter_row;
+        a->ctx = t;
+        return rows_of(c, p->children[0], conds, needed, join_left, a, single);
+    }
+    case LP_AGG: return agg_rows(c, p, conds, needed, row, ctx);
+    case LP_SORT:
+        if (p->limit == 1 && p->offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
+        return cp_refuse(c, "ORDER BY without LIMIT 1");
+    case LP_LIMIT: {
+        Plan *k = p->children[0];
+        if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null && p->limit_expr->type.id == T_INT8) p->limit = p->limit_expr->u.value.u.i64;
+        if (p->limit != 1 || p->offset_expr || p->offset > 0) return cp_refuse(c, "LIMIT other than 1");
+        if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
+        int32_t block = c->next_block++;
+        a->count = block;
+        Conds *none = arena_new_of(c->arena, Conds);
+        if (!none) return cp_oom(c);
+        TRY(cp_control(c, OP_P_BLOCK, 0, block));
+        TRY(rows_of(c, k, none, needed, limit_row, a, single));
+        return cp_control(c, OP_P_ENDBLOCK, 0, block);
+    }
+    case LP_SERIES: return cp_refuse(c, "generate_series");
+    default: return cp_refuse(c, "a query with set operations, common table expressions or subqueries");
+    }
+}
+
+/* Columns that the plan needs of its scans for the result columns. */
+static Status need(Cp *c, Plan *p, ColSet *s) {
+    switch ((PlanKind)p->kind) {
+    case LP_PROJECT:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (colset_has(s, p->out_cols[i])) expr_cols(&c->ctx, p->exprs[i], s);
+        break;
+    case LP_AGG:
+        for (int32_t i = 0; i < p->n_keys; i++) expr_cols(&c->ctx, p->exprs[i], s);
+        for (int32_t i = 0; i < p->n_aggs; i++) {
+            if (p->aggs[i].arg) expr_cols(&c->ctx, p->aggs[i].arg, s);
+            if (p->aggs[i].arg2) expr_cols(&c->ctx, p->aggs[i].arg2, s);
+            if (p->aggs[i].filter) expr_cols(&c->ctx, p->aggs[i].filter, s);
+        }
+        break;
+    case LP_VALUES: break;
+    default: break;
+    }
+    for (int32_t i = 0; i < p->n_conds; i++) expr_cols(&c->ctx, p->conds[i], s);
+    for (int32_t i = 0; i < p->n_sort; i++) expr_cols(&c->ctx, p->sort[i].expr, s);
+    for (int32_t i = 0; i < p->n_children; i++) TRY(need(c, p->children[i], s));
+    return ST_OK;
+}
+
+static Status rows_needed(Cp *c, Plan *p, ColSet *s, CpRow row, void *ctx, bool *single) {
+    TRY(need(c, p, s));
+    Conds *none = arena_new_of(c->arena, Conds);
+    if (!none) return cp_oom(c);
+    ColSet scope = c->in_scope;
+    c->in_scope = colset_new(&c->ctx);
+    colset_add_all(&c->ctx, &c->in_scope, &scope);
+    bool one = true;
+    if (single) *single = true;
+    TRY(rows_of(c, p, none, s, row, ctx, single ? single : &one));
+    c->in_scope = scope;
+    return ST_OK;
+}
+Status cp_rows(Cp *c, Plan *p, int32_t n_needed, const ColId *needed, CpRow row, void *ctx, bool *single) {
+    ColSet *s = arena_new_of(c->arena, ColSet);
+    if (!s) return cp_oom(c);
+    *s = colset_new(&c->ctx);
+    for (int32_t i = 0; i < n_needed; i++) colset_add(&c->ctx, s, needed[i]);
+    return rows_needed(c, p, s, row, ctx, single);
+}
+
+/* ---- data changes ------------------------------------------------------------------------------- */
+typedef struct Change {
+    BoundStmt *b;
+    CpTable *table;
+    int32_t number;
+    CpRow row;
+    void *ctx;
+    Scan *scan;
+    Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write */
+    uint64_t site;
+} Change;
+
+static Expr *output_expr(Plan *p, ColId id) {
+    for (; p; p = p->n_children ? p->children[0] : NULL)
+        for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_out; i++)
+            if (p->out_cols[i] == id && !(p->exprs[i]->kind == EX_COL && p->exprs[i]->u.col == id)) return p->exprs[i];
+    return NULL;
+}
+static Plan *find_scan(Plan *p, const Table *t, ColId rowid) {
+    if (p->kind == LP_SCAN && p->table == t)
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == rowid && p->scan_cols[i] < 0) return p;
+    for (int32_t i = 0; i < p->n_children; i++) {
+        Plan *s = find_scan(p->children[i], t, rowid);
+        if (s) return s;
+    }
+    return NULL;
+}
+/* Rows that CHECK constraints refuse. FALSE, not NULL. */
+static Status checks(Cp *c, const BoundStmt *b) {
+    for (int32_t i = 0; i < b->n_checks; i++) {
+        Expr *e = expr_col(&c->ctx, b->checks[i]);
+        Reg r = e ? cp_condition(c, e) : 0;
+        if (!r) return ST_ERROR;
+        Reg bad = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
+        if (!bad || !builder_emit(&c->pipe.b, OP_IS_FALSE, PH_BOOL, bad, r, 0, 0)) return cp_oom(c);
+        TRY(cp_control(c, OP_P_IF, bad, 0));
+        char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
+        if (!text) return cp_oom(c);
+        TRY(cp_raise(c, ERR_CHECK_VIOLATION, text, 0, NULL, NULL, NULL));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+
+static Status refuse_foreign(Cp *c, const Table *t) {
+    const Catalog *k = c->reg->catalog;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        if (strcmp(k->foreign[i]->table, t->name) == 0 || strcmp(k->foreign[i]->ref_table, t->name) == 0)
+            return cp_refuse(c, "a change of table \"%s\", which has foreign keys", t->name);
+    return ST_OK;
+}
+
+/* RETURNING columns keep their values over the change: they go to variables. */
+static Status keep_result(Cp *c, BoundStmt *b) {
+    for (int32_t i = 0; i < b->n_result; i++) {
+        Type t = c->ctx.cols.items[b->result[i]].type;
+        Expr *e = expr_col(&c->ctx, b->result[i]);
+        int32_t v = e ? cp_var_new(c, NULL, t) : -1;
+        if (v < 0) return cp_oom(c);
+        c->vars.items[v].known = !cp_foot(c) || cp_known(c, e);
+        if (c->vars.items[v].known) TRY(cp_store(c, v, cp_lower_as(c, e, t)));
+        Expr *x = expr_col(&c->ctx, c->vars.items[v].col);
+        ColId id = plan_new_col(&c->ctx, "", t, true);
+        ColEntry *entry = x && id ? cp_entry(c, id) : NULL;
+        if (!entry) return cp_oom(c);
+        *entry = (ColEntry){.where = CW_EXPR, .type = t, .expr = x};
+        colset_add(&c->ctx, &c->in_scope, id);
+        b->result[i] = id;
+    }
+    return ST_OK;
+}
+
+static Instr *emit_op(Cp *c, Opcode op, Phys ph, Reg dst, Reg a, Reg b, void *aux) {
+    Instr *in = builder_emit(&c->pipe.b, op, ph, dst, a, b, 0);
+    if (!in) return c->oom = true, NULL;
+    in->aux = aux;
+    return in;
+}
+
+/* col + e, e without columns of this row that are written in the same group, is an addition of e. */
+static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
+    Type t = scan->table->cols[col].type;
+    if (!type_is_integer(t) && t.id != T_NUMERIC) return NULL;
+    if (type_phys(t) == PH_I128) return NULL;
+    Expr *e = value;
+    if (e->kind == EX_CAST && (type_is_integer(e->args[0]->type) || e->args[0]->type.id == T_NUMERIC)) e = e->args[0];
+    if (e->kind != EX_FUNC || e->n_args != 2 || (e->u.func->opcode != OP_ADD && e->u.func->opcode != OP_SUB)) return NULL;
+    Expr *base = e->args[0], *by = e->args[1];
+    while (base->kind == EX_CAST) base = base->args[0];
+    if (!(base->kind == EX_COL && plain_column(scan, base) == col)) {
+        if (e->u.func->opcode == OP_SUB) return NULL;
+        base = e->args[1], by = e->args[0];
+        while (base->kind == EX_CAST) base = base->args[0];
+        if (!(base->kind == EX_COL && plain_column(scan, base) == col)) return NULL;
+    }
+    /* The amount must be exact at the column's scale. */
+    int scale = t.id == T_NUMERIC ? t.scale : 0;
+    Type bt = by->type;
+    while (by->kind == EX_CAST && (type_is_integer(by->args[0]->type) || by->args[0]->type.id == T_NUMERIC) && by->type.id == T_NUMERIC &&
+           (by->args[0]->type.id == T_NUMERIC ? by->args[0]->type.scale : 0) <= by->type.scale)
+        by = by->args[0], bt = by->type;
+    if (!(type_is_integer(bt) || (bt.id == T_NUMERIC && bt.scale <= scale))) return NULL;
+    ColSet s = colset_new(&c->ctx);
+    expr_cols(&c->ctx, by, &s);
+    for (int32_t i = 0; i < scan->n_out; i++)
+        if (colset_has(&s, scan->out_cols[i])) return NULL;
+    if (e->u.func->opcode == OP_ADD) return by;
+    /* subtraction: 0 - e */
+    Value zero = {.type = bt};
+    Expr *n = expr_new(&c->ctx, EX_FUNC, e->type, 2);
+    Expr *z = expr_const(&c->ctx, &zero);
+    if (!n || !z) return c->oom = true, NULL;
+    n->u.func = e->u.func;
+    n->args[0] = z;
+    n->args[1] = by;
+    if (!type_eq(bt, e->args[0]->type) || !type_eq(bt, e->args[1]->type)) { /* types of the original operation, for its function */
+        n->args[0] = cp_cast(c, z, e->args[0]->type);
+        n->args[1] = e->args[1];
+        if (!n->args[0]) return NULL;
+    }
+    return n;
+}
+
+static Status update_row(Cp *c, void *ctx) {
+    Change *k = ctx;
+    BoundStmt *b = k->b;
+    CpTable *t = k->table;
+    if (cp_foot(c)) {
+        Scan *s = k->scan;
+        for (int32_t i = 0; i < b->n_set; i++) {
+            int32_t col = b->set_cols[i], g = t->group[col];
+            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", t->table->name);
+            TRY(scan_item(c, s, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
+        }
+        TRY(keep_result(c, b));
+        return k->row ? k->row(c, k->ctx) : ST_OK;
+    }
+    TRY(checks(c, b));
+    Expr *row = expr_col(&c->ctx, b->rowid);
+    Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
+    if (!row || !vals) return cp_oom(c);
+    TRY(keep_result(c, b));
+    Reg r = cp_lower_as(c, row, type_make(T_INT8));
+    for (int32_t i = 0; r && i < b->n_set; i++) {
+        Type type = t->table->cols[b->set_cols[i]].type;
+        Expr *v = k->amounts[i] ? k->amounts[i] : expr_col(&c->ctx, b->values[i]);
+        if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
+    }
+    if (!r) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_set; i++) {
+        RowCol *cell = arena_new_of(c->arena, RowCol);
+        if (!cell) return cp_oom(c);
+        int32_t col = b->set_cols[i];
+        *cell = (RowCol){k->number, col};
+        Phys ph = type_phys(t->table->cols[col].type);
+        if (!emit_op(c, k->amounts[i] ? OP_ROW_ADD : OP_ROW_PUT, ph, 0, r, vals[i], cell)) return ST_ERROR;
+        if (lower_info(&c->pipe, vals[i])->nullable == false || !t->table->cols[col].not_null)
+            if (!k->amounts[i]) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].pad = LOWER_PROVEN_SAFE;
+        t->need.cols[col] = true;
+        t->written[col] = true;
+        if (c->dry) t->writers[col] += k->site; /* equal sets of statements make equal numbers */
+    }
+    cp_fresh(c);
+    cp_mark(c);
+    return k->row ? k->row(c, k->ctx) : ST_OK;
+}
+
+/* A scan's state is made when its rows are compiled; the change needs it for items: the same conditions give the same keys. */
+static Scan *change_scan(Cp *c, Plan *plan, CpTable *t, int32_t number) {
+    Scan *s = arena_new_of(c->arena, Scan);
+    if (!s) return c->oom = true, NULL;
+    *s = (Scan){.plan = plan, .table = t, .number = number, .row = -1};
+    s->eq = arena_array(c->arena, Expr *, t->table->n_cols + 1);
+    s->known = arena_calloc(c->arena, t->table->n_cols + 1);
+    if (!s->eq || !s->known) return c->oom = true, NULL;
+    for (int i = 0; i < t->table->n_cols; i++) s->eq[i] = NULL;
+    return s;
+}
+static Status known_columns(Cp *c, Scan *s) {
+    for (int i = 0; i < s->table->table->n_cols; i++) {
+        ColId id = scan_col(s->plan, i);
+        Expr *e = id ? expr_col(&c->ctx, id) : NULL;
+        if (id && !e) return cp_oom(c);
+        s->eq[i] = e && cp_known(c, e) ? e : NULL;
+        s->known[i] = s->eq[i] != NULL;
+    }
+    return ST_OK;
+}
+static Status foot_update(Cp *c, void *ctx) {
+    Change *k = ctx;
+    TRY(known_columns(c, k->scan));
+    return update_row(c, ctx);
+}
+
+static uint64_t mix(uint64_t x) {
+    x ^= x >> 30, x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27, x *= 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+    Table *t = b->table;
+    TRY(refuse_foreign(c, t));
+    Change *k = arena_new_of(c->arena, Change);
+    if (!k) return cp_oom(c);
+    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
+    k->table = c->reg_tables.items[k->number];
+    k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    Plan *scan = find_scan(b->plan, t, b->rowid);
+    if (!scan) return cp_refuse(c, "UPDATE with several tables");
+    for (int32_t i = 0; i < b->n_set; i++)
+        for (int j = 0; j < t->n_keys; j++)
+            for (int m = 0; m < t->keys[j].n_cols; m++)
+                if (t->keys[j].cols[m] == b->set_cols[i]) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
+    k->amounts = arena_array(c->arena, Expr *, b->n_set + 1);
+    if (!k->amounts) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Expr *v = output_expr(b->plan, b->values[i]);
+        k->amounts[i] = v && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
+        if (c->oom) return ST_ERROR;
+    }
+    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    ColSet *s = arena_new_of(c->arena, ColSet);
+    if (!s) return cp_oom(c);
+    *s = colset_new(&c->ctx);
+    colset_add(&c->ctx, s, b->rowid);
+    for (int32_t i = 0; i < b->n_set; i++) {
+        if (k->amounts[i]) expr_cols(&c->ctx, k->amounts[i], s);
+        else colset_add(&c->ctx, s, b->values[i]);
+    }
+    for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
+    for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
+    if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
+    return rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single);
+}
+
+static Status delete_row(Cp *c, void *ctx) {
+    Change *k = ctx;
+    if (cp_foot(c)) {
+        TRY(known_columns(c, k->scan));
+        TRY(scan_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL));
+        TRY(keep_result(c, k->b));
+        return k->row ? k->row(c, k->ctx) : ST_OK;
+    }
+    TRY(keep_result(c, k->b));
+    Expr *row = expr_col(&c->ctx, k->b->rowid);
+    RowCol *cell = arena_new_of(c->arena, RowCol);
+    if (!row || !cell) return cp_oom(c);
+    *cell = (RowCol){k->number, -1};
+    Reg r = cp_lower_as(c, row, type_make(T_INT8));
+    if (!r || !emit_op(c, OP_ROW_DELETE, PH_I64, 0, r, 0, cell)) return ST_ERROR;
+    k->table->deleted = true;
+    cp_fresh(c);
+    cp_mark(c);
+    return k->row ? k->row(c, k->ctx) : ST_OK;
+}
+Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
+    TRY(refuse_foreign(c, b->table));
+    Change *k = arena_new_of(c->arena, Change);
+    if (!k) return cp_oom(c);
+    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    if ((k->number = cp_table(c, b->table)) < 0) return ST_ERROR;
+    k->table = c->reg_tables.items[k->number];
+    Plan *scan = find_scan(b->plan, b->table, b->rowid);
+    if (!scan) return cp_refuse(c, "DELETE with several tables");
+    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    ColSet *s = arena_new_of(c->arena, ColSet);
+    if (!s) return cp_oom(c);
+    *s = colset_new(&c->ctx);
+    colset_add(&c->ctx, s, b->rowid);
+    for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
+    if (!vec_push(c->arena, &c->write_tables, b->table->id)) return cp_oom(c);
+    return rows_needed(c, b->plan, s, delete_row, k, single);
+}
+
+static Status insert_row(Cp *c, void *ctx) {
+    Change *k = ctx;
+    BoundStmt *b = k->b;
+    Table *t = b->table;
+    if (cp_foot(c)) {
+        Scan s = {.table = k->table, .number = k->number, .row = -1};
+        s.eq = arena_array(c->arena, Expr *, t->n_cols + 1);
+        s.known = arena_calloc(c->arena, t->n_cols + 1);
+        if (!s.eq || !s.known) return cp_oom(c);
+        for (int i = 0; i < t->n_cols; i++) {
+            if (!(s.eq[i] = expr_col(&c->ctx, b->values[i]))) return cp_oom(c);
+            s.known[i] = cp_known(c, s.eq[i]);
+            if (!s.known[i]) s.eq[i] = NULL;
+        }
+        TRY(scan_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL));
+        if (c->loops > 0 && c->mode == CP_FOOTPRINT) { /* how many is counted */
+            ItemSite *x = arena_new_of(c->arena, ItemSite);
+            Reg *one = arena_array(c->arena, Reg, 1);
+            if (!x || !one || !(one[0] = cp_int(c, PH_I64, 1))) return cp_oom(c);
+            *x = (ItemSite){.table = (uint32_t)k->number, .group = ITEM_ROWS, .kind = OPK_INSERTED, .n = 1, .args = one};
+            if (!emit_op(c, OP_ITEM, PH_BOOL, 0, 0, 0, x)) return ST_ERROR;
+            cp_mark(c);
+        }
+        TRY(keep_result(c, b));
+        return k->row ? k->row(c, k->ctx) : ST_OK;
+    }
+    TRY(checks(c, b));
+    TRY(keep_result(c, b));
+    RowInsert *x = arena_new_of(c->arena, RowInsert);
+    Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
+    if (!x || !args) return cp_oom(c);
+    for (int i = 0; i < t->n_cols; i++) {
+        Expr *v = expr_col(&c->ctx, b->values[i]);
+        if (!v || !(v = cp_cast(c, v, t->cols[i].type)) || !(args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
+    }
+    *x = (RowInsert){k->number, t->n_cols, args, b->on_conflict_nothing};
+    Reg d = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
+    Instr *in = d ? emit_op(c, OP_ROW_INSERT, PH_I64, d, 0, 0, x) : NULL;
+    if (!in) return cp_oom(c);
+    bool safe = t->n_keys == 0;
+    for (int i = 0; i < t->n_cols; i++) safe &= !t->cols[i].not_null || !lower_info(&c->pipe, args[i])->nullable;
+    if (safe) in->pad = LOWER_PROVEN_SAFE;
+    k->table->inserted = true;
+    k->table->need.inserts = true;
+    cp_mark(c);
+    if (b->on_conflict_nothing && k->row) {
+        Reg there = cp_cmp(c, OP_GE, PH_I64, d, cp_int(c, PH_I64, 0));
+        TRY(cp_control(c, OP_P_IF, there, 0));
+        TRY(k->row(c, k->ctx));
+        return cp_control(c, OP_P_ENDIF, 0, 0);
+    }
+    cp_fresh(c);
+    return k->row ? k->row(c, k->ctx) : ST_OK;
+}
+Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
+    TRY(refuse_foreign(c, b->table));
+    if (b->hit) return cp_refuse(c, "ON CONFLICT DO UPDATE");
+    if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1) return cp_refuse(c, "ON CONFLICT with one of several keys");
+    Change *k = arena_new_of(c->arena, Change);
+    if (!k) return cp_oom(c);
+    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    if ((k->number = cp_table(c, b->table)) < 0) return ST_ERROR;
+    k->table = c->reg_tables.items[k->number];
+    ColSet *s = arena_new_of(c->arena, ColSet);
+    if (!s) return cp_oom(c);
+    *s = colset_new(&c->ctx);
+    for (int i = 0; i < b->table->n_cols; i++) colset_add(&c->ctx, s, b->values[i]);
+    for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
+    for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
+    if (!vec_push(c->arena, &c->write_tables, b->table->id)) return cp_oom(c);
+    /* VALUES with several rows: one after the other */
+    Plan *v = b->plan;
+    while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
+    if (v->kind == LP_VALUES && v->n_rows > 1) {
+        if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING or CHECK");
+        Expr ***rows = v->rows;
+        int64_t n = v->n_rows;
+        v->n_rows = 1;
+        for (int64_t i = 0; i < n; i++) {
+            v->rows = rows + i;
+            TRY(rows_needed(c, b->plan, s, insert_row, k, NULL));
+        }
+        return ST_OK;
+    }
+    return rows_needed(c, b->plan, s, insert_row, k, NULL);
+}

@@ -1,0 +1,426 @@
+/* pl.c - routines: signatures, from CREATE statement to tree, names of variables. See pl.h. */
+#include "sql/pl/pl_int.h"
+
+#include <stdlib.h>
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+static int32_t in_block(const PlFunction *f, int32_t block, int32_t limit, const char *name) {
+    for (int32_t i = 0; i < f->n_aliases; i++)
+        if (f->aliases[i].block == block && f->aliases[i].var < limit && strcmp(f->aliases[i].name, name) == 0) return f->aliases[i].var;
+    for (int32_t i = 0; i < f->n_vars && i < limit; i++)
+        if (f->vars[i].block == block && f->vars[i].name && strcmp(f->vars[i].name, name) == 0) return i;
+    return -1;
+}
+
+static int32_t param_number(const PlFunction *f, const char *name) {
+    if (name[0] != '$' || !name[1]) return -1;
+    char *end;
+    long n = strtol(name + 1, &end, 10);
+    return *end || n < 1 || n > f->n_params ? -1 : (int32_t)n - 1;
+}
+
+int32_t pl_find_var(const PlFunction *f, int32_t block, const char *name) {
+    int32_t k = param_number(f, name);
+    for (; k < 0 && block >= 0; block = f->block_parent[block]) k = in_block(f, block, f->n_vars, name);
+    return k;
+}
+
+static bool as_ref(const PlFunction *f, int32_t var, const char *field, PlRef *out) {
+    if (var < 0 || (field && f->vars[var].kind == PLV_SCALAR)) return false;
+    *out = (PlRef){var, field};
+    return true;
+}
+
+bool pl_resolve(const PlFunction *f, int32_t block, int32_t limit, const char *schema, const char *table, const char *name, PlRef *out) {
+    if (limit < 0) limit = f->n_vars;
+    if (!table) {
+        int32_t k = param_number(f, name);
+        if (k >= 0) return as_ref(f, k, NULL, out);
+    }
+    for (; block >= 0; block = f->block_parent[block]) {
+        const char *label = f->block_labels[block];
+        if (!table) {
+            if (as_ref(f, in_block(f, block, limit, name), NULL, out)) return true;
+        } else if (!schema) {
+            if (as_ref(f, in_block(f, block, limit, table), name, out)) return true;
+            if (label && strcmp(label, table) == 0 && as_ref(f, in_block(f, block, limit, name), NULL, out)) return true;
+        } else if (label && strcmp(label, schema) == 0 && as_ref(f, in_block(f, block, limit, table), name, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Status field_of(PlNames *n, PlRef r, bool is_column, int64_t position, bool *found, Type *type, Err *e) {
+    const PlVar *v = &n->f->vars[r.var];
+    bool assigned = true;
+    *found = false;
+    if (v->kind == PLV_ROW) {
+        for (int32_t i = 0; i < v->n_fields && !*found; i++)
+            if (strcmp(v->field_names[i], r.field) == 0) {
+                *found = true;
+                *type = v->field_types[i];
+            }
+    } else {
+        *found = n->field_type && n->field_type(n->ctx, r.var, r.field, type, &assigned);
+    }
+    if (*found || is_column) return ST_OK;
+    if (assigned) return err_at(e, position, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"", v->name, r.field);
+    err_at(e, position, ERR_NOT_IN_STATE, "record \"%s\" is not assigned yet", v->name);
+    err_detail(e, "The tuple structure of a not-yet-assigned record is indeterminate.");
+    return ST_ERROR;
+}
+
+static int32_t find_variable(PlanVariables *hook, const char *schema, const char *table, const char *name, bool is_column, int64_t position, Type *type, Err *e) {
+    PlNames *n = (PlNames *)(void *)hook;
+    PlRef r;
+    if (!pl_resolve(n->f, n->block, n->limit, schema, table, name, &r)) return 0;
+    const PlVar *v = &n->f->vars[r.var];
+    if (r.field) {
+        bool found;
+        if (field_of(n, r, is_column, position, &found, type, e) != ST_OK) return -1;
+        if (!found) return 0;
+    } else if (v->kind != PLV_SCALAR) {
+        if (is_column) return 0;
+        err_at(e, position, ERR_FEATURE_NOT_SUPPORTED, "a whole record as a value (variable \"%s\") is not supported", v->name);
+        return -1;
+    } else {
+        *type = n->var_type ? n->var_type(n->ctx, r.var) : v->type;
+    }
+    for (int64_t i = 0; i < n->refs.len; i++) {
+        const PlRef *o = &n->refs.items[i];
+        if (o->var == r.var && (o->field == r.field || (o->field && r.field && strcmp(o->field, r.field) == 0))) return (int32_t)i + 1;
+    }
+    if (!vec_push(n->arena, &n->refs, r)) {
+        err_oom(e);
+        return -1;
+    }
+    return (int32_t)n->refs.len;
+}
+
+void pl_names_init(PlNames *n, Arena *a, const PlFunction *f, const PlExpr *x) {
+    memset(n, 0, sizeof *n);
+    n->hook.find = find_variable;
+    n->hook.prefer_variable = f->conflict == PLC_VARIABLE;
+    n->hook.prefer_column = f->conflict == PLC_COLUMN;
+    n->f = f;
+    n->block = x->block;
+    n->limit = x->limit;
+    n->arena = a;
+}
+
+const char *pl_stmt_name(PlStmtKind k) {
+    static const char *const names[] = {
+        [PLS_BLOCK] = "statement block", [PLS_ASSIGN] = "assignment", [PLS_IF] = "IF", [PLS_CASE] = "CASE", [PLS_LOOP] = "LOOP", [PLS_WHILE] = "WHILE",
+        [PLS_FOR] = "FOR with integer loop variable", [PLS_FOR_QUERY] = "FOR over SELECT rows", [PLS_FOREACH] = "FOREACH over array", [PLS_EXIT] = "EXIT", [PLS_RETURN] = "RETURN",
+        [PLS_RETURN_NEXT] = "RETURN NEXT", [PLS_RETURN_QUERY] = "RETURN QUERY", [PLS_RAISE] = "RAISE", [PLS_ASSERT] = "ASSERT", [PLS_SQL] = "SQL statement",
+        [PLS_DYNAMIC] = "EXECUTE", [PLS_PERFORM] = "PERFORM", [PLS_CALL] = "CALL", [PLS_DIAGNOSTICS] = "GET DIAGNOSTICS", [PLS_OPEN] = "OPEN", [PLS_FETCH] = "FETCH",
+        [PLS_CLOSE] = "CLOSE", [PLS_COMMIT] = "COMMIT", [PLS_ROLLBACK] = "ROLLBACK", [PLS_NULL] = "NULL",
+    };
+    return (unsigned)k < ARRAY_LEN(names) ? names[k] : "?";
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+#define BAD_DEFINITION "42P13"
+
+/* Parameters and results have no lengths and scales, as in PostgreSQL. */
+static Type without_modifiers(Type t) {
+    Type r = t;
+    if (t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_NUMERIC || t.id == T_TIME || t.id == T_TIMESTAMP || t.id == T_TIMESTAMPTZ || t.id == T_INTERVAL) {
+        r = type_make((TypeId)t.id);
+        if (t.id == T_CHAR) r.length = 0;
+    }
+    return r;
+}
+
+static Status param_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
+    AstTypeName plain = *t;
+    plain.setof = false;
+    TRY(pl_type(c, &plain, out, e));
+    *out = without_modifiers(*out);
+    return ST_OK;
+}
+
+/* RETURNS t, where t is a table: its columns are the result's. */
+static Status returns_table(Arena *a, const Table *t, Routine *r) {
+    int n = r->n_params + t->n_cols;
+    char **names = arena_array(a, char *, n + 1);
+    char *modes = arena_alloc(a, n + 1);
+    Type *types = arena_array(a, Type, n + 1);
+    if (!names || !modes || !types) return ST_ERROR;
+    for (int i = 0; i < n; i++) {
+        bool own = i < r->n_params;
+        names[i] = own ? r->param_names[i] : t->cols[i - r->n_params].name;
+        modes[i] = own ? r->param_modes[i] : 'c';
+        types[i] = own ? r->param_types[i] : t->cols[i - r->n_params].type;
+    }
+    r->param_names = names;
+    r->param_modes = modes;
+    r->param_types = types;
+    r->n_params = n;
+    r->returns_record = true;
+    return ST_OK;
+}
+
+static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x, int n_outs, Type out_type, Routine *r, Err *e) {
+    const AstTypeName *t = x->ret;
+    bool plain = t && !t->schema && !t->array_dims && !t->percent_type;
+    bool record = plain && strcmp(t->name, "record") == 0;
+    r->returns_set = t && t->setof;
+    r->returns_record = n_outs > 1;
+    r->ret = n_outs == 1 ? out_type : type_make(T_VOID);
+    if (x->is_procedure) return ST_OK;
+    if (!t) {
+        if (n_outs == 0) return err_set(e, BAD_DEFINITION, "function result type must be specified");
+        return ST_OK;
+    }
+    if (plain && (strcmp(t->name, "trigger") == 0 || strcmp(t->name, "event_trigger") == 0)) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "trigger functions are not supported");
+    if (n_outs > 1) return record ? ST_OK : err_at(e, 0, BAD_DEFINITION, "function result type must be record because of OUT parameters");
+    if (record && n_outs == 0) {
+        r->returns_record = true;
+        return ST_OK;
+    }
+    if (plain && strcmp(t->name, "void") == 0) {
+        if (n_outs) {
+            char name[64];
+            return err_at(e, 0, BAD_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+        }
+        r->returns_void = true;
+        return ST_OK;
+    }
+    Type ret;
+    const Table *table = plain ? catalog_table(c, slice_of(t->name)) : NULL;
+    if (param_type(c, t, &ret, e) != ST_OK) {
+        if (!table || n_outs) return ST_ERROR;
+        err_clear(e);
+        return returns_table(a, table, r);
+    }
+    if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
+        char name[64];
+        return err_at(e, 0, BAD_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+    }
+    r->ret = n_outs == 1 ? out_type : ret;
+    return ST_OK;
+}
+
+Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Routine *r, Err *e) {
+    static const char modes[] = {[AST_PARAM_IN] = 'i', [AST_PARAM_OUT] = 'o', [AST_PARAM_INOUT] = 'b', [AST_PARAM_TABLE] = 't', [AST_PARAM_VARIADIC] = 'v'};
+    *r = (Routine){.is_procedure = x->is_procedure, .strict = x->strict, .volatility = x->volatility};
+    if (x->unsupported) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", x->unsupported);
+    if (x->sql_body) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a routine's body without quotes is not supported");
+    if (!x->language) return err_set(e, BAD_DEFINITION, "no language specified");
+    if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
+    if (!x->body.ptr) return err_set(e, BAD_DEFINITION, "no function body specified");
+    if (x->is_procedure && x->strict) return err_set(e, BAD_DEFINITION, "invalid attribute in procedure definition");
+    if (x->n_params > PL_MAX_PARAMS) return err_set(e, "54023", "%s cannot have more than %d arguments", x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
+    r->name = (char *)(uintptr_t)x->name.name;
+    r->language = (char *)(uintptr_t)x->language;
+    r->n_params = (int)x->n_params;
+    r->param_names = arena_array(a, char *, x->n_params + 1);
+    r->param_modes = arena_alloc(a, x->n_params + 1);
+    r->param_types = arena_array(a, Type, x->n_params + 1);
+    if (!r->param_names || !r->param_modes || !r->param_types) return ST_ERROR;
+    int n_outs = 0;
+    bool no_default = false;
+    Type out_type = type_make(T_VOID);
+    for (int i = 0; i < r->n_params; i++) {
+        const AstFuncParam *p = &x->params[i];
+        if (p->mode == AST_PARAM_VARIADIC) return err_at(e, p->location, ERR_FEATURE_NOT_SUPPORTED, "VARIADIC parameters are not supported");
+        if (p->type->setof) return err_at(e, p->location, BAD_DEFINITION, x->is_procedure ? "procedures cannot accept set arguments" : "functions cannot accept set arguments");
+        r->param_names[i] = (char *)(uintptr_t)p->name;
+        r->param_modes[i] = modes[p->mode];
+        TRY(param_type(c, p->type, &r->param_types[i], e));
+        for (int k = 0; p->name && k < i; k++)
+            if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 && (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
+                return err_set(e, BAD_DEFINITION, "parameter name \"%s\" used more than once", p->name);
+        bool in = p->mode == AST_PARAM_IN || p->mode == AST_PARAM_INOUT;
+        if (p->mode != AST_PARAM_IN) {
+            n_outs++;
+            if (n_outs == 1) out_type = r->param_types[i];
+        }
+        if (routine_is_arg(r, i)) r->n_args++;
+        if (p->def && !in) return err_at(e, 0, BAD_DEFINITION, "only input parameters can have default values");
+        if (p->def) {
+            r->n_defaults++;
+            no_default = true;
+        } else if (in && no_default) {
+            return err_set(e, BAD_DEFINITION, "input parameters after one with a default value must also have defaults");
+        } else if (routine_is_arg(r, i) && no_default) {
+            return err_set(e, BAD_DEFINITION, "procedure OUT parameters cannot appear after one with a default value");
+        }
+    }
+    return result_type(a, c, x, n_outs, out_type, r, e);
+}
+
+char *pl_signature_text(Arena *a, const Routine *r) {
+    char *s = arena_printf(a, "%s(", r->name), name[64];
+    bool any = false;
+    for (int i = 0; s && i < r->n_params; i++) {
+        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
+        s = arena_printf(a, "%s%s%s", s, any ? "," : "", type_name(r->param_types[i], name, sizeof name));
+        any = true;
+    }
+    return s ? arena_printf(a, "%s)", s) : NULL;
+}
+
+/* ---- from text to tree -------------------------------------------------------------------------- */
+
+/* LANGUAGE sql: statements one after the other; the last one's rows are the result. */
+static Status sql_body(PlParser *p) {
+    PlFunction *f = p->f;
+    AstStmt **list;
+    int64_t n;
+    int32_t outer = p->block;
+    if ((p->block = pl_add_block(p, NULL)) < 0) return ST_ERROR;
+    if (sql_parse(p->a, p->body, &list, &n, p->e) != ST_OK) {
+        p->e->position = p->e->position && p->shift >= 0 ? p->shift + p->e->position : 0;
+        return ST_ERROR;
+    }
+    PlStmt *b = f->body = arena_new_of(p->a, PlStmt);
+    if (!b || !(b->body.stmts = arena_array(p->a, PlStmt *, n + 1))) return ST_ERROR;
+    *b = (PlStmt){.kind = PLS_BLOCK, .block = p->block, .line = 1, .body = b->body, .loop = f->n_loops++, .cursor = -1, .case_var = -1, .state_var = -1, .message_var = -1, .implicit_var = -1};
+    bool returns = !f->returns_void && !f->is_procedure;
+    for (int64_t i = 0; i < n; i++) {
+        PlStmt *s = arena_new_of(p->a, PlStmt);
+        PlExpr *x = arena_new_of(p->a, PlExpr);
+        if (!s || !x) return ST_ERROR;
+        *x = (PlExpr){.stmt = list[i], .block = p->block, .limit = f->n_vars, .line = pl_line(p, list[i]->source_offset), .number = f->n_exprs++};
+        if (!(x->text = arena_strndup(p->a, list[i]->source.ptr, list[i]->source.len))) return ST_ERROR;
+        *s = (PlStmt){.kind = PLS_SQL, .block = p->block, .line = x->line, .query = x, .loop = -1, .cursor = -1, .case_var = -1, .state_var = -1, .message_var = -1, .implicit_var = -1};
+        if (i == n - 1 && (returns || f->has_outs)) {
+            if (f->returns_set) {
+                s->kind = PLS_RETURN_QUERY;
+            } else {
+                VEC(PlRef) targets = {0};
+                for (int32_t k = 0; f->has_outs && k < f->n_params; k++) {
+                    PlRef r = {k, NULL};
+                    if (f->param_modes[k] != PL_IN && !vec_push(p->a, &targets, r)) return ST_ERROR;
+                }
+                if (!f->has_outs) {
+                    PlVar v = {.kind = PLV_SCALAR, .type = f->ret, .block = p->block};
+                    if (f->returns_record) v.kind = PLV_RECORD;
+                    f->result_var = pl_add_var(p, &v);
+                    PlRef r = {f->result_var, NULL};
+                    if (f->result_var < 0 || !vec_push(p->a, &targets, r)) return ST_ERROR;
+                    s->is_row = f->returns_record;
+                }
+                s->has_into = true;
+                s->targets = targets.items;
+                s->n_targets = (int32_t)targets.len;
+            }
+        }
+        b->body.stmts[b->body.n++] = s;
+    }
+    p->block = outer;
+    if (n == 0 && returns) return err_set(p->e, BAD_DEFINITION, "return type mismatch in function declared to return something: the body has no statements");
+    return ST_OK;
+}
+
+static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCreateFunction *x, Slice body, int64_t body_offset, PlFunction **out, Err *e) {
+    PlFunction *f = arena_new_of(a, PlFunction);
+    PlParser p = {.a = a, .e = e, .c = c, .f = f, .body = body, .shift = body_offset, .line = 1, .block = -1};
+    if (!f) return ST_ERROR;
+    f->name = sig->name;
+    f->source = body.ptr;
+    f->is_procedure = sig->is_procedure;
+    f->returns_set = sig->returns_set;
+    f->returns_void = sig->returns_void || (sig->is_procedure);
+    f->returns_record = sig->returns_record;
+    f->strict = sig->strict;
+    f->ret = sig->ret;
+    f->result_var = -1;
+    f->is_sql = strcmp(sig->language, "sql") == 0;
+    if (!(f->signature = pl_signature_text(a, sig))) return ST_ERROR;
+    int n = 0;
+    while (n < sig->n_params && sig->param_modes[n] != 'c') n++;
+    f->param_names = arena_array(a, const char *, n + 1);
+    f->param_modes = arena_array(a, uint8_t, n + 1);
+    f->param_types = arena_array(a, Type, n + 1);
+    f->param_defaults = arena_array(a, const AstExpr *, n + 1);
+    if (!f->param_names || !f->param_modes || !f->param_types || !f->param_defaults || pl_add_block(&p, f->name) < 0) return ST_ERROR;
+    p.block = 0;
+    f->n_params = n;
+    for (int i = 0; i < n; i++) {
+        PlVar v = {.name = sig->param_names[i], .kind = PLV_SCALAR, .type = sig->param_types[i]};
+        f->param_names[i] = sig->param_names[i];
+        f->param_types[i] = sig->param_types[i];
+        f->param_modes[i] = sig->param_modes[i] == 'i' ? PL_IN : sig->param_modes[i] == 'b' ? PL_INOUT : PL_OUT;
+        f->param_defaults[i] = x && i < x->n_params ? x->params[i].def : NULL;
+        f->has_outs |= f->param_modes[i] != PL_IN;
+        if (pl_add_var(&p, &v) < 0) return ST_ERROR;
+    }
+    PlVar found = {.name = "found", .kind = PLV_SCALAR, .type = type_make(T_BOOL)};
+    if ((f->found = pl_add_var(&p, &found)) < 0) return ST_ERROR;
+    TRY(f->is_sql ? sql_body(&p) : pl_read_body(&p));
+    *out = f;
+    return ST_OK;
+}
+
+static Status finish(Arena *a, Status st, Err *e) {
+    if (st == ST_OK || err_is_set(e)) return st;
+    const Err *ae = arena_err(a);
+    if (ae && ae != e && err_is_set(ae)) err_copy(e, ae);
+    else err_oom(e);
+    return st;
+}
+
+Status pl_of_create(Arena *a, const Catalog *c, const AstCreateFunction *x, PlFunction **out, Err *e) {
+    Routine sig;
+    Status st = pl_signature(a, c, x, &sig, e);
+    if (st == ST_OK) st = make(a, c, &sig, x, x->body, x->body_offset, out, e);
+    return finish(a, st, e);
+}
+
+Status pl_of_do(Arena *a, const Catalog *c, const AstDo *x, PlFunction **out, Err *e) {
+    Routine sig = {.name = (char *)(uintptr_t) "inline_code_block", .returns_void = true, .language = (char *)(uintptr_t) "plpgsql", .ret = type_make(T_VOID)};
+    if (!x->body.ptr) return err_set(e, ERR_SYNTAX, "no inline code specified");
+    if (x->language && strcmp(x->language, "sql") == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "language \"sql\" does not support inline code execution");
+    if (x->language && strcmp(x->language, "plpgsql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
+    Status st = make(a, c, &sig, NULL, x->body, x->body_offset, out, e);
+    if (st == ST_OK) (*out)->signature = "inline_code_block";
+    return finish(a, st, e);
+}
+
+Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **out, Err *e) {
+    AstStmt **list;
+    int64_t n;
+    char *sql = arena_strdup(a, r->sql); /* the tree points into it; the catalog's may go first */
+    if (!sql) return finish(a, ST_ERROR, e);
+    TRY(sql_parse(a, slice_of(sql), &list, &n, e));
+    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION) return err_internal(e, "routine \"%s\" has no CREATE statement", r->name);
+    return pl_of_create(a, c, AST_AS_CONST(AstCreateFunction, list[0]), out, e);
+}
+
+/* ---- does it change data -------------------------------------------------------------------------- */
+
+static bool body_writes(const PlBody *b);
+static bool stmt_writes(const PlStmt *s) {
+    switch ((int)s->kind) {
+    case PLS_DYNAMIC:
+    case PLS_CALL:
+    case PLS_PERFORM:
+    case PLS_COMMIT:
+    case PLS_ROLLBACK: return true;
+    case PLS_FOR_QUERY:
+    case PLS_RETURN_QUERY:
+    case PLS_OPEN:
+        if (s->expr && s->kind != PLS_OPEN) return true;
+        break;
+    default: break;
+    }
+    if (s->query && s->query->stmt && s->query->stmt->kind != AST_SELECT) return true;
+    if (body_writes(&s->body)) return true;
+    for (int32_t i = 0; i < s->n_arms; i++)
+        if (body_writes(&s->arms[i].body)) return true;
+    for (int32_t i = 0; i < s->n_handlers; i++)
+        if (body_writes(&s->handlers[i].body)) return true;
+    return false;
+}
+static bool body_writes(const PlBody *b) {
+    for (int32_t i = 0; i < b->n; i++)
+        if (stmt_writes(b->stmts[i])) return true;
+    return false;
+}
+bool pl_may_write(const PlFunction *f) { return stmt_writes(f->body); }

@@ -1,0 +1,788 @@
+/* bulk.c - the phases of a bulk: preparation, footprints, adds, room for inserts, schedule, results; see bulk.h. bulk_run.c executes.
+ *
+ * Operations are wanted in the order of calls. Footprints therefore run over blocks of consecutive calls: within a block by procedure, on vectors, and a counting
+ * sort brings the block's operations into the calls' order while they are in the cache.
+ *
+ * Adds. An add commutes when no order of the bulk's adds can leave the column's range. For each column that procedures add to, the greatest |value| is known (a
+ * scan when first asked for; then what is put there, and the sums of what is added), and the footprint sums |amount|. If both together, and what statements of this
+ * bulk may put there, stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as writes, and
+ * ROW_ADD checks each sum.
+ *
+ * A call whose footprint fails could touch anything: it writes an item that all other calls add to.
+ */
+#include "base/hash.h"
+#include "base/log.h"
+#include "txn/bulk_int.h"
+
+enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
+
+void bulk_parallel(Bulk *b, PoolFn fn) {
+    if (b->workers == 1) fn(b, 0);
+    else pool_run(b->opt->query->pool, b->workers, fn, b);
+}
+
+/* ---- calls and parts ---------------------------------------------------------------------- */
+static Status number_calls(Bulk *b, Err *e) {
+    if (b->n_parts == 1 && !b->parts[0].part->calls) {
+        b->parts[0].single = true;
+        return ST_OK;
+    }
+    b->type_of = arena_alloc(b->arena, b->n_calls * 2 + 2);
+    b->pos_of = arena_alloc(b->arena, b->n_calls * 4 + 4);
+    if (!b->type_of || !b->pos_of) return ST_ERROR;
+    memset(b->type_of, 0xff, (size_t)b->n_calls * 2);
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        int64_t before = -1;
+        for (int64_t i = 0; i < part->n; i++) {
+            int64_t call = part->calls ? part->calls[i] : i;
+            if (call >= b->n_calls || call <= before || b->type_of[call] != UINT16_MAX) return err_internal(e, "calls of a bulk are not numbered from 0 on");
+            before = call;
+            b->type_of[call] = (uint16_t)p;
+            b->pos_of[call] = (uint32_t)i;
+        }
+    }
+    return ST_OK;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------- */
+static int32_t image_index_of(const Image *im, const ImageNeed *need, int32_t index) {
+    if (index < need->table->n_keys) return index;
+    int32_t g = index - need->table->n_keys;
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols &&
+            memcmp(im->indexes[i].cols, need->groups[g].cols, sizeof(int32_t) * (size_t)need->groups[g].n_cols) == 0)
+            return i;
+    return -1;
+}
+
+static Status use_tables(Bulk *b, ProgRun *pr, Err *e) {
+    for (int32_t i = 0; i < pr->proc->n_tables; i++) {
+        const ProcTable *pt = &pr->proc->tables[i];
+        TableUse *t = &pr->tables[i];
+        ImageEntry *x = images_entry(b->images, pt->table_id);
+        if (!x || !x->image) return err_internal(e, "%s: a table has no image", pr->proc->name);
+        t->image = x->image;
+        t->cols = x->cols;
+        t->tracks_inserts = false;
+        t->counts = t->starts = NULL;
+        t->base = t->stride = 0;
+        for (int32_t k = 0; k < pt->need.table->n_keys + pt->need.n_groups; k++)
+            if ((t->index[k] = image_index_of(x->image, &pt->need, k)) < 0) return err_internal(e, "%s: an index is missing", pr->proc->name);
+    }
+    return ST_OK;
+}
+
+static Status prepare_parts(Bulk *b, bool foot, Err *e) {
+    ProcEntry *x;
+    for (int32_t i = 0; i < b->n_parts; i++)
+        TRY(images_proc(b->images, b->parts[i].part->proc, foot, b->vector_size, b->workers, &x, e));
+    for (int32_t i = 0; i < b->n_parts; i++) { /* entries have their places now */
+        BulkPartRun *p = &b->parts[i];
+        TRY(images_proc(b->images, p->part->proc, foot, b->vector_size, b->workers, &p->proc, e));
+        const SessionInfo *session = b->opt->query->session;
+        p->proc->body->session = session ? *session : (SessionInfo){0};
+        TRY(use_tables(b, p->proc->body, e));
+        if (!foot) continue;
+        p->proc->foot->session = p->proc->body->session;
+        TRY(use_tables(b, p->proc->foot, e));
+    }
+    return ST_OK;
+}
+
+/* ---- adds --------------------------------------------------------------------------------------- */
+static int128_t magnitude(int128_t v) { return v < 0 ? -v : v; }
+
+/* No |value| that statements of the bulk put there is greater. */
+static int128_t put_bound(const Program *p, Reg r) {
+    const RegInfo *ri = &p->regs[r];
+    if (r == 0 || (ri->is_const && ri->value.is_null)) return 0;
+    if (ri->has_range) return MAX_OF(magnitude(ri->min), magnitude(ri->max));
+    return ri->phys == PH_I16 ? (int128_t)1 << 15 : ri->phys == PH_I32 ? (int128_t)1 << 31 : INT128_MAX;
+}
+
+static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
+    const Program *p = proc->footprint;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const ItemSite *it = p->instrs[i].aux;
+        if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col && proc->tables[it->table].table_id == table_id) return true;
+    }
+    return false;
+}
+
+/* What the bulk's statements may put into a column; INT128_MAX: anything, or an addition that no footprint tells of. */
+static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
+    int128_t most = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const Proc *proc = b->parts[k].part->proc;
+        const Program *p = proc->body;
+        for (int32_t i = 0; i < p->n_instrs; i++) {
+            const Instr *in = &p->instrs[i];
+            int128_t v = 0;
+            if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD) {
+                const RowCol *rc = in->aux;
+                if (rc->col != col || proc->tables[rc->table].table_id != table_id) continue;
+                if (in->op == OP_ROW_ADD) v = adds_with_amount(proc, table_id, col) ? 0 : INT128_MAX;
+                else v = put_bound(p, in->b);
+            } else if (in->op == OP_ROW_INSERT) {
+                const RowInsert *ins = in->aux;
+                if (proc->tables[ins->table].table_id != table_id || col >= ins->n) continue;
+                v = put_bound(p, ins->args[col]);
+            }
+            most = MAX_OF(most, v);
+        }
+    }
+    return most;
+}
+
+static int128_t scan_bound(const Image *im, int32_t col) {
+    const ImageColumn *ic = &im->cols[col];
+    int64_t n = atomic_load(&im->rows);
+    int64_t lo = 0, hi = 0;
+    int128_t wide = 0;
+#define SCAN(T)                                    \
+    for (int64_t i = 0; i < n; i++) {              \
+        if (im->live[i] != ROW_LIVE) continue;     \
+        T v = ((const T *)(const void *)ic->cells)[i]; \
+        lo = MIN_OF(lo, v);                        \
+        hi = MAX_OF(hi, v);                        \
+    }                                              \
+    break
+    switch (ic->phys) {
+    case PH_I16: SCAN(int16_t);
+    case PH_I32: SCAN(int32_t);
+    case PH_I64: SCAN(int64_t);
+    default:
+        for (int64_t i = 0; i < n; i++)
+            if (im->live[i] == ROW_LIVE) wide = MAX_OF(wide, magnitude(((const int128_t *)(const void *)ic->cells)[i]));
+    }
+#undef SCAN
+    return MAX_OF(wide, MAX_OF(magnitude(lo), (int128_t)hi));
+}
+
+/* The other columns that are added to by bulks: what is put there counts. */
+static void number_tracked(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++)
+            if (x->cols[c].tracked && x->cols[c].slot < 0) x->cols[c].slot = b->n_sums++;
+    }
+}
+
+/* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
+static Status plan_adds(Bulk *b, Err *e) {
+    b->n_sums = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->foot;
+        for (int32_t i = 0; i < pr->p->n_instrs; i++) {
+            pr->add_slot[i] = -1;
+            const ItemSite *it = pr->p->instrs[i].aux;
+            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || it->group >= ITEM_ROWS) continue;
+            pr->add_slot[i] = ADD_EXCLUSIVE;
+            if (!it->has_amount) continue;
+            TableUse *t = &pr->tables[it->table];
+            ColumnUse *u = &t->cols[it->col];
+            ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
+            if (t->image->cols[it->col].phys == PH_I128) continue; /* there is no atomic addition for it */
+            if (!u->tracked || u->slot < 0) {
+                u->tracked = true;
+                u->slot = b->n_sums++;
+                u->shared = bulk_puts(b, x->table_id, it->col) < u->hi;
+                if (u->shared && x->bound[it->col] < 0) x->bound[it->col] = scan_bound(x->image, it->col);
+            }
+            if (u->shared) pr->add_slot[i] = u->slot;
+        }
+    }
+    number_tracked(b);
+    for (int i = 0; i < b->workers; i++) {
+        CallSink *k = &b->w[i].sink;
+        k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
+        k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
+        if (!k->sums || !k->bounds) return err_oom(e);
+    }
+    return ST_OK;
+}
+
+static int128_t column_sum(const Bulk *b, int32_t slot) {
+    uint128_t sum = 0;
+    for (int i = 0; i < b->workers; i++) sum = MIN_OF(sum + b->w[i].sink.sums[slot], (uint128_t)INT128_MAX);
+    return (int128_t)sum;
+}
+
+/* Columns whose adds may leave the range are planned as writes. True: some were not before. */
+static bool demote_adds(Bulk *b) {
+    bool any = false;
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            ColumnUse *u = &x->cols[c];
+            if (!u->tracked || u->slot < 0 || !u->shared) continue;
+            int128_t sum = column_sum(b, u->slot), puts = bulk_puts(b, x->table_id, c);
+            for (int pass = 0; pass < 2; pass++) { /* a bound that grew with the sums may be far off: look again */
+                int128_t bound = MAX_OF(x->bound[c], puts);
+                if (sum <= u->hi - bound) break;
+                if (pass == 1 || puts == bound) u->shared = false;
+                else x->bound[c] = scan_bound(x->image, c);
+            }
+            if (u->shared) continue;
+            any = true;
+            for (int32_t k = 0; k < b->n_parts; k++)
+                for (int32_t pc = 0; pc < b->parts[k].proc->foot->p->n_instrs; pc++)
+                    if (b->parts[k].proc->foot->add_slot[pc] == u->slot) b->parts[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
+        }
+    }
+    return any;
+}
+
+/* Without footprints every addition is checked; what is tracked stays so. */
+static Status plan_alone(Bulk *b, Err *e) {
+    b->n_sums = 0;
+    number_tracked(b);
+    CallSink *k = &b->w[0].sink;
+    k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
+    k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
+    return k->sums && k->bounds ? ST_OK : err_oom(e);
+}
+
+static void forget_slots(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            x->cols[c].slot = -1;
+            x->cols[c].shared = false;
+        }
+    }
+}
+/* Tables whose columns are tracked have to look at what is inserted. */
+static void find_tracked(Bulk *b) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->body;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            for (int32_t c = 0; c < pr->tables[i].image->n_cols; c++) pr->tables[i].tracks_inserts |= pr->tables[i].cols[c].tracked;
+    }
+}
+static void note_bounds(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            ColumnUse *u = &x->cols[c];
+            if (!u->tracked || u->slot < 0 || x->bound[c] < 0) continue;
+            for (int k = 0; k < b->workers; k++) x->bound[c] = MAX_OF(x->bound[c], b->w[k].sink.bounds[u->slot]);
+            if (u->shared) x->bound[c] += column_sum(b, u->slot);
+        }
+    }
+}
+
+/* Additions that are checked may fail, and then what the call did before is to be taken back. */
+static void plan_undo(Bulk *b) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->body;
+        pr->undo = pr->must_undo;
+        for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
+            const RowCol *rc = pr->p->instrs[i].aux;
+            if (pr->p->instrs[i].op == OP_ROW_ADD && !pr->tables[rc->table].cols[rc->col].shared) pr->undo = true;
+        }
+    }
+}
+
+/* ---- footprints -------------------------------------------------------------------------------------- */
+static int64_t first_at(const BulkPart *p, int64_t call) {
+    if (!p->calls) return MIN_OF(call, p->n);
+    int64_t lo = 0, hi = p->n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (p->calls[mid] < call) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+static Status block_room(Bulk *b, BulkWorker *w, int64_t more, Err *e) {
+    if (w->n_ops + more <= w->cap_ops) return ST_OK;
+    int64_t size = (int64_t)sizeof(TxnOp), cap = MAX_OF(w->cap_ops * 2, w->n_ops + more);
+    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->n_blocks / b->workers + 1)); /* blocks are alike */
+    TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, cap * size, e);
+    if (!ops) return ST_ERROR;
+    w->ops = ops;
+    w->cap_ops = cap;
+    return ST_OK;
+}
+
+static Status run_block(Bulk *b, int worker, int64_t block) {
+    BulkWorker *w = &b->w[worker];
+    CallSink *k = &w->sink;
+    int64_t from = block * b->block_size, to = MIN_OF(from + b->block_size, b->n_calls);
+    k->n_ops = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        CallFrame *c = b->parts[p].proc->foot_frames[worker];
+        int64_t hi = first_at(part, to);
+        for (int64_t at = first_at(part, from), n; at < hi; at += n) {
+            n = MIN_OF(hi - at, b->vector_size);
+            int64_t had = k->n_ops, gone = c->departures;
+            k->part = p;
+            callframe_run(c, k, part, n, NULL, at);
+            for (int64_t i = had; i < k->n_ops; i++) {
+                int64_t pos = at + k->ops[i].call;
+                k->ops[i].call = part->calls ? part->calls[pos] : (uint32_t)pos;
+            }
+            if (LIKELY(c->departures == gone)) continue;
+            for (int64_t i = 0; i < n; i++)
+                if (c->goes[i] == GO_FAILED) {
+                    atomic_store(&b->alone, true);
+                    b->failed_foot[part->calls ? part->calls[at + i] : at + i] = 1;
+                }
+        }
+    }
+    TRY(block_room(b, w, k->n_ops, &w->err));
+    b->blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops, 0};
+    TxnOp *out = w->ops + w->n_ops;
+    uint32_t *count = w->counts, sum = 0;
+    memset(count, 0, (size_t)(to - from) * 4);
+    for (int64_t i = 0; i < k->n_ops; i++) count[k->ops[i].call - from]++;
+    for (int64_t i = 0; i < to - from; i++) {
+        uint32_t n = count[i];
+        count[i] = sum;
+        sum += n;
+    }
+    for (int64_t i = 0; i < k->n_ops; i++) out[count[k->ops[i].call - from]++] = k->ops[i];
+    w->n_ops += k->n_ops;
+    return ST_OK;
+}
+
+static void foot_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkWorker *w = &b->w[worker];
+    for (int64_t i; !w->failed && (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;)
+        if (run_block(b, worker, i) != ST_OK) {
+            w->failed = true;
+            atomic_store(&b->next, b->n_blocks);
+        }
+}
+static void copy_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;) {
+        const BulkBlock *k = &b->blocks[i];
+        const BulkWorker *w = &b->w[k->worker];
+        memcpy(b->ops + k->to, w->ops + k->first, (size_t)k->n * sizeof(TxnOp));
+    }
+}
+
+static Status run_footprints(Bulk *b, Err *e) {
+    for (int i = 0; i < b->workers; i++) {
+        b->w[i].n_ops = 0;
+        memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
+    }
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        ProgRun *pr = b->parts[p].proc->foot;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->parts[p].part->n * 4);
+    }
+    atomic_store(&b->alone, false);
+    if (b->failed_foot) memset(b->failed_foot, 0, (size_t)b->n_calls);
+    atomic_store(&b->next, 0);
+    bulk_parallel(b, foot_worker);
+    for (int i = 0; i < b->workers; i++)
+        if (b->w[i].failed) {
+            err_copy(e, &b->w[i].err);
+            return ST_ERROR;
+        }
+    return ST_OK;
+}
+
+/* One array of operations in the order of the calls. */
+static Status gather_ops(Bulk *b, Err *e) {
+    int64_t total = 0, size = (int64_t)sizeof(TxnOp), more = atomic_load(&b->alone) ? b->n_calls : 0;
+    for (int i = 0; i < b->workers; i++) total += b->w[i].n_ops;
+    b->n_ops = total + more;
+    int owners = 0;
+    for (int i = 0; i < b->workers; i++) owners += b->w[i].n_ops > 0;
+    if (owners <= 1 && more == 0) { /* one worker's blocks are in order */
+        for (int i = 0; i < b->workers; i++)
+            if (b->w[i].n_ops > 0) b->ops = b->w[i].ops;
+        return ST_OK;
+    }
+    if (!(b->ops = mem_alloc(b->w[0].sink.account, MAX_OF(b->n_ops, 1) * size, e))) return ST_ERROR;
+    b->ops_bytes = MAX_OF(b->n_ops, 1) * size;
+    for (int64_t i = 0, at = 0; i < b->n_blocks; i++) {
+        b->blocks[i].to = at;
+        at += b->blocks[i].n;
+    }
+    atomic_store(&b->next, 0);
+    bulk_parallel(b, copy_worker);
+    uint64_t whole = hash_combine(hash_u64(0), ITEM_WHOLE);
+    for (int64_t i = 0; i < more; i++) b->ops[total + i] = (TxnOp){whole, (uint32_t)i, b->failed_foot[i] ? OPK_WRITE : OPK_ADD};
+    return ST_OK;
+}
+
+/* ---- room for inserts ------------------------------------------------------------------------------------ */
+static TableUse *table_in(const BulkPartRun *p, int64_t table_id, int64_t *max) {
+    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
+        if (p->part->proc->tables[i].table_id == table_id) {
+            *max = p->part->proc->tables[i].max_inserts;
+            return &p->proc->body->tables[i];
+        }
+    return NULL;
+}
+static bool counts_inserts(const Bulk *b) {
+    for (int32_t p = 0; p < b->n_parts; p++)
+        for (int32_t i = 0; i < b->parts[p].part->proc->n_tables; i++)
+            if (b->parts[p].part->proc->tables[i].max_inserts < 0) return true;
+    return false;
+}
+static Status make_counts(Bulk *b, Err *e) {
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPartRun *pr = &b->parts[p];
+        for (int32_t i = 0; i < pr->part->proc->n_tables; i++) {
+            if (pr->part->proc->tables[i].max_inserts >= 0) continue;
+            uint32_t *counts = arena_array(b->arena, uint32_t, pr->part->n + 1);
+            if (!counts) return err_oom(e);
+            pr->proc->body->tables[i].counts = pr->proc->foot->tables[i].counts = counts;
+        }
+    }
+    return ST_OK;
+}
+
+/* Rows are numbered in the order of calls, whatever order they run in. */
+static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
+    int inserting = 0;
+    int64_t total = 0, max = 0;
+    TableUse *only = NULL;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+        if (!t || max == 0) continue;
+        inserting++;
+        only = t;
+        t->stride = MAX_OF(max, 0);
+        total += max * b->parts[p].part->n;
+        for (int64_t i = 0; t->counts && b->failed_foot && i < b->parts[p].part->n; i++)
+            if (b->failed_foot[b->parts[p].part->calls ? b->parts[p].part->calls[i] : i]) t->counts[i] = UNKNOWN_INSERTS;
+    }
+    if (inserting == 0) return ST_OK;
+    if (inserting > 1 || only->counts) {
+        total = 0;
+        TableUse **use = arena_array(b->arena, TableUse *, b->n_parts);
+        if (!use) return err_oom(e);
+        for (int32_t p = 0; p < b->n_parts; p++) {
+            max = 0;
+            TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+            if (!t || max == 0) continue;
+            if (!(t->starts = arena_alloc(b->arena, b->parts[p].part->n * 4 + 4))) return err_oom(e);
+            use[p] = t;
+        }
+        for (int64_t i = 0; i < b->n_calls; i++) {
+            TableUse *t = use[bulk_type(b, (uint32_t)i)];
+            if (!t) continue;
+            int64_t k = b->pos_of ? b->pos_of[i] : i;
+            t->starts[k] = (uint32_t)total;
+            total += t->counts ? t->counts[k] : t->stride;
+            if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
+        }
+    }
+    TRY(image_reserve(x->image, total, e));
+    int64_t base = image_claim(x->image, total, e);
+    if (base < 0) return ST_ERROR;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+        if (t) t->base = base;
+    }
+    return ST_OK;
+}
+static Status reserve_rows(Bulk *b, Err *e) {
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (b->images->entries[i].image) TRY(reserve_table(b, &b->images->entries[i], e));
+    return ST_OK;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------ */
+/* What the result's arena does not hold itself goes with it. */
+static void release_result(void *p) {
+    BulkOwned *r = p;
+    for (int32_t k = 0; k < r->n_blocks; k++) mem_free(r->account, r->blocks[k].p, r->blocks[k].bytes);
+    for (int i = 0; i < r->n_arenas; i++) arena_free(r->arenas[i]);
+}
+
+static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
+    bytes = MAX_OF(bytes, 8);
+    void *p = mem_calloc(r->account, bytes, e);
+    if (p) r->blocks[r->n_blocks++] = (BulkMemory){p, bytes};
+    return p;
+}
+
+static Status make_result(Bulk *b, Err *e) {
+    MemAccount *acct = b->opt->query->account;
+    Arena *a = arena_new(acct, e);
+    if (!a) return ST_ERROR;
+    BulkResult *r = arena_new_of(a, BulkResult);
+    BulkOwned *own = arena_new_of(a, BulkOwned);
+    if (!r || !own || arena_on_release(a, release_result, own) != ST_OK) {
+        arena_free(a);
+        return err_oom(e);
+    }
+    b->result = r;
+    *r = (BulkResult){.n_calls = b->n_calls, .arena = a};
+    *own = (BulkOwned){.account = acct};
+    int64_t blocks = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) blocks += 1 + 2 * b->parts[p].part->proc->n_outs;
+    own->blocks = arena_array(a, BulkMemory, blocks);
+    own->arenas = arena_array(a, Arena *, b->workers);
+    r->outs = arena_array(a, Vec *, b->n_parts);
+    r->errors = arena_array(a, CallError **, b->n_parts);
+    if (!own->blocks || !own->arenas || !r->outs || !r->errors) return err_oom(e);
+    for (int i = 0; i < b->workers; i++) {
+        if (i > 0) {
+            if (!(own->arenas[own->n_arenas] = arena_new(acct, e))) return ST_ERROR;
+            own->n_arenas++;
+        }
+        b->w[i].sink.arena = i == 0 ? a : own->arenas[i - 1];
+        b->w[i].sink.errors = r->errors;
+    }
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        const Proc *proc = part->proc;
+        if (!(r->errors[p] = result_alloc(own, part->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
+        if (!(r->outs[p] = arena_array(a, Vec, proc->n_outs + 1))) return err_oom(e);
+        for (int32_t k = 0; k < proc->n_outs; k++) {
+            const ProcVar *v = &proc->vars[proc->outs[k]];
+            Vec *o = &r->outs[p][k];
+            *o = (Vec){.phys = v->phys, .type = v->type};
+            o->data = result_alloc(own, part->n << size_class(v->phys), e);
+            o->valid = result_alloc(own, part->n, e);
+            if (!o->data || !o->valid) return ST_ERROR;
+        }
+    }
+    return ST_OK;
+}
+
+void bulk_result_free(BulkResult *r) {
+    if (r) arena_free(r->arena);
+}
+
+/* OUT values of the chunk that has run. Strings are copied: tables and frames change. */
+static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool failures) {
+    const Proc *proc = c->pr->proc;
+    for (int32_t k = 0; k < proc->n_outs; k++) {
+        const CallVar *v = &c->vars[proc->outs[k]];
+        Vec *o = &b->result->outs[part][k];
+        bool text = v->phys == PH_STR, plain = !text && !v->valid && !failures;
+        if (plain && !c->calls) {
+            memcpy((char *)o->data + (c->first_call << v->size), v->cells, (size_t)(c->n << v->size));
+            memset(o->valid + c->first_call, 1, (size_t)c->n);
+            continue;
+        }
+        int64_t bytes = cell_bytes(v->size);
+        for (int64_t i = 0; i < c->n; i++) {
+            int64_t call = call_number(c, i);
+            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue; /* zeros as made */
+            const char *cell = (const char *)v->cells + i * bytes;
+            if (text) {
+                Str s;
+                memcpy(&s, cell, sizeof s);
+                if (!(s.ptr = arena_strndup(w->sink.arena, s.ptr, s.len))) {
+                    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
+                    if (!w->sink.errors[part][call]) w->sink.errors[part][call] = &oom;
+                    continue;
+                }
+                memcpy((char *)o->data + call * bytes, &s, sizeof s);
+            } else {
+                switch (v->size) {
+                case SZ_4: memcpy((char *)o->data + call * 4, cell, 4); break;
+                case SZ_8: memcpy((char *)o->data + call * 8, cell, 8); break;
+                default: memcpy((char *)o->data + call * bytes, cell, (size_t)bytes);
+                }
+            }
+            o->valid[call] = 1;
+        }
+    }
+}
+
+static bool canceled(const CallSink *k) {
+    if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
+    return k->deadline_ns && clock_ns() > k->deadline_ns;
+}
+
+void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls) {
+    static CallError stopped = {"57014", (char *)(uintptr_t) "canceling statement due to user request", NULL, NULL, 0, NULL};
+    BulkWorker *w = &b->w[worker];
+    CallFrame *c = b->parts[part].proc->body_frames[worker];
+    const uint32_t *pos = calls;
+    if (b->pos_of) {
+        for (int64_t i = 0; i < n; i++) w->calls[i] = b->pos_of[calls[i]];
+        pos = w->calls;
+    }
+    int64_t first = pos[0];
+    int64_t same = (int64_t)pos[n - 1] - first == n - 1 ? 1 : n;
+    while (same < n && pos[same] == first + same) same++;
+    if (same == n && (int64_t)pos[n - 1] - first == n - 1) pos = NULL; /* consecutive */
+    w->sink.part = part;
+    if (UNLIKELY(canceled(&w->sink))) {
+        for (int64_t i = 0; i < n; i++) w->sink.errors[part][pos ? pos[i] : first + i] = &stopped;
+        w->sink.n_failed += n;
+        return;
+    }
+    int64_t failed = w->sink.n_failed;
+    callframe_run(c, &w->sink, b->parts[part].part, n, pos, first);
+    take_outs(b, w, part, c, w->sink.n_failed != failed);
+}
+
+/* ---- the bulk -------------------------------------------------------------------------------------------------- */
+static Status check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
+    if (n > UINT16_MAX - 1) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %d procedures", (int)n);
+    for (int32_t i = 0; i < n; i++) {
+        b->n_calls += parts[i].n;
+        const Proc *p = parts[i].proc;
+        if (p->reason) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s cannot run in bulk: %s", p->name, p->reason);
+        b->parts[i].part = &parts[i];
+    }
+    if (b->n_calls > INT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %lld calls", (long long)b->n_calls);
+    return ST_OK;
+}
+
+static Status make_workers(Bulk *b, Err *e) {
+    const QueryOptions *q = b->opt->query;
+    if (!(b->w = arena_alloc(b->arena, (int64_t)sizeof(BulkWorker) * b->workers + 64))) return err_oom(e);
+    b->w = (BulkWorker *)(((uintptr_t)b->w + 63) & ~(uintptr_t)63);
+    memset(b->w, 0, sizeof(BulkWorker) * (size_t)b->workers);
+    for (int i = 0; i < b->workers; i++) {
+        BulkWorker *w = &b->w[i];
+        w->sink = (CallSink){.account = &b->images->account, .step_limit = b->opt->step_limit, .cancel = q->cancel, .deadline_ns = q->deadline_ns};
+        if (!(w->calls = arena_alloc(b->arena, b->vector_size * 4 + 64))) return err_oom(e);
+    }
+    return ST_OK;
+}
+
+/* Memory for operations comes from the bulk before, if it is there, and goes to the next one. */
+static Status take_memory(Bulk *b, Err *e) {
+    ImageSet *s = b->images;
+    int n = 2 * b->workers;
+    if (s->n_kept < n) {
+        KeptOps *kept = mem_realloc(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps), n * (int64_t)sizeof(KeptOps), e);
+        if (!kept) return ST_ERROR;
+        memset(kept + s->n_kept, 0, sizeof(KeptOps) * (size_t)(n - s->n_kept));
+        s->kept = kept;
+        s->n_kept = n;
+    }
+    for (int i = 0; i < b->workers; i++) {
+        KeptOps *k = &s->kept[2 * i];
+        b->w[i].ops = k[0].ops;
+        b->w[i].cap_ops = k[0].cap;
+        b->w[i].sink.ops = k[1].ops;
+        b->w[i].sink.cap_ops = k[1].cap;
+        k[0] = k[1] = (KeptOps){0};
+        b->w[i].has_memory = true;
+    }
+    return ST_OK;
+}
+static void leave_memory(Bulk *b) {
+    ImageSet *s = b->images;
+    for (int i = 0; b->w && i < b->workers; i++) {
+        BulkWorker *w = &b->w[i];
+        if (!w->has_memory) continue;
+        s->kept[2 * i] = (KeptOps){w->ops, w->cap_ops};
+        s->kept[2 * i + 1] = (KeptOps){w->sink.ops, w->sink.cap_ops};
+        for (KeptOps *k = &s->kept[2 * i]; k < &s->kept[2 * i + 2]; k++) {
+            if (k->cap <= KEPT_OPS_MAX) continue;
+            mem_free(&s->account, k->ops, k->cap * (int64_t)sizeof(TxnOp));
+            *k = (KeptOps){0};
+        }
+    }
+}
+
+static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
+    int64_t t0 = clock_ns();
+    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
+    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
+    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls, e);
+    if (!b->blocks || !b->failed_foot) return ST_ERROR;
+    for (int i = 0; i < b->workers; i++)
+        if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
+    TRY(take_memory(b, e));
+    TRY(plan_adds(b, e));
+    TRY(make_counts(b, e));
+    TRY(run_footprints(b, e));
+    while (demote_adds(b)) TRY(run_footprints(b, e));
+    TRY(gather_ops(b, e));
+    int64_t t1 = clock_ns();
+    ScheduleInput in = {.n_calls = b->n_calls, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy,
+                        .w0_min = b->opt->w0_min, .c_max = b->opt->c_max, .d_max = b->opt->d_max, .workers = b->workers};
+    TRY(schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e));
+    st->n_ops = b->n_ops;
+    st->depth = b->schedule.depth;
+    st->width0 = b->schedule.width0;
+    st->crossing = b->schedule.crossing;
+    st->footprint_ns = t1 - t0;
+    st->schedule_ns = clock_ns() - t1;
+    return ST_OK;
+}
+
+/* No plan: the calls one by one, in order. */
+static Status plan_serial(Bulk *b, Err *e) {
+    b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
+    TRY(plan_alone(b, e));
+    if (!counts_inserts(b)) return ST_OK;
+    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
+    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
+    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls, e);
+    b->w[0].counts = arena_alloc(b->arena, b->block_size * 4 + 4);
+    if (!b->blocks || !b->failed_foot || !b->w[0].counts) return ST_ERROR;
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
+    TRY(take_memory(b, e));
+    TRY(make_counts(b, e));
+    return run_footprints(b, e);
+}
+
+static Status run_phases(Bulk *b, Err *e) {
+    BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
+    int64_t t0 = clock_ns();
+    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls == 1;
+    TRY(number_calls(b, e));
+    TRY(prepare_parts(b, !serial || counts_inserts(b), e));
+    TRY(make_workers(b, e));
+    forget_slots(b);
+    if (serial) TRY(plan_serial(b, e));
+    else TRY(plan_bulk(b, &st, e));
+    find_tracked(b);
+    plan_undo(b);
+    TRY(make_result(b, e));
+    if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
+    int64_t t1 = clock_ns();
+    TRY(reserve_rows(b, e));
+    int64_t t2 = clock_ns();
+    TRY(bulk_execute(b, e));
+    note_bounds(b);
+    for (int i = 0; i < b->workers; i++) st.n_failed += b->w[i].sink.n_failed;
+    st.strategy = b->schedule.strategy;
+    st.reserve_ns = t2 - t1;
+    st.run_ns = clock_ns() - t2;
+    st.total_ns = clock_ns() - t0;
+    b->result->stats = st;
+    return ST_OK;
+}
+
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e) {
+    const QueryOptions *q = opt->query;
+    *out = NULL;
+    Arena *a = arena_new(q->account, e);
+    if (!a) return ST_ERROR;
+    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Status s = ST_ERROR;
+    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
+    if (b.parts && check_parts(&b, n_parts, parts, e) == ST_OK) {
+        int64_t most = q->pool ? MIN_OF(q->threads, pool_threads(q->pool)) : 1;
+        if (opt->strategy == STRATEGY_SERIAL) most = 1;
+        b.workers = (int)MAX_OF(1, MIN_OF(most, b.n_calls / WORKER_CALLS));
+        s = run_phases(&b, e);
+    }
+    if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    leave_memory(&b);
+    if (b.ops_bytes) mem_free(&images->account, b.ops, b.ops_bytes);
+    mem_free(q->account, b.failed_foot, b.n_calls);
+    if (s == ST_OK) *out = b.result;
+    else bulk_result_free(b.result);
+    arena_free(a);
+    return s;
+}

@@ -1,0 +1,77 @@
+/* bulk.h - running a bulk: footprints, schedule, execution, results.
+ *
+ *   1. parameters are columns, one set per procedure of the bulk
+ *   2. footprints of all calls, on the virtual machine or a device, give operations
+ *   3. schedule_make orders them
+ *   4. images get room for inserts
+ *   5. the calls run: set by set, or partition by partition, or all at once under counter locks
+ *   6. results: per call its status and OUT values, in submission order
+ *
+ * The result is that of running the calls one by one in timestamp order [GPUTx Definition 1]. A call that fails leaves no change; all others are as if it had
+ * never been submitted.
+ *
+ * Executors: BULK_VM runs programs on vectors of calls of one procedure; BULK_COMPILED runs kernel C made from them (codegen/emit_proc.h) on a device, the
+ * host included. BULK_VM defines what is correct, and is itself tested against calls run one at a time by session/pl_run.c.
+ *
+ * Thread rules: one bulk at a time per registry; bulk_run uses the pool.
+ */
+#ifndef STELE_TXN_BULK_H
+#define STELE_TXN_BULK_H
+
+#include "exec/exec.h"
+#include "txn/proc.h"
+
+typedef struct CallError { char sqlstate[6]; char *message, *detail, *hint; int32_t line; const char *place; } CallError;
+
+/* Calls of one procedure: column i of `params` has n cells of the parameter's phys. */
+typedef struct BulkPart {
+    const Proc *proc;
+    int64_t n;
+    const Vec *params;
+    const uint32_t *calls; /* number of each call in the bulk, ascending; NULL: 0 .. n-1 */
+} BulkPart;
+
+typedef struct BulkOptions {
+    QueryOptions *query;     /* pool, threads, account, cancel, vector_size, device */
+    Strategy strategy;
+    bool any_order;          /* bulk_order = any: timestamps need not be kept [GPUTx App. G] */
+    bool compiled;           /* kernel C on `query->device.runtime`'s device */
+    int64_t step_limit;      /* loop iterations per call; 0 = none */
+    int64_t w0_min, c_max, d_max;
+} BulkOptions;
+
+typedef struct BulkStats {
+    int64_t n_calls, n_failed, n_ops;
+    int64_t depth, width0, crossing;
+    Strategy strategy;
+    const char *executor, *device, *reason;
+    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, result_ns, total_ns, image_ns, transfer_ns;
+} BulkStats;
+
+typedef struct BulkResult {
+    int64_t n_calls;
+    /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or NULL */
+    Vec **outs;
+    CallError ***errors;
+    BulkStats stats;
+    Arena *arena;
+} BulkResult;
+
+/* Images of the tables that bulks use, by table; made when needed. */
+typedef struct ImageSet ImageSet;
+ImageSet *images_new(MemAccount *acct, Err *e);
+void images_free(ImageSet *s);
+/* Images that fit `needs` of all procs of the parts; fresh ones replace those that are stale or too narrow. */
+Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
+Image *images_find(ImageSet *s, int64_t table_id);
+/* Brings a table (0: all) up to date before somebody else looks at it. */
+Status images_sync(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e);
+void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was changed by other means */
+void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
+
+/* `calls` of all parts together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing has changed (errors of calls are in the
+ * result, not here). Procedures with a `reason` are 0A000. Cancelled before the calls run: 57014 here; later: each call that had not begun fails with it. */
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e);
+void bulk_result_free(BulkResult *r);
+
+#endif

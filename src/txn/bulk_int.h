@@ -1,0 +1,79 @@
+/* bulk_int.h - a bulk on its way: bulk.c (phases, results) and bulk_run.c (strategies) only. */
+#ifndef STELE_TXN_BULK_INT_H
+#define STELE_TXN_BULK_INT_H
+
+#include "txn/calls_int.h"
+
+typedef struct BulkPartRun {
+    const BulkPart *part;
+    ProcEntry *proc;
+    bool single; /* calls of the part are 0 .. n - 1 of the bulk */
+} BulkPartRun;
+
+typedef struct BulkWorker {
+    alignas(64) CallSink sink;
+    uint32_t *calls;   /* scratch: vector_size positions */
+    uint32_t *counts;  /* footprints: operations per call of a block */
+    TxnOp *ops;        /* of this worker's blocks, each in the order of its calls */
+    int64_t n_ops, cap_ops;
+    bool has_memory;   /* `ops` and the sink's are to go back to the image set */
+    bool failed;
+    Err err;
+} BulkWorker;
+
+/* A piece of work: calls order[start .. start + n), all of one part. */
+typedef struct BulkChunk { int64_t start, set; int32_t n; uint16_t part; } BulkChunk;
+typedef struct BulkBlock { int32_t worker; int64_t first, n, to; } BulkBlock; /* operations: where the worker has them, and where they go */
+
+typedef struct Bulk {
+    ImageSet *images;
+    const BulkOptions *opt;
+    int32_t n_parts;
+    BulkPartRun *parts;
+    int64_t n_calls, vector_size;
+    int workers;
+    uint16_t *type_of;  /* per call: its part; NULL: one part */
+    uint32_t *pos_of;   /* per call: position in its part; NULL: the same */
+    Arena *arena;       /* of this run */
+    BulkResult *result;
+    BulkWorker *w;
+    /* footprints */
+    int64_t block_size, n_blocks;
+    BulkBlock *blocks;
+    _Atomic int64_t next;
+    int64_t n_ops;
+    TxnOp *ops;
+    int64_t ops_bytes;  /* of `ops`; 0: a worker's */
+    _Atomic bool alone; /* some footprint failed */
+    uint8_t *failed_foot;
+    int32_t n_sums;
+    Schedule schedule;
+    /* execution */
+    int64_t n_chunks;
+    BulkChunk *chunks;
+    int64_t *set_chunk; /* first chunk of each set */
+    _Atomic int64_t done;
+    _Atomic uint32_t *locks;
+    Err *err;
+} Bulk;
+
+/* Runs fn on all workers of the bulk. */
+void bulk_parallel(Bulk *b, PoolFn fn);
+/* One chunk: calls of the bulk, all of one part, in the order given. */
+void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls);
+static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
+
+/* bulk_run.c: executes the schedule. */
+Status bulk_execute(Bulk *b, Err *e);
+
+/* What a result owns besides its arena. */
+typedef struct BulkMemory { void *p; int64_t bytes; } BulkMemory;
+typedef struct BulkOwned {
+    MemAccount *account;
+    int32_t n_blocks;
+    BulkMemory *blocks;
+    int n_arenas;
+    Arena **arenas; /* of workers but the first */
+} BulkOwned;
+
+#endif

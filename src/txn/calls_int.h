@@ -1,0 +1,167 @@
+/* calls_int.h - programs of procedures on the virtual machine. Only src/txn/bulk.c, vm_calls.c and vm_rows.c, and their unit tests, include it.
+ *
+ *   ProgRun     a program of a procedure, prepared: shared by the workers, kept from bulk to bulk
+ *   CallFrame   one worker's state for it: a chunk of up to vector_size calls
+ *   CallSink    what comes out of chunks besides variables: operations, errors, counts; one per worker and bulk
+ *
+ * Variables are columns over the chunk: cells and valid bytes by position in the chunk (0 .. n-1). Parameters may be the caller's own cells;
+ * a variable gets a home of its own when it is first written.
+ *
+ * Control. A straight run of instructions executes on the calls of a position list (NULL: all of the chunk); statements split lists and join them again.
+ * Nothing is merged: goes[] says for each call whether it runs, or where it goes to, and at a joining point the list of those who entered is
+ * filtered by it. So a body is executed by recursion over the structure, and each opening bracket owns the buffers of its lists.
+ *
+ * Failures. An expression that fails for a vector is tried again row by row; those that fail leave the chunk with their errors, the registers alive
+ * are compacted, and the instruction runs again. Instructions with effects mark the rows that fail themselves, and go on with the others.
+ */
+#ifndef STELE_TXN_CALLS_INT_H
+#define STELE_TXN_CALLS_INT_H
+
+#include "exec/vm_int.h"
+#include "txn/bulk.h"
+
+enum { GO_ON = 0, GO_DONE = -1, GO_FAILED = -2 }; /* goes[]: or 1 + the instruction that the call goes to */
+
+/* How a program's tables, columns and indexes are reached in this bulk. */
+typedef struct ColumnUse {
+    bool shared;     /* ROW_ADD is atomic here, and cannot overflow */
+    bool tracked;    /* the greatest |value| is kept, because procedures add to it */
+    int32_t slot;    /* tracked: number in CallSink.sums and bounds */
+    int128_t lo, hi; /* the type's range */
+} ColumnUse;
+typedef struct TableUse {
+    Image *image;
+    int32_t *index;          /* the program's index number -> the image's */
+    ColumnUse *cols;         /* by column; of the image set's entry */
+    bool tracks_inserts;     /* some column is tracked */
+    /* Row numbers of inserts do not depend on the order of execution: call k of the part has counts[k] from base + starts[k] on, or, where
+     * `counts` is NULL, `stride` from base + (starts ? starts[k] : k * stride) on. */
+    int64_t base, stride;
+    uint32_t *counts, *starts;
+} TableUse;
+enum { ADD_EXCLUSIVE = -2 /* ProgRun.add_slot: these adds are planned as writes */ };
+
+typedef struct ProgRun {
+    const Proc *proc;
+    const Program *p;
+    bool is_body;
+    int32_t n_vars;
+    const ProcVar *vars;
+    Vm *vm;
+    SessionInfo session;  /* copied for each bulk: steps keep its address */
+    Arena *arena;
+    int32_t *run_end;     /* per instruction: the next statement, or the end */
+    uint8_t *copy_load;   /* LOAD: a STORE to its variable follows in the run */
+    bool must_undo;       /* whatever the bulk */
+    bool undo;            /* in this bulk: changes are logged */
+    TableUse *tables;     /* by number in the procedure; made anew for each bulk */
+    int32_t *add_slot;    /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
+    int64_t vector_size;
+} ProgRun;
+
+/* Errors and counts of one worker. */
+typedef struct CallSink {
+    Arena *arena;             /* the result's part of this worker */
+    MemAccount *account;
+    int32_t part;             /* of the chunk in hand */
+    CallError ***errors;      /* the result's */
+    int64_t n_failed;
+    int64_t step_limit;
+    _Atomic bool *cancel;
+    int64_t deadline_ns;
+    uint128_t *sums;          /* per column with adds: sum of |amount| */
+    int128_t *bounds;         /* likewise: greatest |value| put there */
+    /* footprints: operations of the chunk in hand; `call` is a position */
+    TxnOp *ops;
+    int64_t n_ops, cap_ops;
+} CallSink;
+
+typedef struct CallVar {
+    const void *cells;
+    const uint8_t *valid; /* NULL: no NULLs */
+    void *home;
+    uint8_t *home_valid;
+    uint8_t size, phys;
+} CallVar;
+
+typedef struct UndoCell {
+    alignas(16) uint8_t cell[16];
+    Image *image;
+    int64_t row;
+    int32_t pos;
+    int32_t col;
+    uint8_t kind; /* UNDO_* */
+    uint8_t phys, valid;
+} UndoCell;
+enum { UNDO_PUT, UNDO_ADD, UNDO_INSERT, UNDO_DELETE };
+
+typedef struct CallFrame {
+    const ProgRun *pr;
+    Frame *f;
+    CallSink *sink;
+    CallVar *vars;
+    int64_t n;              /* calls of the chunk */
+    const uint32_t *calls;  /* their positions in the part, NULL: first_call + i */
+    int64_t first_call;
+    int32_t *goes;
+    int64_t *steps;         /* loop iterations; made when there are loops */
+    int64_t departures;     /* grows when a call leaves the list in hand */
+    int32_t **lists;        /* per opening bracket: three lists of vector_size */
+    int32_t run_start;      /* of the straight run in hand */
+    UndoCell *undo;
+    int64_t n_undo, cap_undo;
+    const void **cells;     /* of a row to insert */
+    int32_t **inserted;     /* per table of the procedure with inserts: rows so far, by position */
+} CallFrame;
+
+/* ---- what stays from bulk to bulk (images.c) ---- */
+typedef struct ImageEntry {
+    int64_t table_id;
+    Image *image;       /* NULL: to be made */
+    ImageNeed need;     /* of all procedures so far, in `arena` */
+    ColumnUse *cols;
+    int128_t *bound;    /* per column: no |value| is greater; < 0: not known */
+    Arena *arena;
+} ImageEntry;
+typedef struct ProcEntry {
+    const Proc *proc;
+    ProgRun *body, *foot;   /* made when first needed */
+    int workers;
+    CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
+} ProcEntry;
+enum { KEPT_OPS_MAX = 4 << 20 /* operations per worker: 64 MiB */ };
+typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
+struct ImageSet {
+    MemAccount account;
+    int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
+    KeptOps *kept;
+    int64_t n, cap;
+    ImageEntry *entries;
+    int64_t n_procs, cap_procs;
+    ProcEntry *procs;
+};
+ImageEntry *images_entry(ImageSet *s, int64_t table_id); /* NULL: none */
+/* The procedure prepared for `workers` workers; foot: its footprint too. */
+Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size, int workers, ProcEntry **out, Err *e);
+
+static inline int64_t call_number(const CallFrame *c, int64_t pos) { return c->calls ? c->calls[pos] : c->first_call + pos; }
+static inline int64_t row_pos(const Frame *f, int64_t i) { return f->pos ? f->pos[i] : f->first + i; }
+
+/* vm_calls.c */
+Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount *acct, ProgRun **out, Err *e);
+void progrun_free(ProgRun *pr);
+Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e);
+void callframe_free(CallFrame *c);
+/* Runs the program for n calls of the part: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each ended; errors of calls go to the sink. */
+void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls, int64_t first);
+/* Marks row i of the frame's current rows as failed with f->err, which is cleared. */
+void call_fail(CallFrame *c, int64_t i, int32_t pc);
+/* After call_fail: drops these calls from the run; registers that are used at or after `at` move along. */
+RunResult calls_dropped(CallFrame *c, int32_t at);
+
+/* vm_rows.c */
+StepFn call_step_fn(const Instr *in);
+/* Takes back what failed calls (goes == GO_FAILED) of the chunk have changed. */
+void undo_failed(CallFrame *c);
+
+#endif

@@ -1,0 +1,388 @@
+/* image.c - making images, room, rows and strings; see image.h.
+ *
+ * An image is made in two steps over the pool: tablets are decoded into the columns (a task is one column of one tablet), then the live rows are
+ * entered into the indexes (a task is a run of rows of one unique index, or one whole group index, whose lists have an order).
+ *
+ * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
+ * in ImageImpl.
+ */
+#include "txn/image_int.h"
+
+enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64 };
+#define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
+
+/* ---- room ---- */
+/* Room for `want` rows of `size` bytes each. New bytes are undefined. */
+static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size, Err *e) {
+    if (*cap >= want && *p) return ST_OK;
+    void *q = mem_realloc(im->account, *p, *cap * size, want * size, e);
+    if (!q) return ST_ERROR;
+    *p = q;
+    *cap = want;
+    return ST_OK;
+}
+/* All arrays by row, slots excepted. */
+static Status grow_rows(Image *im, int64_t want, Err *e) {
+    struct ImageImpl *x = im->impl;
+    if (want > MAX_ROWS) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for bulks", im->table->name);
+    int64_t had = im->cap;
+    TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
+    TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
+    TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        ImageColumn *col = &im->cols[c];
+        if (!col->used) continue;
+        TRY(grow(im, (void **)&col->cells, &x->cells_cap[c], want, phys_size((Phys)col->phys), e));
+        if (!im->table->cols[c].not_null) TRY(grow(im, (void **)&col->valid, &x->valid_cap[c], want, 1, e));
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8, e));
+    memset(im->live + had, ROW_DEAD, (size_t)(want - had));
+    memset(im->dirty + had, 0, (size_t)(want - had));
+    return ST_OK;
+}
+static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
+
+/* ---- making ---- */
+typedef struct MakeJob {
+    Image *im;
+    const int64_t *base;   /* first row of each tablet */
+    int64_t n_tablets;
+    int32_t n_cols;        /* used ones */
+    const int32_t *cols;
+    int64_t n_tasks;
+    _Atomic int64_t next;
+    bool shared;
+} MakeJob;
+
+static void decode_column(const MakeJob *j, int32_t c, int64_t k) {
+    Image *im = j->im;
+    const Tablet *tab = im->table->tablets[k];
+    const ImageColumn *col = &im->cols[c];
+    int64_t size = phys_size((Phys)col->phys), row = j->base[k];
+    int32_t pos[DECODE_ROWS];
+    uint8_t no_nulls[DECODE_ROWS];
+    for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
+        bool all, nulls;
+        int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
+        uint8_t *valid = col->valid ? col->valid + row : no_nulls;
+        tablet_decode(im->table, tab, c, first, all ? NULL : pos, n, col->phys, col->cells + row * size, valid, &nulls);
+        if (!nulls) memset(valid, 1, (size_t)n);
+        row += n;
+    }
+}
+static void fill_rowids(const MakeJob *j, int64_t k) {
+    Image *im = j->im;
+    const Tablet *tab = im->table->tablets[k];
+    int64_t row = j->base[k];
+    int32_t pos[DECODE_ROWS];
+    memset(im->live + row, ROW_LIVE, (size_t)(j->base[k + 1] - row));
+    for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
+        bool all;
+        int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
+        for (int64_t i = 0; i < n; i++) im->rowids[row + i] = k << 32 | (all ? first + i : pos[i]);
+        row += n;
+    }
+}
+static void decode_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
+        int64_t k = i / (j->n_cols + 1), c = i % (j->n_cols + 1);
+        if (c < j->n_cols) decode_column(j, j->cols[c], k);
+        else fill_rowids(j, k);
+    }
+}
+static void enter_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    Image *im = j->im;
+    int64_t rows = atomic_load(&im->rows);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
+        ImageIndex *x = &im->indexes[i % im->n_indexes];
+        int64_t run = i / im->n_indexes;
+        if (x->unique) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
+        else if (run == 0) image_enter_rows(im, x, 0, rows, false);
+    }
+}
+static void run_tasks(MakeJob *j, Pool *pool, int64_t n, PoolFn fn) {
+    int workers = pool ? (int)MIN_OF((int64_t)pool_threads(pool), n) : 1;
+    j->n_tasks = n;
+    j->shared = workers > 1;
+    atomic_store(&j->next, 0);
+    if (workers > 1) pool_run(pool, workers, fn, j);
+    else if (n > 0) fn(j, 0);
+}
+
+static void enter_all(Image *im, Pool *pool) {
+    int64_t rows = atomic_load(&im->rows);
+    MakeJob j = {.im = im};
+    if (im->n_indexes > 0) run_tasks(&j, pool, (rows + ENTER_ROWS - 1) / ENTER_ROWS * im->n_indexes, enter_tasks);
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used = rows;
+}
+
+/* Columns, indexes and what they are made of; no rows yet. */
+static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
+    const Table *t = need->table;
+    Arena *a = im->impl->arena;
+    struct ImageImpl *x = im->impl;
+    im->n_cols = t->n_cols;
+    im->n_indexes = t->n_keys + need->n_groups;
+    im->cols = arena_array(a, ImageColumn, im->n_cols);
+    im->indexes = arena_array(a, ImageIndex, im->n_indexes);
+    x->writes = arena_array(a, bool, im->n_cols);
+    x->cells_cap = arena_array(a, int64_t, im->n_cols);
+    x->valid_cap = arena_array(a, int64_t, im->n_cols);
+    x->next_cap = arena_array(a, int64_t, im->n_indexes);
+    if (!im->cols || !im->indexes || !x->writes || !x->cells_cap || !x->valid_cap || !x->next_cap) return ST_ERROR;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        im->cols[c].phys = (uint8_t)type_phys(t->cols[c].type);
+        im->cols[c].used = need->inserts || (need->cols && need->cols[c]);
+        x->writes[c] = need->writes ? need->writes[c] : need->cols && need->cols[c];
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *ix = &im->indexes[i];
+        bool unique = i < t->n_keys;
+        const int *cols = unique ? t->keys[i].cols : need->groups[i - t->n_keys].cols;
+        *ix = (ImageIndex){.unique = unique, .key = unique ? i : -1, .n_cols = unique ? t->keys[i].n_cols : need->groups[i - t->n_keys].n_cols};
+        if (ix->n_cols < 1 || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
+        ix->cols = arena_array(a, int32_t, ix->n_cols);
+        if (!ix->cols) return ST_ERROR;
+        for (int32_t c = 0; c < ix->n_cols; c++) {
+            ix->cols[c] = cols[c];
+            im->cols[cols[c]].used = true;
+            x->writes[cols[c]] = false;
+            if (need->writes && need->writes[cols[c]])
+                return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of table \"%s\" leads to rows and cannot be updated in bulk",
+                               t->cols[cols[c]].name, t->name);
+        }
+    }
+    return ST_OK;
+}
+static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
+    const Table *t = need->table;
+    Arena *a = im->impl->arena;
+    int64_t *base = arena_array(a, int64_t, t->n_tablets + 1);
+    int32_t *used = arena_array(a, int32_t, im->n_cols);
+    if (!base || !used) return ST_ERROR;
+    for (int64_t k = 0; k < t->n_tablets; k++) base[k + 1] = base[k] + t->tablets[k]->rows - t->tablets[k]->n_deleted;
+    int64_t rows = base[t->n_tablets], cap = rows + (need->inserts ? rows / 4 : 0) + MIN_SPARE;
+    TRY(grow_rows(im, cap, e));
+    im->cap = cap;
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *x = &im->indexes[i];
+        x->mask = image_slots_for(cap) - 1;
+        x->slots = mem_calloc(im->account, slots_bytes(x), e);
+        if (!x->slots) return ST_ERROR;
+    }
+    MakeJob j = {.im = im, .base = base, .n_tablets = t->n_tablets, .cols = used};
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->cols[c].used) used[j.n_cols++] = c;
+    run_tasks(&j, pool, t->n_tablets * (j.n_cols + 1), decode_tasks);
+    atomic_store(&im->rows, rows);
+    im->impl->rows_seen = rows;
+    enter_all(im, pool);
+    im->version = t->version;
+    return ST_OK;
+}
+
+Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image **out, Err *e) {
+    Image *im = mem_calloc(parent, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)), e);
+    if (!im) return ST_ERROR;
+    im->impl = (struct ImageImpl *)(void *)(im + 1);
+    im->table = need->table;
+    im->account = parent;
+    pthread_mutex_init(&im->impl->heap_lock, NULL);
+    im->impl->arena = arena_new(parent, e);
+    Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
+    if (st == ST_OK) st = fill(im, need, pool, e);
+    if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
+    if (st != ST_OK) image_free(im);
+    else *out = im;
+    return st;
+}
+
+void image_free(Image *im) {
+    if (!im) return;
+    MemAccount *acct = im->account;
+    struct ImageImpl *x = im->impl;
+    for (int32_t c = 0; im->cols && x->valid_cap && c < im->n_cols; c++) {
+        mem_free(acct, im->cols[c].cells, x->cells_cap[c] * phys_size((Phys)im->cols[c].phys));
+        mem_free(acct, im->cols[c].valid, x->valid_cap[c]);
+    }
+    for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
+        mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
+        mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8);
+    }
+    mem_free(acct, im->live, x->live_cap);
+    mem_free(acct, im->dirty, x->dirty_cap);
+    mem_free(acct, im->rowids, x->rowids_cap * 8);
+    for (ImageChunk *c = x->chunks, *next; c; c = next) {
+        next = c->next;
+        mem_free(acct, c, (int64_t)sizeof *c + c->size);
+    }
+    arena_free(x->arena);
+    pthread_mutex_destroy(&x->heap_lock);
+    mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
+}
+
+/* A larger table for the index, with its live rows: no call runs, so nobody brings a dead one back. */
+static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
+    if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
+    int64_t live = 0;
+    for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
+    int64_t n = MAX_OF(image_slots_for(live + inserts), live * 2 > x->mask ? 2 * (x->mask + 1) : x->mask + 1);
+    uint64_t *slots = mem_calloc(im->account, n * 8, e);
+    if (!slots) return ST_ERROR;
+    mem_free(im->account, x->slots, slots_bytes(x));
+    x->slots = slots;
+    x->mask = n - 1;
+    image_enter_rows(im, x, 0, rows, false);
+    x->used = live;
+    im->generation++;
+    return ST_OK;
+}
+/* Neither there, nor to be deleted from the table by the next image_sync. */
+static bool row_is_gap(const Image *im, int64_t r) { return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && im->rowids[r] >= 0); }
+/* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
+static void close_gaps(Image *im, int64_t rows) {
+    int64_t to = 0;
+    for (int64_t from = 0, n; from < rows; from += n) {
+        bool gap = row_is_gap(im, from);
+        for (n = 1; from + n < rows && row_is_gap(im, from + n) == gap;) n++;
+        if (gap) continue;
+        for (int32_t c = 0; to != from && c < im->n_cols; c++) {
+            ImageColumn *col = &im->cols[c];
+            int64_t size = phys_size((Phys)col->phys);
+            if (col->used) memmove(col->cells + to * size, col->cells + from * size, (size_t)(n * size));
+            if (col->valid) memmove(col->valid + to, col->valid + from, (size_t)n);
+        }
+        memmove(im->rowids + to, im->rowids + from, (size_t)n * 8);
+        memmove(im->dirty + to, im->dirty + from, (size_t)n);
+        memmove(im->live + to, im->live + from, (size_t)n);
+        to += n;
+    }
+    memset(im->live + to, ROW_DEAD, (size_t)(rows - to));
+    memset(im->dirty + to, 0, (size_t)(rows - to));
+    atomic_store(&im->rows, to);
+    im->impl->rows_seen = to;
+    for (int32_t i = 0; i < im->n_indexes; i++) memset(im->indexes[i].slots, 0, (size_t)slots_bytes(&im->indexes[i]));
+    enter_all(im, NULL);
+    im->generation++;
+}
+
+Status image_reserve(Image *im, int64_t inserts, Err *e) {
+    int64_t rows = atomic_load(&im->rows), gaps = 0;
+    if (rows + inserts > im->cap) {
+        for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
+        if (gaps > 0 && gaps * 4 >= rows) {
+            close_gaps(im, rows);
+            rows = atomic_load(&im->rows);
+        }
+    }
+    if (rows + inserts > im->cap) {
+        int64_t want = MAX_OF(rows + inserts, rows + rows / 2);
+        TRY(grow_rows(im, want, e));
+        im->cap = want;
+        im->generation++;
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
+    im->impl->rows_seen = rows;
+    for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));
+    return ST_OK;
+}
+
+/* ---- strings ---- */
+/* A fresh chunk in the place of `full`, unless somebody was faster. */
+static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
+    struct ImageImpl *x = im->impl;
+    Status st = ST_OK;
+    pthread_mutex_lock(&x->heap_lock);
+    if (x->chunks == full) {
+        int64_t size = MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
+        ImageChunk *c = mem_alloc(im->account, (int64_t)sizeof *c + size, e);
+        if (c) {
+            *c = (ImageChunk){x->chunks, size, 0};
+            __atomic_store_n(&x->chunks, c, __ATOMIC_RELEASE);
+        } else {
+            st = ST_ERROR;
+        }
+    }
+    pthread_mutex_unlock(&x->heap_lock);
+    return st;
+}
+static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
+    if (len == 0) return "";
+    for (;;) {
+        ImageChunk *c = __atomic_load_n(&im->impl->chunks, __ATOMIC_ACQUIRE);
+        if (c && len <= c->size) {
+            int64_t at = __atomic_fetch_add(&c->used, len, __ATOMIC_RELAXED);
+            if (at + len <= c->size) return memcpy((char *)(c + 1) + at, ptr, (size_t)len);
+        }
+        if (new_chunk(im, c, len, e) != ST_OK) return NULL;
+    }
+}
+const char *image_text(Image *im, const char *ptr, int64_t len) { return add_text(im, ptr, len, NULL); }
+
+/* ---- rows ---- */
+int64_t image_claim(Image *im, int64_t n, Err *e) {
+    int64_t row = atomic_load_explicit(&im->rows, memory_order_relaxed);
+    do {
+        if (UNLIKELY(row + n > im->cap)) {
+            err_internal(e, "more inserts into table \"%s\" than room was reserved for", im->table->name);
+            return -1;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&im->rows, &row, row + n, memory_order_relaxed, memory_order_relaxed));
+    return row;
+}
+static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e) {
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        ImageColumn *col = &im->cols[c];
+        int64_t size = phys_size((Phys)col->phys);
+        if (!col->used) return err_internal(e, "table \"%s\" has no image for inserts", im->table->name);
+        if (col->valid) col->valid[row] = cells[c] != NULL;
+        if (!cells[c]) {
+            if (!col->valid) return err_internal(e, "column \"%s\" of table \"%s\" must not be null", im->table->cols[c].name, im->table->name);
+            memset(col->cells + row * size, 0, (size_t)size);
+        } else if (col->phys == PH_STR) {
+            Str s;
+            memcpy(&s, cells[c], sizeof s);
+            s.ptr = add_text(im, s.ptr, s.len, e);
+            if (!s.ptr) return ST_ERROR;
+            memcpy(col->cells + row * size, &s, sizeof s);
+        } else {
+            memcpy(col->cells + row * size, cells[c], (size_t)size);
+        }
+    }
+    return ST_OK;
+}
+int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e) {
+    *conflict = -1;
+    im->rowids[row] = -1;
+    if (write_row(im, row, cells, e) != ST_OK) return -1;
+    __atomic_store_n(&im->live[row], ROW_PENDING, __ATOMIC_RELEASE);
+    int32_t i = 0;
+    for (; i < im->n_indexes && im->indexes[i].unique; i++) {
+        if (image_enter_unique(im, &im->indexes[i], row)) continue;
+        *conflict = im->indexes[i].key;
+        __atomic_store_n(&im->live[row], ROW_DEAD, __ATOMIC_RELEASE);
+        return -1;
+    }
+    for (; i < im->n_indexes; i++) image_enter_group(im, &im->indexes[i], row);
+    im->dirty[row] = DIRTY_INSERTED;
+    __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+    return row;
+}
+int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e) {
+    *conflict = -1;
+    int64_t row = image_claim(im, 1, e);
+    return row < 0 ? -1 : image_insert_at(im, row, cells, conflict, e);
+}
+void image_delete(Image *im, int64_t row) {
+    im->dirty[row] |= DIRTY_DELETED;
+    __atomic_store_n(&im->live[row], ROW_DEAD, __ATOMIC_RELEASE);
+}
+void image_undelete(Image *im, int64_t row) {
+    im->dirty[row] &= (uint8_t)~DIRTY_DELETED;
+    __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,58 @@
+/* image_int.h - what the files of an image share: image.c, image_index.c, image_sync.c only. */
+#ifndef STELE_TXN_IMAGE_INT_H
+#define STELE_TXN_IMAGE_INT_H
+
+#include <pthread.h>
+
+#include "txn/image.h"
+
+enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
+#define ENTRY_ROW_MASK ((UINT64_C(1) << ENTRY_ROW_BITS) - 1)
+
+/* A chunk of the heap: its bytes follow. */
+typedef struct ImageChunk {
+    struct ImageChunk *next;
+    int64_t size; /* bytes that follow */
+    int64_t used; /* atomic; beyond size when somebody found no room */
+} ImageChunk;
+
+struct ImageImpl {
+    bool *writes;        /* by column: image_sync updates these */
+    /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
+    int64_t *cells_cap, *valid_cap; /* by column */
+    int64_t live_cap, dirty_cap, rowids_cap;
+    int64_t *next_cap;   /* by index */
+    int64_t rows_seen;   /* image->rows when image_reserve looked last */
+    pthread_mutex_t heap_lock;
+    ImageChunk *chunks;  /* newest first: the one being filled; atomic */
+    Arena *arena;
+};
+
+/* The columns of a key, of one row or of many. */
+typedef struct KeyCols {
+    int32_t n;
+    struct { const char *data; const uint8_t *valid; int64_t stride, size; uint8_t phys; const char *cells; } col[IMAGE_KEY_COLS];
+} KeyCols;
+void image_key_cols(const Image *im, const ImageIndex *x, const void *const *keys, KeyCols *k);
+
+ALWAYS_INLINE uint64_t entry_make(uint64_t hash, int64_t row) { return (hash & ~ENTRY_ROW_MASK) | ((uint64_t)row + 1); }
+ALWAYS_INLINE int64_t entry_row(uint64_t entry) { return (int64_t)(entry & ENTRY_ROW_MASK) - 1; }
+ALWAYS_INLINE bool entry_is(uint64_t entry, uint64_t hash) { return ((entry ^ hash) & ~ENTRY_ROW_MASK) == 0; }
+ALWAYS_INLINE uint8_t row_state(const Image *im, int64_t row) { return __atomic_load_n(&im->live[row], __ATOMIC_ACQUIRE); }
+
+/* Hashes of keys first .. first + n - 1 of k (n <= IMAGE_BATCH); skip[i] = it has a NULL, or its row is not live: cells of dead rows may be anything.
+ * `live` by key, NULL: all are. */
+void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip);
+/* Enters live rows [first, last). `shared`: other threads enter rows of the same index. */
+void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, bool shared);
+/* A row that is pending: false when a live row has the key. Waits for rows that are pending with the same key. */
+bool image_enter_unique(Image *im, ImageIndex *x, int64_t row);
+void image_enter_group(Image *im, ImageIndex *x, int64_t row);
+/* Slots for so many entries. */
+static inline int64_t image_slots_for(int64_t entries) {
+    int64_t n = 64;
+    while (n < 2 * entries) n *= 2;
+    return n;
+}
+
+#endif

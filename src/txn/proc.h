@@ -1,0 +1,65 @@
+/* proc.h - a compiled procedure: what a bulk needs to know of it. Made by sql/pl/compile.h; nothing here knows SQL.
+ *
+ * A procedure has two programs over the same bulk (SRC_CALLS). `body` does the work. `footprint` says beforehand what the body may touch: it reads
+ * parameters, and columns that no registered procedure writes, and issues an ITEM for each operation [DESIGN section 4]; it writes nothing but variables of
+ * its own. A call whose footprint fails has no known operations and must run alone: when a bulk has such calls, they write the item
+ * (0, ITEM_WHOLE) and all other calls of the bulk add to it.
+ *
+ * Items. (table, group, key): `group` numbers a set of columns of the table that are written together, ITEM_ROWS stands for the existence of rows
+ * (lookups and scans read it, inserts and deletes change it). The key of a group is made of those columns whose values every statement of every registered
+ * procedure that touches the group knows beforehand: often the primary key, sometimes a prefix of it, at worst nothing: then the group is one
+ * item for the whole table. So two operations that may touch the same cell always have the same item, and nothing needs two levels.
+ *
+ * Within a call the strongest operation on an item counts: read and add make write. A ROW_ADD's item is of kind OPK_ADD and names the column and the
+ * amount (ItemSite.col, last argument): an add commutes only while no order of the bulk's adds can overflow; bulk_run looks at that and
+ * makes them writes otherwise.
+ */
+#ifndef STELE_TXN_PROC_H
+#define STELE_TXN_PROC_H
+
+#include "program/program.h"
+#include "txn/image.h"
+#include "txn/schedule.h"
+
+enum { ITEM_ROWS = 1 << 20, ITEM_WHOLE = ITEM_ROWS + 1 /* see above */ };
+
+typedef struct ProcVar {
+    const char *name; /* hidden ones: NULL */
+    Type type;
+    uint8_t phys;
+} ProcVar;
+
+typedef struct ProcTable {
+    int64_t table_id;
+    ImageNeed need;
+    int64_t max_inserts;  /* per call, -1: unknown before it runs (then the footprint counts them: ITEM kind OPK_INSERTED) */
+} ProcTable;
+
+typedef struct Proc {
+    const char *name;      /* for messages: "transfer(integer,integer,bigint)" */
+    int32_t number;        /* in the registry */
+    const char *reason;    /* why it cannot run in bulk, with the line: "line 4: dynamic SQL"; NULL: it can */
+    int32_t n_params;      /* variables 0 .. n_params - 1: IN and INOUT, in order */
+    int32_t n_vars;        /* of the body */
+    ProcVar *vars;
+    int32_t n_foot_vars;   /* of the footprint: the same parameters, then its own */
+    ProcVar *foot_vars;
+    int32_t n_outs;
+    int32_t *outs;         /* variables */
+    const char **out_names;
+    int32_t n_tables;
+    ProcTable *tables;     /* by the number that programs use */
+    Program *body, *footprint;
+    const int32_t *lines;  /* per instruction of body: line in the source */
+    const char *const *places; /* per instruction: "SQL statement", "assignment", ... */
+    bool writes;           /* changes anything */
+    bool undo;             /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here, ... */
+    bool undo_adds;        /* ... and here it may: for bulks whose additions might overflow */
+    int32_t max_items;     /* of a call, -1 unknown */
+    Arena *arena;
+} Proc;
+
+/* ITEM kinds beyond schedule.h's: no operation, but counts: args[0] (I64) rows that the call may insert into `table`. */
+enum { OPK_INSERTED = 16 };
+
+#endif

@@ -1,0 +1,546 @@
+/* schedule.c - from operations to an order of execution; see schedule.h.
+ *
+ * Depths come from one pass in timestamp order over a hash table of items. An item's operations fall into groups: a run of reads, a run
+ * of adds, or a single write. Whoever joins the last group must be deeper than all groups before it, and the deepest call before the last group is
+ * the deepest of the group before it (depths rise from group to group). So two depths and a kind are all an item has to remember:
+ *
+ *     state   bits 0-1 kind of the last group (OpKind + 1)
+ *             bits 2-3 kinds that the call in hand has for this item (read | add = write: the codes are 1, 2, 3)
+ *             bits 4-33 1 + greatest depth before the last group; 34-63 1 + greatest depth in it. 0 = none
+ *
+ * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves every operation several times and
+ * has to go over the calls in order all the same to be exact; on a CPU it took more than twice as long.
+ *
+ * Counter locks and connected calls need to know which items have more than one group: items that see only reads, or only adds, need no
+ * lock and connect nobody. A second pass over the same table finds them.
+ *
+ * Nothing here knows what an item is.
+ */
+#include "txn/schedule.h"
+
+#include "base/log.h"
+
+enum { AHEAD = 24, FIRST_BITS = 12, MAX_BITS = 40, KEEP_BITS = 3, HELD = 64, RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CHUNK = 1 << 16 };
+#define MAX_CALLS ((INT64_C(1) << 30) - 2)
+#define NO_PARTITION UINT64_MAX
+
+/* From the arena, whose own Err may not be `e`. */
+static void *get(Arena *a, int64_t bytes, Err *e) {
+    void *p = arena_alloc(a, bytes);
+    if (!p && !err_is_set(e)) err_oom(e);
+    return p;
+}
+
+/* ---- items ---- */
+typedef struct Slot {
+    uint64_t item;
+    uint64_t state; /* 0 = free */
+} Slot;
+typedef struct ItemTable {
+    Slot *slots;
+    int bits, cap_bits;  /* slots in use, slots allocated */
+    int64_t used, limit; /* grows beyond `limit` */
+    MemAccount *acct;
+} ItemTable;
+struct ScheduleScratch {
+    MemAccount *acct;
+    ItemTable kept; /* slots NULL: nothing; used: items of the last bulk */
+};
+
+/* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
+ALWAYS_INLINE Slot *slot_home(const ItemTable *t, uint64_t item) {
+    return t->slots + ((item ^ item >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits));
+}
+/* The item's slot, or the free one it may take. */
+ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
+    Slot *s = slot_home(t, item), *end = t->slots + (INT64_C(1) << t->bits);
+    while (s->state && s->item != item)
+        if (++s == end) s = t->slots;
+    return s;
+}
+static int64_t table_bytes(int bits) { return (int64_t)sizeof(Slot) << bits; }
+/* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and growing. */
+static Status table_init(ItemTable *t, MemAccount *acct, ScheduleScratch *scratch, int64_t n, Err *e) {
+    int64_t guess = scratch ? scratch->kept.used + scratch->kept.used / 4 : 0;
+    *t = (ItemTable){.acct = scratch ? scratch->acct : acct, .bits = 4};
+    while (INT64_C(1) << t->bits < 2 * n && (t->bits < FIRST_BITS || INT64_C(1) << t->bits < 2 * guess)) t->bits++;
+    t->limit = INT64_C(1) << t->bits >> 1;
+    if (scratch && scratch->kept.slots && scratch->kept.cap_bits >= t->bits) {
+        t->slots = scratch->kept.slots;
+        t->cap_bits = scratch->kept.cap_bits;
+        scratch->kept.slots = NULL;
+        memset(t->slots, 0, (size_t)table_bytes(t->bits));
+        return ST_OK;
+    }
+    t->cap_bits = t->bits;
+    t->slots = mem_calloc(t->acct, table_bytes(t->bits), e);
+    return t->slots ? ST_OK : ST_ERROR;
+}
+static void table_release(ItemTable *t) { mem_free(t->acct, t->slots, table_bytes(t->cap_bits)); }
+/* The same, for the next bulk to find; what is far too large is given back. */
+static void table_keep(ItemTable *t, ScheduleScratch *scratch) {
+    if (!scratch || t->cap_bits > t->bits + KEEP_BITS) table_release(t), t->slots = NULL;
+    if (!scratch) return;
+    if (scratch->kept.slots) table_release(&scratch->kept);
+    scratch->kept = *t;
+}
+ScheduleScratch *schedule_scratch_new(MemAccount *acct, Err *e) {
+    ScheduleScratch *s = mem_calloc(acct, (int64_t)sizeof *s, e);
+    if (s) s->acct = acct;
+    return s;
+}
+void schedule_scratch_free(ScheduleScratch *s) {
+    if (!s) return;
+    if (s->kept.slots) table_release(&s->kept);
+    mem_free(s->acct, s, (int64_t)sizeof *s);
+}
+static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
+    ItemTable g = *t;
+    do g.bits += g.bits < 16 ? 2 : 1;
+    while (g.bits < MAX_BITS && INT64_C(1) << g.bits >> 1 < t->used + more);
+    g.limit = INT64_C(1) << g.bits >> 1;
+    g.cap_bits = g.bits;
+    g.slots = mem_calloc(g.acct, table_bytes(g.bits), e);
+    if (!g.slots) return ST_ERROR;
+    for (int64_t i = 0; i < INT64_C(1) << t->bits; i++)
+        if (t->slots[i].state) *slot_find(&g, t->slots[i].item) = t->slots[i];
+    table_release(t);
+    *t = g;
+    return ST_OK;
+}
+/* Room for n more items: pointers into the table stay good while they come. */
+ALWAYS_INLINE Status table_reserve(ItemTable *t, int64_t n, Err *e) { return LIKELY(t->used + n <= t->limit) ? ST_OK : table_grow(t, n, e); }
+
+/* ---- operations in call order ---- */
+typedef struct OpSort {
+    const TxnOp *from;
+    TxnOp *to;
+    int64_t n, chunks;
+    int shift;
+    int64_t (*counts)[RADIX]; /* per chunk */
+    _Atomic int64_t next;
+} OpSort;
+static void count_chunks(void *ctx, int worker) {
+    OpSort *s = ctx;
+    (void)worker;
+    for (int64_t c; (c = atomic_fetch_add(&s->next, 1)) < s->chunks;) {
+        int64_t *count = s->counts[c];
+        memset(count, 0, sizeof s->counts[c]);
+        for (int64_t i = c * CHUNK, end = MIN_OF(s->n, i + CHUNK); i < end; i++) count[s->from[i].call >> s->shift & (RADIX - 1)]++;
+    }
+}
+static void place_chunks(void *ctx, int worker) {
+    OpSort *s = ctx;
+    (void)worker;
+    for (int64_t c; (c = atomic_fetch_add(&s->next, 1)) < s->chunks;) {
+        int64_t *at = s->counts[c];
+        for (int64_t i = c * CHUNK, end = MIN_OF(s->n, i + CHUNK); i < end; i++)
+            s->to[at[s->from[i].call >> s->shift & (RADIX - 1)]++] = s->from[i];
+    }
+}
+static void run_chunks(OpSort *s, Pool *pool, int workers, PoolFn fn) {
+    atomic_store(&s->next, 0);
+    if (pool && workers > 1 && s->chunks > 1) pool_run(pool, workers, fn, s);
+    else fn(s, 0);
+}
+/* A stable radix sort by call, least significant digit first. */
+static Status sort_ops(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
+    OpSort s = {.from = in->ops, .n = in->n_ops, .chunks = (in->n_ops + CHUNK - 1) / CHUNK};
+    TxnOp *to[2] = {get(a, s.n * (int64_t)sizeof(TxnOp), e), NULL};
+    s.counts = get(a, s.chunks * (int64_t)sizeof *s.counts, e);
+    if (!to[0] || !s.counts) return ST_ERROR;
+    for (int pass = 0; pass == 0 || (in->n_calls - 1) >> s.shift > 0; pass++) {
+        if (!to[pass & 1] && !(to[pass & 1] = get(a, s.n * (int64_t)sizeof(TxnOp), e))) return ST_ERROR;
+        s.to = to[pass & 1];
+        run_chunks(&s, pool, in->workers, count_chunks);
+        int64_t sum = 0;
+        for (int64_t r = 0; r < RADIX; r++)
+            for (int64_t c = 0; c < s.chunks; c++) {
+                int64_t k = s.counts[c][r];
+                s.counts[c][r] = sum;
+                sum += k;
+            }
+        run_chunks(&s, pool, in->workers, place_chunks);
+        s.from = s.to;
+        s.shift += RADIX_BITS;
+    }
+    *out = s.from;
+    return ST_OK;
+}
+/* The operations in call order: as they are when they come so, as footprints emit them. */
+static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
+    *out = in->ops;
+    if (in->n_calls < 0 || in->n_calls > MAX_CALLS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld calls", (long long)MAX_CALLS);
+    if (in->n_ops > (int64_t)UINT32_MAX - 1)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)UINT32_MAX - 1);
+    uint32_t last = 0, top = 0;
+    bool sorted = true;
+    for (int64_t i = 0; i < in->n_ops; i++) {
+        uint32_t c = in->ops[i].call;
+        sorted &= c >= last;
+        top = MAX_OF(top, c);
+        last = c;
+    }
+    if (in->n_ops && (int64_t)top >= in->n_calls) return err_internal(e, "an operation of call %u of %lld", top, (long long)in->n_calls);
+    return sorted ? ST_OK : sort_ops(in, pool, a, out, e);
+}
+
+/* ---- depths ---- */
+typedef struct Figures { int64_t depth, width0, crossing; } Figures;
+
+ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 4) & 0x3fffffff; }
+ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> 34); }
+ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 4 | (uint64_t)last << 34; }
+enum { KIND_WRITE = OPK_WRITE + 1 };
+/* An operation of this kind joins the last group. */
+ALWAYS_INLINE bool joins(uint64_t kind, uint64_t last_kind) { return (kind == last_kind) & (kind != KIND_WRITE); }
+/* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
+ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (34 - 30 * join)) & 0x3fffffff; }
+
+/* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD. */
+ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held) {
+    uint32_t depth = 0;
+    for (int64_t i = 0; i < n; i++) {
+        Slot *s = slot_find(t, ops[i].item);
+        uint64_t st = s->state;
+        t->used += st == 0;
+        s->item = ops[i].item;
+        st |= (uint64_t)(ops[i].kind + 1) << 2;
+        s->state = st;
+        /* What a call's kinds so far ask for never exceeds what all of them do. */
+        uint32_t want = state_wanted(st, joins(st >> 2 & 3, st & 3));
+        depth = MAX_OF(depth, want);
+        if (i < HELD) held[i] = s;
+    }
+    return depth;
+}
+/* The call has its depth; returns on how many items it waits. */
+ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth) {
+    int64_t waits = 0;
+    for (int64_t i = 0; i < n; i++) {
+        Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);
+        uint64_t st = s->state, kind = st >> 2 & 3;
+        if (UNLIKELY(!kind)) continue; /* a second operation of the call on the item */
+        uint32_t before = state_wanted(st, joins(kind, st & 3)), last = state_last(st);
+        waits += before > 0;
+        s->state = state_make(kind, before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
+    }
+    return waits;
+}
+
+/* Fills the table, which is empty. */
+static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) {
+    Slot *held[HELD];
+    int64_t i = 0, n = in->n_ops;
+    *f = (Figures){0};
+    for (int64_t c = 0; c < in->n_calls; c++) {
+        int64_t first = i;
+        for (; i < n && ops[i].call == c; i++)
+            if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
+        TRY(table_reserve(t, i - first, e));
+        uint32_t d = enter_ops(t, i - first, ops + first, held);
+        f->crossing += leave_ops(t, i - first, ops + first, held, d) > 1;
+        f->width0 += d == 0;
+        f->depth = MAX_OF(f->depth, (int64_t)d + 1);
+        depth[c] = (int32_t)d;
+    }
+    return ST_OK;
+}
+
+Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
+    const TxnOp *ops;
+    Figures f;
+    ItemTable t;
+    TRY(ops_by_call(in, pool, a, &ops, e));
+    TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
+    Status st = find_depths(in, ops, &t, depth, &f, e);
+    table_keep(&t, in->scratch);
+    return st;
+}
+
+/* ---- counting sort of calls ---- */
+/* order[] = the calls of from[] (NULL: by timestamp) by key, stable. start (bins + 1), where not NULL, receives where each key begins. */
+static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uint32_t *from, uint32_t *order, int64_t *start, MemAccount *acct,
+                         Err *e) {
+    int64_t *at = mem_calloc(acct, (bins + 1) * 8, e);
+    if (!at) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) at[key[i] + 1]++;
+    for (int64_t b = 0; b < bins; b++) at[b + 1] += at[b];
+    if (start) memcpy(start, at, (size_t)(bins + 1) * 8);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t c = from ? from[i] : (uint32_t)i;
+        order[at[key[c]]++] = c;
+    }
+    mem_free(acct, at, (bins + 1) * 8);
+    return ST_OK;
+}
+
+static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Arena *a, Schedule *out, Err *e) {
+    int64_t n = in->n_calls, types = 1;
+    out->n_sets = out->depth;
+    out->set_start = get(a, (out->n_sets + 1) * 8, e);
+    out->order = get(a, n * 4, e);
+    if (!out->set_start || !out->order) return ST_ERROR;
+    for (int64_t i = 0; in->types && i < n; i++) types = MAX_OF(types, in->types[i] + INT64_C(1));
+    if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
+    uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
+    if (!key) return ST_ERROR;
+    Status st;
+    if (out->n_sets * types <= MAX_OF(n, RADIX)) { /* one pass over (depth, type) */
+        int64_t *start = (int64_t *)get(a, (out->n_sets * types + 1) * 8, e);
+        for (int64_t i = 0; i < n; i++) key[i] = (uint32_t)(depth[i] * types + in->types[i]);
+        st = start ? sort_calls(n, key, out->n_sets * types, NULL, out->order, start, arena_account(a), e) : ST_ERROR;
+        for (int64_t k = 0; k <= out->n_sets && st == ST_OK; k++) out->set_start[k] = start[k * types];
+    } else {
+        for (int64_t i = 0; i < n; i++) key[i] = in->types[i];
+        st = sort_calls(n, key, types, NULL, by_type, NULL, arena_account(a), e);
+        if (st == ST_OK) st = sort_calls(n, (const uint32_t *)depth, out->n_sets, by_type, out->order, out->set_start, arena_account(a), e);
+    }
+    mem_free(arena_account(a), key, n * 8);
+    return st;
+}
+static Status order_by_time(int64_t n, Arena *a, Schedule *out, Err *e) {
+    out->order = get(a, n * 4, e);
+    if (!out->order) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) out->order[i] = (uint32_t)i;
+    return ST_OK;
+}
+
+/* ---- counter locks ----
+ * The table that depths left behind serves once more. A slot's state has the same shape, with 1 + uses before the last group, and 1 + all uses so far. */
+#define NO_LOCK UINT32_MAX
+
+/* Uses of all items; a lock is named by its slot until it has a number. */
+static void find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Schedule *out) {
+    int64_t i = 0, n = in->n_ops, n_uses = 0;
+    for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
+        if (t->slots[k].state) t->slots[k].state = state_make(0, 1, 1);
+    for (int64_t c = 0; c < in->n_calls; c++) {
+        out->lock_start[c] = n_uses;
+        for (; i < n && ops[i].call == c; i++) {
+            if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
+            Slot *s = slot_find(t, ops[i].item);
+            out->locks[n_uses].lock = (uint32_t)(s - t->slots);
+            n_uses += (s->state >> 2 & 3) == 0;
+            s->state |= (uint64_t)(ops[i].kind + 1) << 2;
+        }
+        for (int64_t k = out->lock_start[c]; k < n_uses; k++) {
+            Slot *s = &t->slots[out->locks[k].lock];
+            uint64_t st = s->state, kind = st >> 2 & 3;
+            uint32_t from = state_wanted(st, joins(kind, st & 3));
+            s->state = state_make(kind, from, state_last(st) + 1);
+            out->locks[k].from = from - 1;
+        }
+    }
+    out->lock_start[in->n_calls] = n_uses;
+}
+/* After find_depths has filled the table. */
+static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    if (t->bits > 32) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld items", (long long)UINT32_MAX / 2);
+    out->lock_start = get(a, (in->n_calls + 1) * 8, e);
+    out->locks = get(a, in->n_ops * (int64_t)sizeof(LockUse) + (int64_t)sizeof(LockUse), e); /* find_uses writes one ahead */
+    if (!out->lock_start || !out->locks) return ST_ERROR;
+    find_uses(in, ops, t, out);
+    /* Items with one group only need no lock: nobody waits for them. */
+    out->n_locks = 0;
+    for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
+        if (t->slots[k].state) t->slots[k].state = state_before(t->slots[k].state) > 1 ? (uint64_t)out->n_locks++ : NO_LOCK;
+    int64_t kept = 0, k = 0, n_uses = out->lock_start[in->n_calls];
+    for (int64_t c = 0; c < in->n_calls; c++) {
+        int64_t end = out->lock_start[c + 1];
+        out->lock_start[c] = kept;
+        for (; k < end; k++) {
+            if (k + AHEAD < n_uses) __builtin_prefetch(&t->slots[out->locks[k + AHEAD].lock].state);
+            uint32_t lock = (uint32_t)t->slots[out->locks[k].lock].state;
+            out->locks[kept] = (LockUse){lock, out->locks[k].from};
+            kept += lock != NO_LOCK;
+        }
+    }
+    out->lock_start[in->n_calls] = kept;
+    return ST_OK;
+}
+
+/* ---- partitions ---- */
+static uint32_t find_root(uint32_t *parent, uint32_t c) {
+    while (parent[c] != c) {
+        parent[c] = parent[parent[c]];
+        c = parent[c];
+    }
+    return c;
+}
+/* Partitions = calls connected by items that somebody waits for. A root is the earliest call of its partition. */
+static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *part, int64_t *n_parts, Err *e) {
+    Schedule s = {0};
+    TRY(make_locks(in, ops, t, a, &s, e));
+    uint32_t *first = mem_alloc(arena_account(a), s.n_locks * 4, e);
+    uint32_t *parent = first ? mem_alloc(arena_account(a), in->n_calls * 4, e) : NULL;
+    if (parent) {
+        memset(first, 0xff, (size_t)s.n_locks * 4);
+        for (int64_t c = 0; c < in->n_calls; c++) {
+            uint32_t root = parent[c] = (uint32_t)c;
+            for (int64_t k = s.lock_start[c]; k < s.lock_start[c + 1]; k++) {
+                uint32_t lock = s.locks[k].lock;
+                if (first[lock] == UINT32_MAX) {
+                    first[lock] = (uint32_t)c;
+                    continue;
+                }
+                uint32_t other = find_root(parent, first[lock]);
+                if (other < root) parent[root] = other, root = other;
+                else parent[other] = root;
+            }
+        }
+        *n_parts = 0;
+        for (int64_t c = 0; c < in->n_calls; c++) {
+            uint32_t root = find_root(parent, (uint32_t)c);
+            part[c] = root == c ? (uint32_t)(*n_parts)++ : part[root];
+        }
+        mem_free(arena_account(a), parent, in->n_calls * 4);
+    }
+    mem_free(arena_account(a), first, s.n_locks * 4);
+    return parent ? ST_OK : ST_ERROR;
+}
+/* Numbers the given partitions by their first calls. */
+static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint32_t *part, int64_t *n_parts, Err *e) {
+    ItemTable t;
+    TRY(table_init(&t, acct, NULL, in->n_calls, e));
+    Status st = ST_OK;
+    for (int64_t c = 0; c < in->n_calls; c++) {
+        if (c + AHEAD < in->n_calls) __builtin_prefetch(slot_home(&t, in->partition[c + AHEAD]), 1);
+        if ((st = table_reserve(&t, 1, e)) != ST_OK) break;
+        Slot *s = slot_find(&t, in->partition[c]);
+        if (!s->state) *s = (Slot){in->partition[c], (uint64_t)++t.used};
+        part[c] = (uint32_t)(s->state - 1);
+    }
+    *n_parts = t.used;
+    table_release(&t);
+    return st;
+}
+static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    MemAccount *acct = arena_account(a);
+    uint32_t *part = mem_alloc(acct, in->n_calls * 4, e);
+    if (!part) return ST_ERROR;
+    Status st;
+    if (in->partition && out->crossing == 0) st = number_partitions(in, acct, part, &out->n_parts, e);
+    else st = connect_calls(in, ops, t, a, part, &out->n_parts, e);
+    if (st == ST_OK) {
+        out->order = get(a, in->n_calls * 4, e);
+        out->part_start = get(a, (out->n_parts + 1) * 8, e);
+        st = out->order && out->part_start ? sort_calls(in->n_calls, part, out->n_parts, NULL, out->order, out->part_start, acct, e) : ST_ERROR;
+    }
+    mem_free(acct, part, in->n_calls * 4);
+    return st;
+}
+static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
+    TRY(order_by_time(in->n_calls, a, out, e));
+    out->n_parts = in->n_calls > 0;
+    out->part_start = get(a, 16, e);
+    if (!out->part_start) return ST_ERROR;
+    out->part_start[0] = 0;
+    out->part_start[out->n_parts] = in->n_calls;
+    return ST_OK;
+}
+
+/* Algorithm 1 */
+static Strategy choose(const ScheduleInput *in, const Schedule *s) {
+    if (in->strategy != STRATEGY_AUTO) return in->strategy;
+    if (s->width0 >= in->w0_min) return STRATEGY_KSET;
+    if (s->crossing < in->c_max || s->depth > in->d_max) return STRATEGY_PART;
+    return STRATEGY_TPL;
+}
+
+static Status make(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    int32_t *depth = get(a, in->n_calls * 4, e);
+    if (!depth) return ST_ERROR;
+    Figures f;
+    TRY(find_depths(in, ops, t, depth, &f, e));
+    out->depth = f.depth;
+    out->width0 = f.width0;
+    out->crossing = f.crossing;
+    if (in->partition) {
+        out->crossing = 0;
+        for (int64_t c = 0; c < in->n_calls; c++) out->crossing += in->partition[c] == NO_PARTITION;
+    }
+    switch (out->strategy = choose(in, out)) {
+    case STRATEGY_PART: return order_by_partition(in, ops, t, a, out, e);
+    case STRATEGY_TPL: TRY(order_by_time(in->n_calls, a, out, e)); return make_locks(in, ops, t, a, out, e);
+    case STRATEGY_SERIAL: return order_serially(in, a, out, e);
+    default: return order_by_depth(in, depth, a, out, e);
+    }
+}
+
+Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *out, Err *e) {
+    int64_t begin = clock_ns();
+    *out = (Schedule){.n_calls = in->n_calls};
+    const TxnOp *ops;
+    ItemTable t;
+    TRY(ops_by_call(in, pool, a, &ops, e));
+    TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
+    Status st = make(in, ops, &t, a, out, e);
+    table_keep(&t, in->scratch);
+    out->plan_ns = clock_ns() - begin;
+    return st;
+}
+
+/* ---- the reference ---- */
+typedef struct RefOp { uint64_t item; uint32_t call; uint8_t kind; } RefOp;
+static bool ref_before(const RefOp *a, const RefOp *b) { return a->item != b->item ? a->item < b->item : a->call < b->call; }
+static void ref_sink(RefOp *h, int64_t i, int64_t n) {
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && ref_before(&h[child], &h[child + 1])) child++;
+        if (!ref_before(&h[i], &h[child])) return;
+        RefOp x = h[i];
+        h[i] = h[child];
+        h[child] = x;
+    }
+}
+static void ref_sort(RefOp *h, int64_t n) {
+    for (int64_t i = n / 2; i-- > 0;) ref_sink(h, i, n);
+    for (int64_t end = n - 1; end > 0; end--) {
+        RefOp x = h[0];
+        h[0] = h[end];
+        h[end] = x;
+        ref_sink(h, 0, end);
+    }
+}
+typedef struct RefEdge { uint32_t to; int64_t next; } RefEdge;
+
+Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err *e) {
+    /* 1. Operations by (item, call); one per call and item, the strongest. */
+    RefOp *ops = get(a, in->n_ops * (int64_t)sizeof *ops, e);
+    int64_t *head = get(a, in->n_calls * 8, e);
+    if (!ops || !head) return ST_ERROR;
+    for (int64_t i = 0; i < in->n_ops; i++) ops[i] = (RefOp){in->ops[i].item, in->ops[i].call, in->ops[i].kind};
+    ref_sort(ops, in->n_ops);
+    int64_t n = 0;
+    for (int64_t i = 0; i < in->n_ops; i++) {
+        RefOp *last = n ? &ops[n - 1] : NULL;
+        if (last && last->item == ops[i].item && last->call == ops[i].call) {
+            if (last->kind != ops[i].kind) last->kind = OPK_WRITE;
+        } else {
+            ops[n++] = ops[i];
+        }
+    }
+    /* 2. Edges: from the tail of the item's list back to the nearest operation that conflicts, and all that commute with that one next to it. */
+    VEC(RefEdge) edges = {0};
+    for (int64_t c = 0; c < in->n_calls; c++) head[c] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t j = i - 1;
+        uint8_t kind = ops[i].kind;
+        if (kind != OPK_WRITE)
+            while (j >= 0 && ops[j].item == ops[i].item && ops[j].kind == kind) j--;
+        for (int64_t k = j; k >= 0 && ops[k].item == ops[i].item && ops[k].kind == ops[j].kind; k--) {
+            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+            head[ops[k].call] = edges.len - 1;
+            if (ops[k].kind == OPK_WRITE) break;
+        }
+    }
+    /* 3. Every edge leads to a later call: by timestamp is a topological order. */
+    for (int64_t c = 0; c < in->n_calls; c++) depth[c] = 0;
+    for (int64_t c = 0; c < in->n_calls; c++)
+        for (int64_t k = head[c]; k >= 0; k = edges.items[k].next) {
+            uint32_t to = edges.items[k].to;
+            depth[to] = MAX_OF(depth[to], depth[c] + 1);
+        }
+    return ST_OK;
+}

@@ -1,0 +1,613 @@
+/* func_array.c - functions and operators of arrays.
+ *
+ * The binder (sql/bind/bind_array.c) makes the element types of all arguments agree beforehand: kernels compare cells of one form. array_agg is
+ * string_agg over array_entry, put together by array_from_entries; ORDER BY, min and max of arrays go through array_sort_key, whose bytes compare
+ * as the arrays do.
+ */
+#include "types/array.h"
+#include "types/func_int.h"
+
+static Status no_memory(FuncCtx *ctx, int64_t i) {
+    ctx->error_row = i;
+    return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+}
+
+/* The cell of row i in the form `want`; numerics may come narrower or wider. */
+static void cell_as(const Vec *v, int64_t i, Phys want, void *out) {
+    if (v->phys == want) {
+        memcpy(out, arg_cell(v, i), (size_t)phys_size(want));
+    } else if (want == PH_I64) {
+        *(int64_t *)out = (int64_t)num_at(v, i);
+    } else {
+        int128_t x = num_at(v, i);
+        memcpy(out, &x, sizeof x);
+    }
+}
+
+/* ---- elements under construction ---------------------------------------------------- */
+
+typedef struct Cells {
+    Phys phys;
+    int64_t n;
+    char *cells;
+    uint8_t *valid;
+} Cells;
+
+static bool cells_init(FuncCtx *ctx, Cells *c, Phys phys, int64_t cap) {
+    *c = (Cells){.phys = phys};
+    c->cells = arena_calloc(ctx->arena, (cap + 1) * phys_size(phys));
+    c->valid = arena_alloc(ctx->arena, cap + 1);
+    return c->cells && c->valid;
+}
+static void *cells_add(Cells *c, bool valid) {
+    c->valid[c->n] = valid;
+    return c->cells + phys_size(c->phys) * c->n++;
+}
+static void cells_add_all(Cells *c, const ArrayView *a) {
+    for (int64_t j = 0; j < a->n; j++) array_get(a, j, cells_add(c, !array_is_null(a, j)));
+}
+static Status cells_done(FuncCtx *ctx, const Cells *c, Str *z) { return array_build(ctx->arena, c->phys, c->n, c->cells, c->valid, z, ctx->err); }
+
+static Phys element_phys(Type array) { return type_phys(type_element(array)); }
+
+KERNEL(array_make) {
+    Phys ph = element_phys(ctx->ret);
+    Cells c;
+    if (!cells_init(ctx, &c, ph, nargs)) return no_memory(ctx, 0);
+    for (int64_t i = 0; i < n; i++) {
+        c.n = 0;
+        for (int k = 0; k < nargs; k++) {
+            bool null = arg_null(&args[k], i);
+            void *cell = cells_add(&c, !null);
+            if (null) memset(cell, 0, (size_t)phys_size(ph));
+            else cell_as(&args[k], i, ph, cell);
+        }
+        out->valid[i] = 1;
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+KERNEL(array_subscript) {
+    KERNEL_UNUSED();
+    size_t w = (size_t)phys_size((Phys)out->phys);
+    for (int64_t i = 0; i < n; i++) {
+        char *cell = (char *)out->data + w * (size_t)i;
+        out->valid[i] = 0;
+        if (!arg_null(&args[0], i) && !arg_null(&args[1], i)) {
+            ArrayView a = array_view(AT(Str, 0, i));
+            int64_t k = AT(int32_t, 1, i) - INT64_C(1);
+            if (k >= 0 && k < a.n && !array_is_null(&a, k)) {
+                array_get(&a, k, cell);
+                out->valid[i] = 1;
+                continue;
+            }
+        }
+        if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
+        else memset(cell, 0, w);
+    }
+    return ST_OK;
+}
+KNF(array_part, Str, STR0, {
+    Str x = AT(Str, 0, i);
+    int64_t len = array_view(x).n;
+    int64_t from = MAX_OF(AT(int32_t, 1, i), 1) - INT64_C(1);
+    int64_t to = MIN_OF((int64_t)AT(int32_t, 2, i), len);
+    if (from >= to) from = to = 0;
+    if (array_slice(ctx->arena, x, from, to, &z, ctx->err) != ST_OK) return FAILED(i);
+})
+KNF(array_trim, Str, STR0, {
+    Str x = AT(Str, 0, i);
+    int64_t len = array_view(x).n;
+    int32_t k = AT(int32_t, 1, i);
+    FAIL_IF(k < 0 || k > len, i, ERR_ARRAY_SUBSCRIPT, "number of elements to trim must be between 0 and %lld", (long long)len);
+    if (array_slice(ctx->arena, x, 0, len - k, &z, ctx->err) != ST_OK) return FAILED(i);
+})
+
+/* ---- sizes -------------------------------------------------------------------------------- */
+
+K1(array_cardinality, Str, int32_t, array_view(x).n)
+static Status bounds(int64_t n, const Vec *args, Vec *out, bool lower) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t len = arg_null(&args[0], i) || arg_null(&args[1], i) || AT(int32_t, 1, i) != 1 ? 0 : array_view(AT(Str, 0, i)).n;
+        out->valid[i] = len > 0;
+        ((int32_t *)out->data)[i] = len == 0 ? 0 : lower ? 1 : (int32_t)len;
+    }
+    return ST_OK;
+}
+KERNEL(array_bound_low) { return (void)ctx, (void)nargs, bounds(n, args, out, true); }
+KERNEL(array_bound_high) { return (void)ctx, (void)nargs, bounds(n, args, out, false); }
+KERNEL(array_ndims) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) ((int32_t *)out->data)[i] = out->valid[i] = !arg_null(&args[0], i) && array_view(AT(Str, 0, i)).n > 0;
+    return ST_OK;
+}
+KERNEL(array_dims) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        int64_t len = arg_null(&args[0], i) ? 0 : array_view(AT(Str, 0, i)).n;
+        const char *text = len ? arena_printf(ctx->arena, "[1:%lld]", (long long)len) : "";
+        if (!text) return no_memory(ctx, i);
+        out->valid[i] = len > 0;
+        ((Str *)out->data)[i] = str_make(text, (int64_t)strlen(text));
+    }
+    return ST_OK;
+}
+
+/* ---- putting together ------------------------------------------------------------------------ */
+
+/* Element arguments before and after an array; either may be missing (-1). */
+static Status extend(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, int array, int element, bool front) {
+    Phys ph = element_phys(ctx->ret);
+    for (int64_t i = 0; i < n; i++) {
+        ArrayView a = array_view(arg_null(&args[array], i) ? STR0 : AT(Str, array, i));
+        Cells c;
+        if (!cells_init(ctx, &c, ph, a.n + 1)) return no_memory(ctx, i);
+        if (!front) cells_add_all(&c, &a);
+        bool null = arg_null(&args[element], i);
+        void *cell = cells_add(&c, !null);
+        if (!null) cell_as(&args[element], i, ph, cell);
+        if (front) cells_add_all(&c, &a);
+        out->valid[i] = 1;
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+KERNEL(array_append) { return (void)nargs, extend(ctx, n, args, out, 0, 1, false); }
+KERNEL(array_prepend) { return (void)nargs, extend(ctx, n, args, out, 1, 0, true); }
+KERNEL(array_cat) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        bool xn = arg_null(&args[0], i), yn = arg_null(&args[1], i);
+        *z = xn && yn ? STR0 : xn ? AT(Str, 1, i) : AT(Str, 0, i);
+        out->valid[i] = !xn || !yn;
+        if (xn || yn) continue;
+        ArrayView a = array_view(AT(Str, 0, i)), b = array_view(AT(Str, 1, i));
+        if (b.n == 0) continue;
+        Cells c;
+        if (!cells_init(ctx, &c, element_phys(ctx->ret), a.n + b.n)) return no_memory(ctx, i);
+        cells_add_all(&c, &a);
+        cells_add_all(&c, &b);
+        if (cells_done(ctx, &c, z) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+KERNEL(array_fill) {
+    KERNEL_UNUSED();
+    Phys ph = element_phys(ctx->ret);
+    for (int64_t i = 0; i < n; i++) {
+        FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "dimension array or low bound array cannot be null");
+        ArrayView d = array_view(AT(Str, 1, i));
+        Value size = {0};
+        FAIL_IF(d.n > 1, i, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+        FAIL_IF(d.n && array_is_null(&d, 0), i, ERR_NULL_NOT_ALLOWED, "dimension values cannot be null");
+        if (d.n) array_get(&d, 0, &size.u);
+        int32_t len = size.u.i32;
+        FAIL_IF(len < 0 || len > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+        Cells c;
+        if (!cells_init(ctx, &c, ph, len)) return no_memory(ctx, i);
+        bool null = arg_null(&args[0], i);
+        for (int32_t k = 0; k < len; k++) {
+            void *cell = cells_add(&c, !null);
+            if (!null) cell_as(&args[0], i, ph, cell);
+        }
+        out->valid[i] = 1;
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* a[i] = x. Subscripts behind the end fill the gap with NULLs. */
+KERNEL(array_set) {
+    KERNEL_UNUSED();
+    Phys ph = element_phys(ctx->ret);
+    for (int64_t i = 0; i < n; i++) {
+        ArrayView a = array_view(arg_null(&args[0], i) ? STR0 : AT(Str, 0, i));
+        FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null");
+        int64_t k = AT(int32_t, 1, i);
+        FAIL_IF(k < 1 || (a.n == 0 && k > 1), i, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
+        FAIL_IF(k > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+        Cells c;
+        if (!cells_init(ctx, &c, ph, MAX_OF(a.n, k))) return no_memory(ctx, i);
+        cells_add_all(&c, &a);
+        while (c.n < k) cells_add(&c, false);
+        bool null = arg_null(&args[2], i);
+        c.valid[k - 1] = !null;
+        if (!null) cell_as(&args[2], i, ph, c.cells + (k - 1) * phys_size(ph));
+        out->valid[i] = 1;
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* ---- looking for elements ------------------------------------------------------------------------ */
+
+/* Whether element j is the value (NULL is NULL's equal, as in IS NOT DISTINCT FROM). */
+static bool same(const ArrayView *a, int64_t j, bool null, const Value *x) {
+    if (null || array_is_null(a, j)) return null && array_is_null(a, j);
+    Value y;
+    array_get(a, j, &y.u);
+    return cell_cmp(a->phys, &y.u, &x->u) == 0;
+}
+/* The value of args[k] in the elements' form; false when it is NULL. */
+static bool value_arg(const Vec *args, int k, int64_t i, Phys ph, Value *x) {
+    if (arg_null(&args[k], i)) return false;
+    cell_as(&args[k], i, ph, &x->u);
+    return true;
+}
+
+KERNEL(array_position) {
+    Phys ph = element_phys(args[0].type);
+    for (int64_t i = 0; i < n; i++) {
+        Value x;
+        out->valid[i] = 0;
+        ((int32_t *)out->data)[i] = 0;
+        if (arg_null(&args[0], i)) continue;
+        FAIL_IF(nargs > 2 && arg_null(&args[2], i), i, ERR_NULL_NOT_ALLOWED, "initial position must not be null");
+        bool null = !value_arg(args, 1, i, ph, &x);
+        ArrayView a = array_view(AT(Str, 0, i));
+        int64_t j = nargs > 2 ? MAX_OF(AT(int32_t, 2, i), 1) - 1 : 0;
+        while (j < a.n && !same(&a, j, null, &x)) j++;
+        if (j >= a.n) continue;
+        out->valid[i] = 1;
+        ((int32_t *)out->data)[i] = (int32_t)(j + 1);
+    }
+    return ST_OK;
+}
+KERNEL(array_positions) {
+    KERNEL_UNUSED();
+    Phys ph = element_phys(args[0].type);
+    for (int64_t i = 0; i < n; i++) {
+        Value x;
+        Cells c;
+        out->valid[i] = !arg_null(&args[0], i);
+        ((Str *)out->data)[i] = STR0;
+        if (!out->valid[i]) continue;
+        bool null = !value_arg(args, 1, i, ph, &x);
+        ArrayView a = array_view(AT(Str, 0, i));
+        if (!cells_init(ctx, &c, PH_I32, a.n)) return no_memory(ctx, i);
+        for (int64_t j = 0; j < a.n; j++)
+            if (same(&a, j, null, &x)) *(int32_t *)cells_add(&c, true) = (int32_t)(j + 1);
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+/* Removes what equals args[1], or puts args[2] in its place. */
+static Status replace(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool by) {
+    Phys ph = element_phys(ctx->ret);
+    for (int64_t i = 0; i < n; i++) {
+        Value x, y;
+        Cells c;
+        out->valid[i] = !arg_null(&args[0], i);
+        ((Str *)out->data)[i] = STR0;
+        if (!out->valid[i]) continue;
+        bool null = !value_arg(args, 1, i, ph, &x), to_null = by && !value_arg(args, 2, i, ph, &y);
+        ArrayView a = array_view(AT(Str, 0, i));
+        if (!cells_init(ctx, &c, ph, a.n)) return no_memory(ctx, i);
+        for (int64_t j = 0; j < a.n; j++) {
+            if (!same(&a, j, null, &x)) {
+                array_get(&a, j, cells_add(&c, !array_is_null(&a, j)));
+            } else if (by) {
+                void *cell = cells_add(&c, !to_null);
+                if (!to_null) memcpy(cell, &y.u, (size_t)phys_size(ph));
+            }
+        }
+        if (cells_done(ctx, &c, (Str *)out->data + i) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+KERNEL(array_remove) { return (void)nargs, replace(ctx, n, args, out, false); }
+KERNEL(array_replace) { return (void)nargs, replace(ctx, n, args, out, true); }
+
+typedef enum CmpOp { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE } CmpOp;
+static bool holds(CmpOp op, int c) {
+    switch (op) {
+    case C_EQ: return c == 0;
+    case C_NE: return c != 0;
+    case C_LT: return c < 0;
+    case C_LE: return c <= 0;
+    case C_GT: return c > 0;
+    case C_GE: return c >= 0;
+    }
+    return false;
+}
+/* x op ANY (array), x op ALL (array), three-valued. */
+static Status quantified(int64_t n, const Vec *args, Vec *out, CmpOp op, bool all) {
+    Phys ph = element_phys(args[1].type);
+    for (int64_t i = 0; i < n; i++) {
+        Value x, y;
+        uint8_t *r = (uint8_t *)out->data + i;
+        *r = all;
+        out->valid[i] = !arg_null(&args[1], i);
+        if (!out->valid[i]) continue;
+        bool null = !value_arg(args, 0, i, ph, &x), unknown = false, decided = false;
+        ArrayView a = array_view(AT(Str, 1, i));
+        for (int64_t j = 0; j < a.n && !decided; j++) {
+            if (null || array_is_null(&a, j)) {
+                unknown = true;
+                continue;
+            }
+            array_get(&a, j, &y.u);
+            decided = holds(op, cell_cmp(ph, &x.u, &y.u)) != all;
+        }
+        if (decided) *r = !all;
+        else out->valid[i] = !unknown;
+    }
+    return ST_OK;
+}
+#define QUANTIFIED(nm, op)                                                                                    \
+    KERNEL(any_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, false); }                  \
+    KERNEL(all_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, true); }
+QUANTIFIED(eq, C_EQ)
+QUANTIFIED(ne, C_NE)
+QUANTIFIED(lt, C_LT)
+QUANTIFIED(le, C_LE)
+QUANTIFIED(gt, C_GT)
+QUANTIFIED(ge, C_GE)
+
+/* ---- comparisons, sets ----------------------------------------------------------------------------- */
+
+K2(array_eq, Str, Str, uint8_t, str_eq(x, y))
+K2(array_ne, Str, Str, uint8_t, !str_eq(x, y))
+K2(array_lt, Str, Str, uint8_t, array_cmp(x, y) < 0)
+K2(array_le, Str, Str, uint8_t, array_cmp(x, y) <= 0)
+K2(array_gt, Str, Str, uint8_t, array_cmp(x, y) > 0)
+K2(array_ge, Str, Str, uint8_t, array_cmp(x, y) >= 0)
+
+static bool has(const ArrayView *a, const ArrayView *in, int64_t j) {
+    Value x;
+    if (array_is_null(in, j)) return false;
+    array_get(in, j, &x.u);
+    for (int64_t k = 0; k < a->n; k++)
+        if (!array_is_null(a, k) && same(a, k, false, &x)) return true;
+    return false;
+}
+static bool contains(Str x, Str y) {
+    ArrayView a = array_view(x), b = array_view(y);
+    for (int64_t j = 0; j < b.n; j++)
+        if (!has(&a, &b, j)) return false;
+    return true;
+}
+static bool overlaps(Str x, Str y) {
+    ArrayView a = array_view(x), b = array_view(y);
+    for (int64_t j = 0; j < b.n; j++)
+        if (has(&a, &b, j)) return true;
+    return false;
+}
+K2(array_contains, Str, Str, uint8_t, contains(x, y))
+K2(array_contained, Str, Str, uint8_t, contains(y, x))
+K2(array_overlap, Str, Str, uint8_t, overlaps(x, y))
+
+/* ---- strings -------------------------------------------------------------------------------------------- */
+
+typedef struct Parts {
+    char *p; /* NULL: only counts */
+    int64_t len;
+} Parts;
+static void part(Parts *o, Str s) {
+    if (o->p && s.len) memcpy(o->p + o->len, s.ptr, s.len);
+    o->len += s.len;
+}
+KERNEL(array_to_string) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        *z = STR0;
+        out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i);
+        if (!out->valid[i]) continue;
+        ArrayView a = array_view(AT(Str, 0, i));
+        Type t = type_element(args[0].type);
+        bool show_null = nargs > 2 && !arg_null(&args[2], i);
+        Str *texts = arena_array(ctx->arena, Str, a.n + 1), delim = AT(Str, 1, i);
+        if (!texts) return no_memory(ctx, i);
+        int64_t k = 0;
+        for (int64_t j = 0; j < a.n; j++) {
+            Value x;
+            if (array_is_null(&a, j)) {
+                if (show_null) texts[k++] = AT(Str, 2, i);
+                continue;
+            }
+            array_get(&a, j, &x.u);
+            if (func_cell_output(ctx, t, &x.u, &texts[k]) != ST_OK) return FAILED(i);
+            k++;
+        }
+        Parts o = {0};
+        for (int pass = 0; pass < 2; pass++) {
+            if (pass && !(o.p = ctx_alloc(ctx, o.len))) return FAILED(i);
+            o.len = 0;
+            for (int64_t j = 0; j < k; j++) {
+                if (j) part(&o, delim);
+                part(&o, texts[j]);
+            }
+        }
+        *z = str_make(o.p, o.len);
+    }
+    return ST_OK;
+}
+
+static void add_text(Cells *c, const char *p, int64_t len, const Str *null) {
+    Str s = str_make(p, len);
+    bool is_null = null && str_eq(s, *null);
+    Str *cell = cells_add(c, !is_null);
+    *cell = is_null ? STR0 : s;
+}
+KERNEL(string_to_array) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i, s = AT(Str, 0, i);
+        *z = STR0;
+        out->valid[i] = !arg_null(&args[0], i);
+        if (!out->valid[i]) continue;
+        Str null, *null_text = NULL;
+        if (nargs > 2 && !arg_null(&args[2], i)) {
+            null = AT(Str, 2, i);
+            null_text = &null;
+        }
+        bool chars = arg_null(&args[1], i);
+        Str delim = chars ? STR0 : AT(Str, 1, i);
+        Cells c;
+        int64_t cap = chars ? s.len : delim.len ? s.len / delim.len + 1 : 1;
+        if (!cells_init(ctx, &c, PH_STR, cap)) return no_memory(ctx, i);
+        const char *p = s.ptr, *end = s.ptr + s.len;
+        if (s.len && chars) {
+            for (int64_t w; p < end; p += w) {
+                w = utf8_prefix_bytes(p, end - p, 1);
+                add_text(&c, p, w, null_text);
+            }
+        } else if (s.len) {
+            for (const char *q; delim.len && (q = memmem(p, (size_t)(end - p), delim.ptr, delim.len)); p = q + delim.len) add_text(&c, p, q - p, null_text);
+            add_text(&c, p, end - p, null_text);
+        }
+        if (cells_done(ctx, &c, z) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* ---- array_agg --------------------------------------------------------------------------------------------- */
+
+/* An entry: u8 0 for NULL, or 1 and the cell (strings: u32 length and bytes). */
+KERNEL(array_entry) {
+    KERNEL_UNUSED();
+    Phys ph = type_phys(args[0].type);
+    for (int64_t i = 0; i < n; i++) {
+        bool null = arg_null(&args[0], i);
+        int64_t len = null ? 1 : ph == PH_STR ? 5 + (int64_t)AT(Str, 0, i).len : 1 + phys_size(ph);
+        char *p = ctx_alloc(ctx, len);
+        if (!p) return FAILED(i);
+        p[0] = !null;
+        if (!null && ph == PH_STR) {
+            Str s = AT(Str, 0, i);
+            memcpy(p + 1, &s.len, 4);
+            if (s.len) memcpy(p + 5, s.ptr, s.len);
+        } else if (!null) {
+            Value x;
+            cell_as(&args[0], i, ph, &x.u);
+            if (ph == PH_F64 && x.u.f64 == 0) x.u.f64 = 0; /* DISTINCT looks at the bytes */
+            if (ph == PH_F32 && x.u.f32 == 0) x.u.f32 = 0;
+            memcpy(p + 1, &x.u, (size_t)phys_size(ph));
+        }
+        ((Str *)out->data)[i] = str_make(p, len);
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+/* Bytes of the entry at p, -1 when there is none. */
+static int64_t entry_size(const char *p, const char *end, Phys ph) {
+    int64_t len = 1;
+    uint32_t bytes;
+    if (p[0] && ph == PH_STR) {
+        if (end - p < 5) return -1;
+        memcpy(&bytes, p + 1, 4);
+        len = 5 + (int64_t)bytes;
+    } else if (p[0]) {
+        len = 1 + phys_size(ph);
+    }
+    return len <= end - p ? len : -1;
+}
+KNF(array_from_entries, Str, STR0, {
+    Str s = AT(Str, 0, i);
+    Phys ph = element_phys(ctx->ret);
+    const char *end = s.ptr + s.len;
+    int64_t count = 0;
+    for (const char *p = s.ptr; p < end; count++) {
+        int64_t w = entry_size(p, end, ph);
+        FAIL_IF(w < 0, i, ERR_INVALID_PARAMETER, "array_from_entries: the argument does not consist of entries");
+        p += w;
+    }
+    Cells c;
+    if (!cells_init(ctx, &c, ph, count)) return no_memory(ctx, i);
+    for (const char *p = s.ptr; p < end; p += entry_size(p, end, ph)) {
+        void *cell = cells_add(&c, p[0] != 0);
+        if (p[0] && ph == PH_STR) *(Str *)cell = str_make(p + 5, entry_size(p, end, ph) - 5);
+        else if (p[0]) memcpy(cell, p + 1, (size_t)phys_size(ph));
+    }
+    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+})
+
+/* ---- order ---------------------------------------------------------------------------------------------------- */
+
+KNF(array_sort_key, Str, STR0, {
+    KeyOut size = {0};
+    func_put_array_key(&size, AT(Str, 0, i));
+    KeyOut o = {.p = ctx_alloc(ctx, size.len)};
+    if (!o.p) return FAILED(i);
+    func_put_array_key(&o, AT(Str, 0, i));
+    z = str_make(o.p, o.len);
+})
+KNF(array_from_sort_key, Str, STR0, {
+    Str s = AT(Str, 0, i);
+    Phys ph = element_phys(ctx->ret);
+    Cells c;
+    char *text = ctx_alloc(ctx, s.len);
+    if (!text || !cells_init(ctx, &c, ph, s.len)) return no_memory(ctx, i);
+    const char *p = s.ptr;
+    const char *end = p + s.len;
+    while (p < end && *p) {
+        bool valid = *p++ == 1;
+        void *cell = cells_add(&c, valid);
+        if (valid) FAIL_IF(!func_get_key(&p, end, ph, cell, &text), i, ERR_INVALID_PARAMETER, "array_from_sort_key: the argument is not a key");
+    }
+    if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
+})
+
+/* ---- table ------------------------------------------------------------------------------------------------------- */
+
+static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
+static Type tf_element(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_element(a[0]); }
+static Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
+static Type tf_second(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[1]; }
+static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4)); }
+static Type tf_texts(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT)); }
+
+#define AA ARGS(T_ARRAY, T_ARRAY)
+#define AE ARGS(T_ARRAY, T_ANY)
+#define CMP(nm, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, AA, op, fn, NULL, dc)
+#define ANY_ALL(nm, fn)                                                                                                                  \
+    DEF("array_any" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, any_##fn, NULL, "internal: comparison with some element is true"),   \
+    DEF("array_all" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, all_##fn, NULL, "internal: comparison with every element is true")
+static const FuncDef defs[] = {
+    CMP("=", OP_EQ, array_eq, "equal"),
+    CMP("<>", OP_NE, array_ne, "not equal"),
+    CMP("!=", OP_NE, array_ne, "not equal"),
+    CMP("<", OP_NONE, array_lt, "less"),
+    CMP("<=", OP_NONE, array_le, "less or equal"),
+    CMP(">", OP_NONE, array_gt, "greater"),
+    CMP(">=", OP_NONE, array_ge, "greater or equal"),
+    CMP("@>", OP_NONE, array_contains, "the first array has every element of the second"),
+    CMP("<@", OP_NONE, array_contained, "the second array has every element of the first"),
+    CMP("&&", OP_NONE, array_overlap, "the arrays have an element in common"),
+    ANY_ALL("=", eq), ANY_ALL("<>", ne), ANY_ALL("<", lt), ANY_ALL("<=", le), ANY_ALL(">", gt), ANY_ALL(">=", ge),
+    DEF("array_make", FN_VARIADIC | FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ANY), OP_NONE, array_make, tf_array_of, "internal: ARRAY[...]"),
+    DEF("array_subscript", 0, T_VOID, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_subscript, tf_element, "internal: element of an array"),
+    DEF("array_set", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_ANY), OP_NONE, array_set, tf_first, "internal: array with another element"),
+    DEF("array_part", SF, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_INT4), OP_NONE, array_part, tf_first, "internal: slice of an array"),
+    DEF("trim_array", SF, T_ARRAY, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_trim, tf_first, "array without its last n elements"),
+    DEF("cardinality", S_, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_cardinality, NULL, "number of elements"),
+    DEF("array_length", 0, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL, "number of elements, NULL when there is none"),
+    DEF("array_upper", 0, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL, "last subscript"),
+    DEF("array_lower", 0, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_low, NULL, "first subscript"),
+    DEF("array_ndims", 0, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_ndims, NULL, "number of dimensions"),
+    DEF("array_dims", 0, T_TEXT, 1, ARGS(T_ARRAY), OP_NONE, array_dims, NULL, "subscripts as text"),
+    DEF("array_append", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_append, tf_first, "array with one more element at its end"),
+    DEF("array_prepend", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_prepend, tf_second, "array with one more element in front"),
+    DEF("array_cat", FN_CAN_FAIL, T_ARRAY, 2, AA, OP_NONE, array_cat, tf_first, "one array behind the other"),
+    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_fill, tf_array_of, "array of one value n times"),
+    DEF("array_position", FN_CAN_FAIL, T_INT4, 2, AE, OP_NONE, array_position, NULL, "subscript of the first equal element"),
+    DEF("array_position", FN_CAN_FAIL, T_INT4, 3, ARGS(T_ARRAY, T_ANY, T_INT4), OP_NONE, array_position, NULL, "subscript of the first equal element from a position on"),
+    DEF("array_positions", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_positions, tf_int4s, "subscripts of all equal elements"),
+    DEF("array_remove", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_remove, tf_first, "array without the elements that are equal"),
+    DEF("array_replace", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_ANY, T_ANY), OP_NONE, array_replace, tf_first, "array with another value in place of one"),
+    DEF("array_to_string", FN_CAN_FAIL, T_TEXT, 2, ARGS(T_ARRAY, T_TEXT), OP_NONE, array_to_string, NULL, "elements joined by a delimiter"),
+    DEF("array_to_string", FN_CAN_FAIL, T_TEXT, 3, ARGS(T_ARRAY, T_TEXT, T_TEXT), OP_NONE, array_to_string, NULL, "elements joined by a delimiter, NULLs shown"),
+    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts, "parts of a text"),
+    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts, "parts of a text, some of them NULL"),
+    DEF("array_entry", FN_CAN_FAIL, T_TEXT, 1, ARGS(T_ANY), OP_NONE, array_entry, NULL, "internal: a value of array_agg"),
+    DEF("array_from_entries", SF, T_ARRAY, 1, ARGS(T_TEXT), OP_NONE, array_from_entries, NULL, "internal: the array of some values of array_agg"),
+    DEF("array_sort_key", SF, T_BYTEA, 1, ARGS(T_ARRAY), OP_NONE, array_sort_key, NULL, "internal: bytes that compare as the array does"),
+    DEF("array_from_sort_key", SF, T_ARRAY, 1, ARGS(T_BYTEA), OP_NONE, array_from_sort_key, NULL, "internal: the array of a sort key"),
+    {.name = "array_agg", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ANY), .agg = AGG_STRING_AGG, .type_fn = tf_array_of, .doc = "values as an array"},
+    {.name = "min", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ARRAY), .agg = AGG_MIN, .type_fn = tf_first, .doc = "least value"},
+    {.name = "max", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ARRAY), .agg = AGG_MAX, .type_fn = tf_first, .doc = "greatest value"},
+};
+const FuncDefs func_defs_array = {defs, ARRAY_LEN(defs)};

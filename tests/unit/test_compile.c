@@ -1,0 +1,188 @@
+/* Procedures to programs: what is made of SQL and PL/pgSQL, and the access sets. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "session/session.h"
+#include "sql/pl/compile.h"
+
+static Database *db;
+static Session *s;
+static Err no_err;
+
+static void run(const char *sql) {
+    Slice text = slice_of(sql);
+    while (text.len > 0) {
+        Statement *st = NULL;
+        int64_t used = 0;
+        if (statement_prepare(s, text, &st, &used) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
+        text.ptr += used;
+        text.len -= used;
+        if (!st) continue;
+        if (statement_run(st) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
+        statement_free(st);
+    }
+}
+
+static int setup(void **state) {
+    (void)state;
+    Err e = {0};
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
+    assert_non_null(db->txn_lock = txn_lock_new(&e));
+    assert_int_equal(session_new(db, &s, &e), ST_OK);
+    run("create table account(id int primary key, branch int not null, balance bigint not null, note text);"
+        "create table branch(id int primary key, name text, total numeric(12,2) not null);"
+        "create table history(account int, amount bigint);"
+        "insert into branch values (1, 'one', 0), (2, 'two', 0);"
+        "insert into account select i, 1 + i % 2, 100, 'n' from generate_series(1, 10) i;");
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    session_free(s);
+    database_close(db);
+    return 0;
+}
+
+static void drop_all(void) {
+    while (db->catalog.n_routines > 0) {
+        char sql[200];
+        const Routine *r = db->catalog.routines[0];
+        snprintf(sql, sizeof sql, "drop %s %s", r->is_procedure ? "procedure" : "function", r->name);
+        run(sql);
+    }
+}
+/* Compiles all routines there are; the first one's programs as text. */
+static const Proc *compile(Arena *a, const char *const *sql, int n) {
+    Err e = {0};
+    drop_all();
+    for (int i = 0; i < n; i++) run(sql[i]);
+    const PlFunction **f = arena_array(a, const PlFunction *, n + 1);
+    assert_int_equal(db->catalog.n_routines, n);
+    for (int i = 0; i < n; i++) {
+        PlFunction *x;
+        if (pl_of_routine(a, &db->catalog, db->catalog.routines[i], &x, &e) != ST_OK) fail_msg("%s", e.message);
+        f[i] = x;
+    }
+    Proc *p;
+    if (pl_compile(&db->catalog, &s->info, n, f, a, &p, &e) != ST_OK) fail_msg("%s", e.message);
+    return p;
+}
+static int count_items(const Program *p, int kind) {
+    int n = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++) n += p->instrs[i].op == OP_ITEM && ((const ItemSite *)p->instrs[i].aux)->kind == kind;
+    return n;
+}
+static const ItemSite *item(const Program *p, int k) {
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_ITEM && k-- == 0) return p->instrs[i].aux;
+    return NULL;
+}
+
+static void test_tpcb(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const char *sql[] = {"create procedure tpcb(a int, b int, d bigint, inout bal bigint) language plpgsql as $$ begin "
+                         "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
+                         "update branch set total = total - d where id = b; insert into history values (a, d); end $$"};
+    const Proc *p = compile(a, sql, 1);
+    if (p->reason) fail_msg("%s", p->reason);
+    if (getenv("STELE_SHOW")) printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
+    assert_int_equal(count_items(p->footprint, OPK_ADD), 2); /* balance and total; nobody looks at the history's rows */
+    assert_int_equal(count_items(p->footprint, OPK_READ), 1);
+    assert_int_equal(count_items(p->footprint, OPK_WRITE), 0);
+    assert_int_equal(item(p->footprint, 0)->n, 1);
+    assert_true(item(p->footprint, 0)->has_amount);
+    assert_int_equal(p->n_params, 4);
+    assert_int_equal(p->n_outs, 1);
+    assert_true(p->writes);
+    drop_all();
+    arena_free(a);
+}
+
+static const Proc *compile_one(Arena *a, const char *sql) {
+    const char *all[] = {sql};
+    const Proc *p = compile(a, all, 1);
+    if (getenv("STELE_SHOW") && !p->reason) printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
+    return p;
+}
+
+/* A condition on what others write is not known: both ways are in the footprint. */
+static void test_unknown_condition(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const Proc *p = compile_one(a, "create procedure transfer(x int, y int, m bigint) language plpgsql as $$ declare b bigint; begin "
+                                   "select balance into strict b from account where id = x; "
+                                   "if b < m then raise exception 'only % left', b; end if; "
+                                   "update account set balance = balance - m where id = x; update account set balance = balance + m where id = y; end $$");
+    if (p->reason) fail_msg("%s", p->reason);
+    assert_int_equal(count_items(p->footprint, OPK_READ), 1);
+    assert_int_equal(count_items(p->footprint, OPK_ADD), 2);
+    assert_false(p->undo); /* all that can fail comes first, but for the second addition */
+    assert_true(p->undo_adds);
+    drop_all();
+    arena_free(a);
+}
+
+/* A column that nobody writes may be looked up beforehand; where somebody does, the key is not known and the group is one item. */
+static void test_lookup_through_column(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const char *pay = "create procedure pay(x int, m bigint) language plpgsql as $$ declare b int; begin "
+                      "select branch into b from account where id = x; update branch set total = total + m where id = b; end $$";
+    const Proc *p = compile_one(a, pay);
+    if (p->reason) fail_msg("%s", p->reason);
+    assert_int_equal(count_items(p->footprint, OPK_ADD), 1);
+    assert_int_equal(item(p->footprint, 0)->n, 1);
+    drop_all();
+    const char *both[] = {pay, "create procedure move(x int, b int) language plpgsql as $$ begin update account set branch = b where id = x; end $$"};
+    p = compile(a, both, 2);
+    if (p->reason || p[1].reason) fail_msg("%s", p->reason ? p->reason : p[1].reason);
+    bool whole = false;
+    for (int k = 0; item(p->footprint, k); k++) whole |= item(p->footprint, k)->n == 0 && item(p->footprint, k)->kind == OPK_ADD;
+    assert_true(whole);
+    drop_all();
+    arena_free(a);
+}
+
+static void test_loops(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const Proc *p = compile_one(a, "create procedure each(lo int, hi int, inout n bigint) language plpgsql as $$ declare r record; begin n := 0; "
+                                   "for i in lo..hi loop continue when i % 2 = 0; update account set balance = balance + 1 where id = i; exit when i > 100; end loop; "
+                                   "for r in select id, balance from account where branch = 1 loop n := n + r.balance; end loop; "
+                                   "while n > 1000 loop n := n - 1000; end loop; end $$");
+    if (p->reason) fail_msg("%s", p->reason);
+    assert_int_equal(count_items(p->footprint, OPK_ADD), 1);
+    assert_int_equal(count_items(p->footprint, OPK_READ), 1);
+    drop_all();
+    arena_free(a);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const struct { const char *body, *reason; } cases[] = {
+        {"begin\n execute 'select 1'; end", "line 2: "},
+        {"begin\n update account set id = id + 1 where id = 1; end", "line 2: UPDATE of key column"},
+        {"declare n int; begin\n\n select count(*) into n from account group by branch; end", "line 3: GROUP BY"},
+        {"begin raise notice 'x'; end", "line 1: RAISE of a notice"},
+        {"begin insert into nowhere values (1); end", "line 1: relation \"nowhere\" does not exist"},
+    };
+    for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {
+        char sql[400];
+        snprintf(sql, sizeof sql, "create procedure refused() language plpgsql as $$ %s $$", cases[i].body);
+        const Proc *p = compile_one(a, sql);
+        assert_non_null(p->reason);
+        if (strncmp(p->reason, cases[i].reason, strlen(cases[i].reason)) != 0) fail_msg("got: %s; wanted: %s", p->reason, cases[i].reason);
+        assert_null(p->body);
+        drop_all();
+    }
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops),
+                                       cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,678 @@
+/* test_image.c - images against a naive model: random reads, updates, inserts, deletes and their undo, synchronised with the table now and then;
+ * inserts by several threads; failing memory. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "txn/image.h"
+
+static uint64_t rng = 88172645463325252ULL;
+static uint64_t rnd(void) {
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng;
+}
+static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
+
+enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
+enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4 };
+static MemAccount root;
+static Err err;
+
+/* One row of the model. Texts stand for a number. */
+typedef struct Row {
+    bool live;
+    int64_t id;
+    int32_t code; /* -1 NULL */
+    int32_t grp;  /* -1 NULL */
+    int64_t amount;
+    int32_t name;
+    int32_t note; /* -1 NULL */
+    uint8_t flag;
+    int128_t big;
+    int64_t side; /* not in images without inserts */
+} Row;
+static Row model[MAX_ID], before[MAX_ID];
+
+typedef struct Cells {
+    int64_t id, amount, side;
+    int32_t grp;
+    uint8_t flag;
+    alignas(16) int128_t big;
+    Str code, name, note;
+    char code_buf[40], name_buf[40], note_buf[64];
+    const void *ptr[N_COLS];
+} Cells;
+static void fill_cells(const Row *r, Cells *c) {
+    c->id = r->id;
+    c->amount = r->amount;
+    c->side = r->side;
+    c->grp = r->grp;
+    c->flag = r->flag;
+    c->big = r->big;
+    c->code = str_make(c->code_buf, snprintf(c->code_buf, sizeof c->code_buf, "code-%d", r->code));
+    c->name = str_make(c->name_buf, snprintf(c->name_buf, sizeof c->name_buf, "%.*sname %d", r->name % 7, "xyzxyzxyz", r->name));
+    c->note = str_make(c->note_buf, r->note == 0 ? 0 : snprintf(c->note_buf, sizeof c->note_buf, "a note of some length, number %d", r->note));
+    const void *ptr[N_COLS] = {&c->id, r->code < 0 ? NULL : &c->code, r->grp < 0 ? NULL : &c->grp, &c->amount, &c->name,
+                               r->note < 0 ? NULL : &c->note, &c->flag, &c->big, &c->side};
+    memcpy(c->ptr, ptr, sizeof ptr);
+}
+static Row random_row(int64_t id) {
+    return (Row){.live = true,
+                 .id = id,
+                 .code = rnd() % 4 ? (int32_t)rnd_below(100000) : -1,
+                 .grp = rnd() % 9 ? (int32_t)rnd_below(40) : -1,
+                 .amount = (int64_t)rnd() % 1000000,
+                 .name = (int32_t)rnd_below(30),
+                 .note = rnd() % 3 ? (int32_t)rnd_below(100000) : -1,
+                 .flag = rnd() & 1,
+                 .big = rnd() % 3 ? (int128_t)rnd() * 1000000007 : (int64_t)rnd_below(100),
+                 .side = rnd_below(1000)};
+}
+
+static Table *make_table(int n_keys) {
+    static const ColumnDef defs[N_COLS] = {
+        {.name = "id", .type = {.id = T_INT8}, .not_null = true},
+        {.name = "code", .type = {.id = T_TEXT}},
+        {.name = "grp", .type = {.id = T_INT4}},
+        {.name = "amount", .type = {.id = T_NUMERIC, .precision = 15, .scale = 2}, .not_null = true},
+        {.name = "name", .type = {.id = T_VARCHAR}, .not_null = true},
+        {.name = "note", .type = {.id = T_TEXT}},
+        {.name = "flag", .type = {.id = T_BOOL}, .not_null = true},
+        {.name = "big", .type = {.id = T_NUMERIC, .precision = 38, .scale = 0}, .not_null = true},
+        {.name = "side", .type = {.id = T_INT8}, .not_null = true},
+    };
+    static const int pk[] = {ID}, code[] = {CODE}, pair[] = {GRP, ID};
+    KeyDef keys[] = {{"t_pkey", true, 1, pk}, {"t_code", false, 1, code}, {"t_pair", false, 2, pair}};
+    Table *t = NULL;
+    assert_int_equal(table_new(&root, "t", N_COLS, defs, n_keys, keys, 0, NULL, &t, &err), ST_OK);
+    return t;
+}
+typedef struct Batch { Vec cols[N_COLS]; char *mem; Cells *cells; } Batch;
+static void batch_make(Batch *b, int64_t n, const Row *rows) {
+    b->cells = calloc((size_t)n, sizeof *b->cells);
+    b->mem = calloc((size_t)(N_COLS * n + 1), 32);
+    static const TypeId ids[N_COLS] = {T_INT8, T_TEXT, T_INT4, T_NUMERIC, T_VARCHAR, T_TEXT, T_BOOL, T_NUMERIC, T_INT8};
+    static const Phys phys[N_COLS] = {PH_I64, PH_STR, PH_I32, PH_I64, PH_STR, PH_STR, PH_BOOL, PH_I128, PH_I64};
+    for (int64_t i = 0; i < n; i++) fill_cells(&rows[i], &b->cells[i]);
+    for (int c = 0; c < N_COLS; c++) {
+        char *data = b->mem + c * n * 32;
+        uint8_t *valid = (uint8_t *)data + n * 16;
+        for (int64_t i = 0; i < n; i++) {
+            valid[i] = b->cells[i].ptr[c] != NULL;
+            if (valid[i]) memcpy(data + i * phys_size(phys[c]), b->cells[i].ptr[c], (size_t)phys_size(phys[c]));
+        }
+        bool nullable = c == CODE || c == GRP || c == NOTE;
+        b->cols[c] = (Vec){.data = data, .valid = nullable ? valid : NULL, .phys = (uint8_t)phys[c], .type = {.id = (uint8_t)ids[c]}};
+    }
+}
+static void batch_free(Batch *b) {
+    free(b->mem);
+    free(b->cells);
+}
+static bool code_is_free(int32_t code) {
+    for (int64_t i = 0; code >= 0 && i < MAX_ID; i++)
+        if (model[i].live && model[i].code == code) return false;
+    return true;
+}
+/* Rows [from, to) go to the table: as main tablets, or to the delta. */
+static void add_rows(Table *t, int64_t from, int64_t to, bool bulk) {
+    for (int64_t i = from; i < to; i++) {
+        model[i] = random_row(i);
+        model[i].live = false;
+        if (!code_is_free(model[i].code)) model[i].code = -1;
+        model[i].live = true;
+    }
+    Batch b;
+    batch_make(&b, to - from, model + from);
+    if (bulk) {
+        BulkLoad *l;
+        int64_t rows;
+        assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
+        assert_int_equal(bulk_add(l, 0, 0, to - from, b.cols, &err), ST_OK);
+        assert_int_equal(bulk_finish(l, NULL, NULL, &rows, &err), ST_OK);
+        bulk_cancel(l);
+    } else {
+        assert_int_equal(table_append(t, to - from, b.cols, NULL, NULL, &err), ST_OK);
+    }
+    batch_free(&b);
+}
+
+static bool all_cols[N_COLS] = {true, true, true, true, true, true, true, true, true};
+static int32_t group_cols[] = {GRP}, group_name[] = {NAME, FLAG};
+static Image *make_image(Table *t, bool inserts, Pool *pool) {
+    static bool writes[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
+    bool cols[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
+    ImageNeed need = {.table = t, .cols = inserts ? all_cols : cols, .writes = writes, .inserts = inserts, .n_groups = 2};
+    __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
+    need.groups = groups;
+    Image *im = NULL;
+    if (image_make(&need, &root, pool, &im, &err) != ST_OK) fail_msg("%s", err.message);
+    return im;
+}
+
+/* ---- model against image ---- */
+static int64_t find_id(const Image *im, int64_t id) { return image_find(im, KEY_ID, (const void *const[]){&id}); }
+static void check_row(const Image *im, int64_t r, const Row *want) {
+    Cells c;
+    fill_cells(want, &c);
+    for (int i = 0; i < N_COLS; i++) {
+        const ImageColumn *col = &im->cols[i];
+        if (!col->used) continue;
+        bool valid = !col->valid || col->valid[r];
+        assert_int_equal(valid, c.ptr[i] != NULL);
+        if (valid) assert_int_equal(cell_cmp((Phys)col->phys, col->cells + r * phys_size((Phys)col->phys), c.ptr[i]), 0);
+    }
+}
+static void check_image(const Image *im) {
+    if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+    static int64_t ids[MAX_ID], rows[MAX_ID], by_code[MAX_ID], by_pair[MAX_ID];
+    static Str codes[MAX_ID];
+    static uint8_t valid[MAX_ID], grp_valid[MAX_ID];
+    static int32_t grps[MAX_ID];
+    static Cells cells[MAX_ID];
+    int64_t per_grp[40] = {0};
+    for (int64_t i = 0; i < MAX_ID; i++) {
+        fill_cells(&model[i], &cells[i]);
+        ids[i] = i;
+        codes[i] = cells[i].code;
+        valid[i] = model[i].code >= 0;
+        grps[i] = model[i].grp;
+        grp_valid[i] = model[i].grp >= 0;
+        if (model[i].live && model[i].grp >= 0) per_grp[model[i].grp]++;
+    }
+    Vec key = {.data = ids, .phys = PH_I64}, code = {.data = codes, .valid = valid, .phys = PH_STR};
+    Vec pair[2] = {{.data = grps, .valid = grp_valid, .phys = PH_I32}, key};
+    image_find_many(im, KEY_ID, MAX_ID, &key, rows);
+    image_find_many(im, KEY_CODE, MAX_ID, &code, by_code);
+    image_find_many(im, KEY_PAIR, MAX_ID, pair, by_pair);
+    for (int64_t i = 0; i < MAX_ID; i++) {
+        assert_int_equal(rows[i] >= 0, model[i].live);
+        assert_int_equal(find_id(im, i), rows[i]);
+        if (!valid[i]) assert_int_equal(by_code[i], -1);
+        if (!grp_valid[i]) assert_int_equal(by_pair[i], -1);
+        if (!model[i].live) continue;
+        check_row(im, rows[i], &model[i]);
+        if (valid[i]) {
+            assert_int_equal(by_code[i], rows[i]);
+            assert_int_equal(image_find(im, KEY_CODE, (const void *const[]){&codes[i]}), rows[i]);
+        }
+        if (grp_valid[i]) assert_int_equal(by_pair[i], rows[i]);
+    }
+    Vec one = {.data = &ids[7], .phys = PH_I64, .is_const = true};
+    int64_t same[3];
+    image_find_many(im, KEY_ID, 3, &one, same);
+    assert_true(same[0] == rows[7] && same[2] == rows[7]);
+    int32_t every[41];
+    for (int32_t g = 0; g <= 40; g++) every[g] = g;
+    Vec grp = {.data = every, .phys = PH_I32};
+    image_find_many(im, BY_GRP, 41, &grp, rows);
+    image_prefetch_keys(im, 3, 38, (const Vec[]){grp, key, grp}, GRP + 1, (const int32_t[]){[ID] = 1, [GRP] = 2});
+    assert_int_equal(rows[40], -1);
+    for (int32_t g = 0; g < 40; g++) {
+        int64_t n = 0, last = INT64_MAX;
+        assert_int_equal(image_first(im, BY_GRP, (const void *const[]){&g}), rows[g]);
+        for (int64_t r = image_first(im, BY_GRP, (const void *const[]){&g}); r >= 0; r = image_next(im, BY_GRP, r), n++) {
+            assert_true(r < last); /* newest first */
+            last = r;
+            assert_int_equal(((const int32_t *)(const void *)im->cols[GRP].cells)[r], g);
+        }
+        assert_int_equal(n, per_grp[g]);
+    }
+}
+/* What a scan of the table sees. */
+static void check_table(const Table *t) {
+    if (table_verify(t, &err) != ST_OK) fail_msg("%s", err.message);
+    int64_t live = 0;
+    for (int64_t i = 0; i < MAX_ID; i++) live += model[i].live;
+    assert_int_equal(t->live_rows, live);
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        const Tablet *tab = t->tablets[k];
+        for (int32_t r = 0; r < tab->rows; r++) {
+            if (tab->deleted && (tab->deleted[r >> 6] >> (r & 63) & 1)) continue;
+            alignas(16) char cell[N_COLS][16];
+            uint8_t valid[N_COLS];
+            for (int c = 0; c < N_COLS; c++) {
+                bool nulls;
+                valid[c] = 1;
+                tablet_decode(t, tab, c, 0, &r, 1, (uint8_t)type_phys(t->cols[c].type), cell[c], &valid[c], &nulls);
+                valid[c] = !nulls || valid[c];
+            }
+            int64_t id;
+            memcpy(&id, cell[ID], 8);
+            assert_true(id >= 0 && id < MAX_ID && model[id].live);
+            Cells want;
+            fill_cells(&model[id], &want);
+            for (int c = 0; c < N_COLS; c++) {
+                assert_int_equal(valid[c], want.ptr[c] != NULL);
+                if (valid[c]) assert_int_equal(cell_cmp(type_phys(t->cols[c].type), cell[c], want.ptr[c]), 0);
+            }
+        }
+    }
+}
+
+/* ---- random operations ---- */
+static void set_cell(Image *im, int64_t r, int col, const void *cell) {
+    ImageColumn *c = &im->cols[col];
+    int64_t size = phys_size((Phys)c->phys);
+    if (c->valid) c->valid[r] = cell != NULL;
+    if (cell) memcpy(c->cells + r * size, cell, (size_t)size);
+    else memset(c->cells + r * size, 0, (size_t)size);
+    im->dirty[r] |= DIRTY_UPDATED;
+}
+static void random_update(Image *im) {
+    int64_t id = rnd_below(MAX_ID), r = find_id(im, id);
+    if (r < 0) return;
+    Row *m = &model[id];
+    m->amount += rnd_below(1000);
+    if (rnd() & 1) m->note = rnd() % 3 ? (int32_t)rnd_below(100000) : -1;
+    m->big += 12345;
+    Cells c;
+    fill_cells(m, &c);
+    set_cell(im, r, AMOUNT, &c.amount);
+    set_cell(im, r, BIG, &c.big);
+    if (m->note >= 0) c.note.ptr = image_text(im, c.note.ptr, c.note.len);
+    set_cell(im, r, NOTE, m->note < 0 ? NULL : &c.note);
+}
+static void random_insert(Image *im) {
+    Row m = random_row(rnd_below(MAX_ID));
+    Cells c;
+    fill_cells(&m, &c);
+    int32_t conflict = 99, want = model[m.id].live ? KEY_ID : !code_is_free(m.code) ? KEY_CODE : -1;
+    int64_t r = image_insert(im, c.ptr, &conflict, &err);
+    assert_int_equal(conflict, want);
+    assert_int_equal(r >= 0, want < 0);
+    if (r < 0) return;
+    assert_int_equal(im->live[r], ROW_LIVE);
+    if (rnd() % 5 == 0) image_delete(im, r); /* its call failed later */
+    else model[m.id] = m;
+}
+static void random_delete(Image *im) {
+    int64_t id = rnd_below(MAX_ID), r = find_id(im, id);
+    if (r < 0) return;
+    image_delete(im, r);
+    assert_int_equal(find_id(im, id), -1);
+    if (rnd() % 4 == 0) image_undelete(im, r);
+    else model[id].live = false;
+}
+
+static void random_operations(void **state) {
+    (void)state;
+    for (int round = 0; round < 6; round++) {
+        hash_constant = round == 5;
+        Pool *pool = round & 1 ? pool_new(3, &err) : NULL;
+        memset(model, 0, sizeof model);
+        Table *t = make_table(3);
+        add_rows(t, 0, round == 5 ? 100 : 1200, true);
+        add_rows(t, 1200, round == 5 ? 1220 : 1500, false);
+        bool inserts = round != 4;
+        Image *im = make_image(t, inserts, pool);
+        check_image(im);
+        for (int step = 0; step < (round == 5 ? 4 : 40); step++) {
+            int64_t n = rnd_below(200);
+            assert_int_equal(image_reserve(im, n, &err), ST_OK);
+            for (int64_t i = 0; i < n; i++) {
+                switch (rnd() % 3) {
+                case 0: random_update(im); break;
+                case 1: if (inserts) { random_insert(im); break; } /* fallthrough */
+                default: random_delete(im);
+                }
+            }
+            check_image(im);
+            switch (rnd() % 6) {
+            case 0: case 1:
+                if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+                assert_false(image_is_dirty(im));
+                if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+                check_table(t);
+                break;
+            case 2: { /* synchronised inside a transaction that ends well or not */
+                assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+                memcpy(before, model, sizeof model);
+                for (int64_t i = 0; i < 20; i++) random_update(im), random_delete(im);
+                UndoLog *u = undo_new(&root, &err);
+                assert_int_equal(image_sync(im, u, &err), ST_OK);
+                check_table(t);
+                if (rnd() & 1) {
+                    undo_forget(u);
+                } else {
+                    undo_rollback(u, 0);
+                    assert_true(im->version != t->version);
+                    memcpy(model, before, sizeof model);
+                    image_free(im);
+                    im = make_image(t, inserts, pool);
+                    check_table(t);
+                }
+                undo_free(u);
+                break;
+            }
+            case 3: /* merged, and a new image of the result */
+                assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+                assert_int_equal(table_merge(t, pool, &err), ST_OK);
+                image_free(im);
+                im = make_image(t, inserts, pool);
+                check_image(im);
+                if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+                break;
+            default: break;
+            }
+        }
+        image_free(im);
+        table_free(t);
+        pool_free(pool);
+        hash_constant = false;
+        assert_int_equal(atomic_load(&root.used), 0);
+    }
+}
+
+static void small_tables(void **state) {
+    (void)state;
+    memset(model, 0, sizeof model);
+    for (int n_keys = 0; n_keys <= 3; n_keys++) {
+        Table *t = make_table(n_keys);
+        ImageNeed need = {.table = t, .cols = all_cols, .inserts = true};
+        Image *im = NULL;
+        assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
+        assert_false(image_is_dirty(im));
+        assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+        assert_int_equal(image_reserve(im, 1, &err), ST_OK);
+        Row m = random_row(5);
+        Cells c;
+        fill_cells(&m, &c);
+        int32_t conflict;
+        int64_t r = image_insert(im, c.ptr, &conflict, &err);
+        assert_int_equal(r, 0);
+        check_row(im, r, &m);
+        assert_true(image_is_dirty(im));
+        assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+        assert_int_equal(t->live_rows, 1);
+        assert_int_equal(image_verify(im, true, &err), ST_OK);
+        /* no more than was reserved */
+        Err e = {0};
+        while ((r = image_insert(im, c.ptr, &conflict, &e)) >= 0 || conflict >= 0) {}
+        assert_int_equal(conflict, -1);
+        assert_string_equal(e.sqlstate, ERR_INTERNAL);
+        /* a stale image is not written back */
+        Err e2 = {0};
+        im->dirty[0] = DIRTY_UPDATED;
+        assert_int_equal(table_truncate(t, NULL, &err), ST_OK);
+        assert_int_equal(image_sync(im, NULL, &e2), ST_ERROR);
+        assert_string_equal(e2.sqlstate, ERR_INTERNAL);
+        image_free(im);
+        table_free(t);
+    }
+    Table *t = make_table(1);
+    bool writes[N_COLS] = {[ID] = true};
+    ImageNeed need = {.table = t, .cols = all_cols, .writes = writes};
+    Image *im = NULL;
+    Err e = {0};
+    assert_int_equal(image_make(&need, &root, NULL, &im, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_FEATURE_NOT_SUPPORTED);
+    image_free(NULL);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* Several tablets, deleted rows among them, more rows than a batch. */
+static void many_tablets(void **state) {
+    (void)state;
+    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true}, {.name = "b", .type = {.id = T_INT8}}};
+    static const int pk[] = {0};
+    KeyDef key = {"p", true, 1, pk};
+    Table *t = NULL;
+    assert_int_equal(table_new(&root, "m", 2, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
+    enum { N = 300000 };
+    int32_t *a = malloc(N * 4);
+    int64_t *b = malloc(N * 8), *rows = malloc(N * 8);
+    uint8_t *valid = malloc(N);
+    for (int64_t i = 0; i < N; i++) a[i] = (int32_t)(i * 7919 % N), b[i] = i * 3, valid[i] = i % 11 != 0;
+    Vec cols[2] = {{.data = a, .phys = PH_I32, .type = defs[0].type}, {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type}};
+    BulkLoad *l;
+    int64_t loaded, done;
+    assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
+    assert_int_equal(bulk_add(l, 0, 0, N - 1000, cols, &err), ST_OK);
+    assert_int_equal(bulk_finish(l, NULL, NULL, &loaded, &err), ST_OK);
+    bulk_cancel(l);
+    Vec rest[2] = {{.data = a + N - 1000, .phys = PH_I32, .type = defs[0].type},
+                   {.data = b + N - 1000, .valid = valid + N - 1000, .phys = PH_I64, .type = defs[1].type}};
+    assert_int_equal(table_append(t, 1000, rest, NULL, NULL, &err), ST_OK);
+    int64_t gone[2000];
+    for (int64_t i = 0; i < 2000; i++) gone[i] = (i & 1) << 32 | i * 40;
+    assert_int_equal(table_delete(t, 2000, gone, NULL, &done, &err), ST_OK);
+    Pool *pool = pool_new(4, &err);
+    bool need_cols[2] = {true, true};
+    ImageNeed need = {.table = t, .cols = need_cols};
+    Image *im = NULL;
+    assert_int_equal(image_make(&need, &root, pool, &im, &err), ST_OK);
+    assert_int_equal(atomic_load(&im->rows), N - 2000);
+    assert_int_equal(image_verify(im, true, &err), ST_OK);
+    Vec find = {.data = a, .phys = PH_I32};
+    image_find_many(im, 0, N, &find, rows);
+    int64_t missing = 0;
+    for (int64_t i = 0; i < N; i++) {
+        missing += rows[i] < 0;
+        if (rows[i] >= 0) assert_int_equal(valid[i] ? ((int64_t *)(void *)im->cols[1].cells)[rows[i]] : 0, valid[i] ? b[i] : 0);
+    }
+    assert_int_equal(missing, 2000);
+    /* every row changes: more moves than a batch and a tablet hold */
+    for (int64_t r = 0; r < N - 2000; r++) {
+        ((int64_t *)(void *)im->cols[1].cells)[r] = r;
+        im->cols[1].valid[r] = r % 5 != 0;
+        im->dirty[r] = DIRTY_UPDATED;
+    }
+    for (int again = 0; again < 2; again++) {
+        if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+        if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+        for (int64_t r = 0; r < N - 2000; r += 3) {
+            ((int64_t *)(void *)im->cols[1].cells)[r] = -r;
+            im->dirty[r] = DIRTY_UPDATED;
+        }
+    }
+    image_free(im);
+    pool_free(pool);
+    table_free(t);
+    free(a);
+    free(b);
+    free(rows);
+    free(valid);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* Rows come and go for ever: the image keeps its size, and what is not yet in the table is not lost. */
+static void gaps_close(void **state) {
+    (void)state;
+    memset(model, 0, sizeof model);
+    Table *t = make_table(3);
+    add_rows(t, 0, 300, true);
+    Image *im = make_image(t, true, NULL);
+    int64_t max_cap = im->cap, generation = im->generation, closed = 0;
+    for (int step = 0; step < 200; step++) {
+        int64_t rows = atomic_load(&im->rows);
+        assert_int_equal(image_reserve(im, 120, &err), ST_OK);
+        closed += atomic_load(&im->rows) < rows;
+        check_image(im);
+        for (int i = 0; i < 60; i++) {
+            int64_t id = rnd_below(300), r = find_id(im, id);
+            if (r >= 0) image_delete(im, r), model[id].live = false;
+            random_insert(im);
+            if (model[2000 + i].live || rnd() % 2) continue;
+            Row m = random_row(2000 + i);
+            m.code = -1;
+            Cells c;
+            int32_t conflict;
+            fill_cells(&m, &c);
+            assert_true(image_insert(im, c.ptr, &conflict, &err) >= 0);
+            model[2000 + i] = m;
+        }
+        for (int64_t id = 0; id < MAX_ID; id++) { /* few stay */
+            int64_t r = find_id(im, id);
+            if (r < 0 || rnd() % 8) continue;
+            image_delete(im, r);
+            model[id].live = false;
+        }
+        random_update(im);
+        if (step % 7 == 0) {
+            assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+            if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+        }
+    }
+    assert_true(closed > 10 && im->generation > generation);
+    assert_true(im->cap < max_cap * 6);
+    assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+    check_table(t);
+    image_free(im);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* ---- threads ---- */
+enum { THREADS = 4, PER_THREAD = 4000, KEYS = 6000 };
+typedef struct Race {
+    Image *im;
+    _Atomic int64_t next;
+    _Atomic int32_t winners[KEYS];
+    _Atomic int64_t lost[2], found;
+} Race;
+static void race_work(void *ctx, int worker) {
+    Race *x = ctx;
+    Err e = {0};
+    (void)worker;
+    for (int64_t part; (part = atomic_fetch_add(&x->next, 1)) < THREADS;) {
+        uint64_t seed = 77; /* all threads insert the same keys in nearly the same order */
+        for (int64_t i = 0; i < PER_THREAD; i++) {
+            seed = hash_u64(seed + 1);
+            int64_t id = (int64_t)(seed % KEYS);
+            Row m = {true, id, (int32_t)((id + part) % KEYS), (int32_t)(id % 50), 1, (int32_t)(part + id % 4), (int32_t)i, 0, 0, part};
+            Cells c;
+            fill_cells(&m, &c);
+            int32_t conflict;
+            int64_t r = image_insert(x->im, c.ptr, &conflict, &e);
+            if (r >= 0) {
+                atomic_fetch_add(&x->winners[id], 1);
+                atomic_fetch_add(&x->found, find_id(x->im, id) == r);
+            } else {
+                atomic_fetch_add(&x->lost[conflict], 1);
+            }
+        }
+    }
+}
+static void threads_insert(void **state) {
+    (void)state;
+    Pool *pool = pool_new(THREADS, &err);
+    for (int round = 0; round < 4; round++) {
+        Table *t = make_table(2);
+        ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 2};
+        __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
+        need.groups = groups;
+        Race x = {0};
+        assert_int_equal(image_make(&need, &root, pool, &x.im, &err), ST_OK);
+        assert_int_equal(image_reserve(x.im, (int64_t)THREADS * PER_THREAD, &err), ST_OK);
+        pool_run(pool, THREADS, race_work, &x);
+        int64_t won = 0;
+        for (int64_t k = 0; k < KEYS; k++) {
+            assert_true(x.winners[k] <= 1);
+            won += x.winners[k];
+        }
+        assert_int_equal(x.found, won);
+        assert_true(won > KEYS / 4);
+        assert_int_equal(won + x.lost[0] + x.lost[1], (int64_t)THREADS * PER_THREAD);
+        if (image_verify(x.im, false, &err) != ST_OK) fail_msg("%s", err.message);
+        int64_t listed = 0;
+        for (int32_t g = 0; g < 50; g++)
+            for (int64_t r = image_first(x.im, 2, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 2, r)) listed++;
+        assert_int_equal(listed, won);
+        if (image_sync(x.im, NULL, &err) != ST_OK) fail_msg("%s", err.message); /* the table checks the keys itself */
+        assert_int_equal(t->live_rows, won);
+        assert_int_equal(image_verify(x.im, true, &err), ST_OK);
+        image_free(x.im);
+        table_free(t);
+    }
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* ---- memory ---- */
+static void failing_memory(void **state) {
+    (void)state;
+    memset(model, 0, sizeof model);
+    Table *t = make_table(3);
+    add_rows(t, 0, 800, true);
+    add_rows(t, 800, 900, false);
+    int64_t used = atomic_load(&root.used), n;
+    Image *im = NULL;
+    ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 2};
+    __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
+    need.groups = groups;
+    for (n = 1;; n++) {
+        Err e = {0};
+        mem_fail_at(n);
+        Status st = image_make(&need, &root, NULL, &im, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+        assert_int_equal(atomic_load(&root.used), used);
+    }
+    assert_true(n > 20);
+    for (n = 1;; n++) {
+        Err e = {0};
+        mem_fail_at(n);
+        Status st = image_reserve(im, 5000, &e);
+        mem_fail_at(0);
+        check_image(im);
+        if (st == ST_OK) break;
+        assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    }
+    assert_true(n > 4); /* what has grown stays so: each try gets further */
+    /* a string without room: the insert leaves nothing */
+    Row m = random_row(2000);
+    Cells c;
+    fill_cells(&m, &c);
+    int32_t conflict;
+    Err e = {0};
+    mem_fail_at(1);
+    assert_int_equal(image_insert(im, c.ptr, &conflict, &e), -1);
+    mem_fail_at(0);
+    assert_int_equal(conflict, -1);
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    check_image(im);
+    for (int i = 0; i < 300; i++) random_update(im), random_insert(im), random_delete(im);
+    memcpy(before, model, sizeof model);
+    for (n = 1;; n++) {
+        Err e2 = {0};
+        UndoLog *u = n & 1 ? undo_new(&root, &err) : NULL;
+        mem_fail_at(n);
+        Status st = image_sync(im, u, &e2);
+        mem_fail_at(0);
+        if (u) undo_forget(u);
+        undo_free(u);
+        check_image(im);
+        if (st == ST_OK) break;
+        assert_string_equal(e2.sqlstate, ERR_OUT_OF_MEMORY);
+        assert_true(image_is_dirty(im));
+        if (table_verify(t, &err) != ST_OK) fail_msg("%s", err.message);
+    }
+    assert_true(n > 10);
+    check_table(t);
+    assert_int_equal(image_verify(im, true, &err), ST_OK);
+    image_free(im);
+    /* an account with a limit */
+    MemAccount small;
+    mem_account_init(&small, &root, "images", 100000, NULL);
+    Err e3 = {0};
+    assert_int_equal(image_make(&need, &small, NULL, &im, &e3), ST_ERROR);
+    assert_string_equal(e3.sqlstate, ERR_OUT_OF_MEMORY);
+    assert_int_equal(atomic_load(&small.used), 0);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+int main(void) {
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_operations), cmocka_unit_test(small_tables),   cmocka_unit_test(many_tablets),
+        cmocka_unit_test(gaps_close),        cmocka_unit_test(threads_insert), cmocka_unit_test(failing_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,437 @@
+/* test_plancache.c - a kept statement sees everything that a new one would see. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session/plancache.h"
+
+static Database *db;
+static Session *session, *other;
+
+/* All rows as text, cells joined by commas, rows by semicolons; "!" and the SQLSTATE on an error. */
+static char text[8192];
+static const char *rows_text(Session *s, Statement *st) {
+    text[0] = 0;
+    Arena *a = arena_new(&s->account, NULL);
+    size_t at = 0;
+    for (int64_t r = 0; r < st->n_rows; r++)
+        for (int32_t c = 0; c < st->n_cols; c++) {
+            const void *cell;
+            bool null;
+            assert_int_equal(rows_cell(st->rows, st->row_map ? st->row_map[r] : r, st->first_col + c, &cell, &null, &s->err), ST_OK);
+            Value v = {.type = st->types[c], .is_null = null};
+            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+            int64_t n = 4;
+            const char *t = null ? "NULL" : value_to_text(a, &v, &n);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s", c ? "," : r ? ";" : "", (int)n, t);
+            assert_true(at < sizeof text);
+        }
+    arena_free(a);
+    return text;
+}
+static const char *failure(const Session *s) {
+    snprintf(text, sizeof text, "!%s", s->err.sqlstate);
+    return text;
+}
+
+static int64_t fail_left; /* mem_fail_at's countdown when the statement had run */
+static const char *ask(Session *s, const char *sql) {
+    Statement *st;
+    int64_t used;
+    Status prepared = statement_prepare(s, slice_of(sql), &st, &used), ran = prepared == ST_OK ? statement_run(st) : ST_ERROR;
+    fail_left = mem_fail_at(0);
+    if (prepared != ST_OK) return failure(s);
+    const char *out = ran == ST_OK ? st->rows ? rows_text(s, st) : "" : failure(s);
+    statement_free(st);
+    return out;
+}
+static void must_in(Session *s, const char *sql) {
+    const char *out = ask(s, sql);
+    if (out[0] == '!') fail_msg("%s: %s", sql, s->err.message);
+}
+static void must(const char *sql) { must_in(session, sql); }
+
+/* Asks twice; the second time nothing is planned. */
+static void twice(const char *sql, const char *want) {
+    assert_string_equal(ask(session, sql), want);
+    int64_t texts = session->n_texts_found, plans = session->n_plans_found;
+    assert_string_equal(ask(session, sql), want);
+    assert_int_equal(session->n_texts_found, texts + 1);
+    assert_int_equal(session->n_plans_found, plans + 1);
+}
+/* What was kept does not hold any more. */
+static void anew(const char *sql, const char *want) {
+    int64_t plans = session->n_plans_found;
+    assert_string_equal(ask(session, sql), want);
+    assert_int_equal(session->n_plans_found, plans);
+    twice(sql, want);
+}
+
+static int setup(void **state) {
+    (void)state;
+    Err e = {0};
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
+    assert_non_null(db->txn_lock = txn_lock_new(&e));
+    assert_int_equal(session_new(db, &session, &e), ST_OK);
+    assert_int_equal(session_new(db, &other, &e), ST_OK);
+    must("create table t(a int, s text, d date)");
+    must("insert into t values (1, 'one', '2020-01-01'), (2, 'two', '2020-01-02'), (3, 'three', null)");
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    session_free(other);
+    session_free(session);
+    TxnLock *lock = db->txn_lock;
+    database_close(db);
+    txn_lock_free(lock);
+    return 0;
+}
+
+static void data_changes(void) {
+    const char *sum = "select count(*), sum(a), min(a), max(a) from t", *like = "select count(*) from t where s like '%e'", *in = "select s from t where s in ('one', 'nine') order by s";
+    twice(sum, "3,6,1,3");
+    twice(like, "2");
+    twice(in, "one");
+    must("insert into t values (2000000000, 'nine', null)"); /* another range, a string that no dictionary had */
+    anew(sum, "4,2000000006,1,2000000000");
+    anew(like, "3");
+    anew(in, "nine;one");
+    must("update t set a = a - 1, s = s || 'e' where a < 3");
+    anew(sum, "4,2000000004,0,2000000000");
+    anew(like, "4");
+    must("delete from t where a > 100");
+    anew(sum, "3,4,0,3");
+    must("vacuum t");
+    twice(sum, "3,4,0,3");
+    must("analyze t");
+    anew(sum, "3,4,0,3");
+    must("truncate t");
+    anew(sum, "0,NULL,NULL,NULL");
+    anew(like, "0");
+    must("insert into t select g, 'x' || g, null from generate_series(1, 5000) g");
+    anew(sum, "5000,12502500,1,5000");
+    anew(like, "0");
+    must("vacuum t"); /* now columns of main are read */
+    anew(sum, "5000,12502500,1,5000");
+    must("truncate t");
+    must("insert into t values (1, 'one', '2020-01-01'), (2, 'two', '2020-01-02'), (3, 'three', null)");
+}
+
+static void test_data(void **state) {
+    (void)state;
+    data_changes();
+}
+
+/* The same on the system's C compiler, where emitted text is kept, too. */
+static void test_device(void **state) {
+    (void)state;
+    must("set executor = compiled");
+    must("set device = cpu");
+    must("set device_wait = on");
+    data_changes();
+    const char *join = "select x.s, count(*) from t x join t y on x.a >= y.a - 1 and x.d = y.d group by x.s order by x.s";
+    twice(join, "one,1;two,1");
+    must("set executor = vm");
+    anew(join, "one,1;two,1");
+    must("set executor = compiled");
+    anew(join, "one,1;two,1");
+    must("set device_memory_limit = '64MB'");
+    anew(join, "one,1;two,1");
+    must("reset all");
+}
+
+static void test_definitions(void **state) {
+    (void)state;
+    const char *all = "select * from t where a < 3 order by a", *view = "select * from v";
+    twice(all, "1,one,2020-01-01;2,two,2020-01-02");
+    must("create view v as select a from t where a = 1");
+    twice(view, "1");
+    must("alter table t add column n int default 7");
+    anew(all, "1,one,2020-01-01,7;2,two,2020-01-02,7");
+    must("alter table t drop column d");
+    anew(all, "1,one,7;2,two,7");
+    must("drop view v");
+    assert_string_equal(ask(session, view), "!42P01");
+    must("alter table t alter column a type numeric(5,1)");
+    anew(all, "1.0,one,7;2.0,two,7");
+    must("alter table t rename column s to name");
+    must("create view v as select name from t");
+    anew(view, "one;two;three");
+    must("create or replace view v as select name || '!' as name from t where a = 3");
+    anew(view, "three!");
+    must("drop view v");
+    must("drop table t");
+    assert_string_equal(ask(session, all), "!42P01");
+    must("create table t(a int, b text)"); /* the same name */
+    anew(all, "");
+    must("insert into t values (1, 'new')");
+    anew(all, "1,new");
+    must("alter table t rename to u");
+    assert_string_equal(ask(session, all), "!42P01");
+    must("create view t as select a + 1 as a from u"); /* a view where a table was */
+    anew(all, "2");
+    must("drop view t");
+    must("drop table u");
+    must("create table t(a int, s text, d date)");
+    must("insert into t values (1, 'one', '2020-01-01'), (2, 'two', '2020-01-02'), (3, 'three', null)");
+}
+
+static void test_constraints(void **state) {
+    (void)state;
+    /* What a constraint proves is gone with it. */
+    must("create table k(id int primary key, v int not null)");
+    must("insert into k values (1, 10), (2, 20)");
+    const char *distinct = "select count(*) from (select distinct id, v from k) x", *nulls = "select count(*) from k where v is null";
+    twice(distinct, "2");
+    twice(nulls, "0");
+    must("alter table k drop constraint k_pkey");
+    must("alter table k alter column v drop not null");
+    anew(distinct, "2");
+    must("insert into k values (2, 20), (3, null)");
+    anew(distinct, "3");
+    anew(nulls, "1");
+    must("drop table k");
+}
+
+static void test_settings(void **state) {
+    (void)state;
+    const char *zone = "select extract(hour from timestamptz '2020-01-01 12:00:00+00' at time zone 'UTC'), '2020-01-01 00:00:00'::timestamptz = '2020-01-01 00:00:00+00'::timestamptz";
+    twice(zone, "12,t");
+    must("set timezone = '+02:00'");
+    anew(zone, "12,f");
+    must("set timezone = 'UTC'");
+    anew(zone, "12,t");
+    const char *show = "select current_setting('application_name') || a from t where a = 1";
+    must("set application_name = 'x'");
+    twice(show, "x1");
+    must("set application_name = 'y'");
+    anew(show, "y1");
+    must("set disabled_rules = 'constant_folding,dictionary_codes'");
+    anew(show, "y1");
+    must("begin");
+    must("set local application_name = 'z'");
+    anew(show, "z1");
+    must("commit");
+    anew(show, "y1");
+    must("reset all");
+}
+
+static void test_transactions(void **state) {
+    (void)state;
+    const char *sum = "select sum(a), max(s) from t", *star = "select * from n";
+    twice(sum, "6,two");
+    must("begin");
+    twice(sum, "6,two");
+    must("insert into t values (100, 'zero', null)");
+    anew(sum, "106,zero");
+    must("rollback");
+    anew(sum, "6,two");
+    must("begin");
+    must("create table n(x int)");
+    must("insert into n values (5)");
+    twice(star, "5");
+    must("rollback");
+    assert_string_equal(ask(session, star), "!42P01");
+    must("begin");
+    must("drop table t");
+    assert_string_equal(ask(session, sum), "!42P01");
+    must("rollback");
+    anew(sum, "6,two");
+    must("begin");
+    must("truncate t");
+    anew(sum, "NULL,NULL");
+    must("rollback");
+    anew(sum, "6,two");
+    /* Failed transactions look at nothing. */
+    must("begin");
+    assert_string_equal(ask(session, "select 1 / (a - a) from t"), "!22012");
+    assert_string_equal(ask(session, sum), "!25P02");
+    must("rollback");
+    assert_string_equal(ask(session, sum), "6,two");
+    /* Another session's changes. */
+    must_in(other, "update t set a = a + 1 where a = 3");
+    anew(sum, "7,two");
+    must_in(other, "begin");
+    must_in(other, "update t set a = 3 where a = 4");
+    must_in(other, "rollback");
+    anew(sum, "7,two");
+    must_in(other, "update t set a = 3 where a = 4");
+    must_in(other, "alter table t alter column a type bigint");
+    anew(sum, "6,two");
+    must_in(other, "alter table t alter column a type int");
+}
+
+static void test_parameters(void **state) {
+    (void)state;
+    Statement *st;
+    int64_t used;
+    assert_int_equal(statement_prepare(session, slice_of("select a, $1 from t where a = $1 order by a"), &st, &used), ST_OK);
+    assert_int_equal(st->n_params, 1);
+    int64_t found = session->n_plans_found;
+    const struct { int32_t v; const char *want; bool same; } runs[] = {{1, "1,1", false}, {2, "2,2", false}, {2, "2,2", true}, {9, "", false}, {9, "", true}, {1, "1,1", false}};
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        st->params[0] = (Value){.type = type_make(T_INT8), .u.i64 = runs[i].v};
+        assert_int_equal(statement_run(st), ST_OK);
+        assert_string_equal(rows_text(session, st), runs[i].want);
+        found += runs[i].same;
+        assert_int_equal(session->n_plans_found, found);
+    }
+    statement_clear_param(st, 0); /* NULL, then other types */
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_string_equal(rows_text(session, st), "");
+    st->params[0] = (Value){.type = type_make(T_FLOAT8), .u.f64 = 2};
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_string_equal(rows_text(session, st), "2,2");
+    st->params[0] = (Value){.type = type_make(T_INT8), .u.i64 = 2};
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_string_equal(rows_text(session, st), "2,2");
+    must("insert into t values (2, 'again', null)");
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_string_equal(rows_text(session, st), "2,2;2,2");
+    must("delete from t where s = 'again'");
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_string_equal(rows_text(session, st), "2,2");
+    assert_int_equal(session->n_plans_found, found);
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_int_equal(session->n_plans_found, found + 1);
+    statement_free(st);
+
+    must("prepare p(text) as select a from t where s = $1");
+    assert_string_equal(ask(session, "execute p('two')"), "2");
+    found = session->n_plans_found;
+    assert_string_equal(ask(session, "execute p('two')"), "2");
+    assert_int_equal(session->n_plans_found, found + 1);
+    assert_string_equal(ask(session, "execute p('one')"), "1");
+    assert_int_equal(session->n_plans_found, found + 1);
+    must("update t set a = 11 where s = 'one'");
+    assert_string_equal(ask(session, "execute p('one')"), "11");
+    must("update t set a = 1 where s = 'one'");
+    must("deallocate p");
+}
+
+static void test_clock(void **state) {
+    (void)state;
+    static const char *const texts[] = {"select now() as x", "select 'now'::timestamp as x", "select clock_timestamp() as x", "select count(*) from t where current_timestamp < timestamptz 'now'",
+                                        "select a from t where d + 40000 > current_date", "select a from t where d < date 'yesterday' order by a"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char before[64];
+        snprintf(before, sizeof before, "%.60s", ask(session, texts[i]));
+        int64_t found = session->n_plans_found;
+        const char *after = ask(session, texts[i]);
+        if (strstr(texts[i], "clock") == NULL) assert_int_equal(session->n_plans_found, found);
+        if (strstr(texts[i], "as x")) assert_string_not_equal(before, after);
+        else assert_string_equal(before, after);
+    }
+    const char *limit = "select a from t order by a limit (select count(*) - 1 from t)", *random = "select count(distinct x) from (select random() as x from generate_series(1, 10)) r";
+    assert_string_equal(ask(session, limit), "1;2");
+    assert_string_equal(ask(session, limit), "1;2");
+    must("delete from t where a = 1");
+    assert_string_equal(ask(session, limit), "2");
+    must("insert into t values (1, 'one', '2020-01-01')");
+    twice(random, "10");
+    char first[64];
+    snprintf(first, sizeof first, "%.60s", ask(session, "select random()"));
+    assert_string_not_equal(ask(session, "select random()"), first);
+}
+
+/* A result does not change with what comes after it. */
+static void test_results(void **state) {
+    (void)state;
+    static const char sql[] = "select s, a from r order by a";
+    must("create table r(a int, s text)");
+    must("insert into r select g, 'r' || (g % 3) from generate_series(1, 40) g");
+    Statement *first, *second;
+    int64_t used;
+    assert_int_equal(statement_prepare(session, slice_of(sql), &first, &used), ST_OK);
+    assert_int_equal(statement_run(first), ST_OK);
+    assert_int_equal(statement_prepare(session, slice_of(sql), &second, &used), ST_OK);
+    assert_ptr_equal(first->text, second->text);
+    assert_int_equal(statement_run(second), ST_OK);
+    assert_ptr_equal(first->plan, second->plan);
+    char want[sizeof text];
+    snprintf(want, sizeof want, "%s", rows_text(session, first));
+    must("drop table r");
+    assert_int_equal(statement_run(second), ST_ERROR);
+    for (int i = 0; i < 80; i++) { /* out of the list */
+        char other_text[64];
+        snprintf(other_text, sizeof other_text, "select a + %d from t where a = 1", i);
+        (void)ask(session, other_text);
+    }
+    assert_true(session->n_texts <= 64);
+    assert_string_equal(rows_text(session, first), want);
+    statement_reset(first);
+    assert_int_equal(first->n_cols, 2);
+    assert_string_equal(first->names[0], "s");
+    statement_free(first);
+    statement_free(second);
+    twice("select a + 79 from t where a = 1", "80");
+}
+
+static void test_list(void **state) {
+    (void)state;
+    const char *kept = "select a from t where a = 3";
+    twice(kept, "3");
+    for (int i = 0; i < 200; i++) {
+        char sql[64];
+        snprintf(sql, sizeof sql, "select a * %d from t where a = 1", i);
+        (void)ask(session, sql);
+        if (i % 20 == 0) twice(kept, "3"); /* used: stays */
+    }
+    int64_t found = session->n_texts_found;
+    (void)ask(session, "select a * 0 from t where a = 1");
+    assert_int_equal(session->n_texts_found, found);
+    /* Only SELECTs; and texts differ by any character. */
+    must("insert into t values (9, 'nine', null)");
+    must("insert into t values (9, 'nine', null)");
+    assert_int_equal(session->n_texts_found, found);
+    assert_string_equal(ask(session, "select count(*) from t where a = 9"), "2");
+    assert_string_equal(ask(session, "select count(*) from t where a =  9"), "2");
+    must("delete from t where a = 9");
+    /* What is kept stays small beside the limit. */
+    must("set memory_limit = '64MB'");
+    for (int i = 0; i < 100; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "select a * %d, count(*) from t where a = 1 group by a order by 1", i);
+        (void)ask(session, sql);
+        assert_true(atomic_load(&session->cache_account.used) <= (2 << 20));
+    }
+    must("set memory_limit = '4GB'");
+}
+
+/* An allocation that fails leaves nothing behind, and what was kept stays right. */
+static void test_memory(void **state) {
+    (void)state;
+    const char *sql = "select s, count(*) from t where a in (1, 2) group by s order by s";
+    for (int kept = 0; kept < 2; kept++)
+        for (int64_t n = 1;; n++) {
+            if (!kept) text_unlist_all(session);
+            int64_t used = atomic_load(&session->account.used);
+            (void)mem_fail_at(n);
+            const char *got = ask(session, sql);
+            bool reached = fail_left <= 0;
+            if (got[0] == '!') assert_string_equal(got, "!53200");
+            else assert_string_equal(got, "one,1;two,1");
+            if (!kept) text_unlist_all(session);
+            assert_int_equal(atomic_load(&session->account.used), used);
+            if (!reached) {
+                assert_string_equal(got, "one,1;two,1");
+                break;
+            }
+            if (kept) assert_string_equal(ask(session, sql), "one,1;two,1");
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_data),        cmocka_unit_test(test_device),     cmocka_unit_test(test_definitions), cmocka_unit_test(test_constraints),
+        cmocka_unit_test(test_settings),    cmocka_unit_test(test_transactions), cmocka_unit_test(test_parameters), cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_results),     cmocka_unit_test(test_list),       cmocka_unit_test(test_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,471 @@
+/* test_schedule.c - orders of execution against the graph built edge by edge, and against the definition of a conflict. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "txn/schedule.h"
+
+static uint64_t rng = 88172645463325252ULL;
+static uint64_t rnd(void) {
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng;
+}
+static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
+
+static MemAccount root;
+static Err err;
+
+typedef struct Bulk {
+    ScheduleInput in;
+    TxnOp *ops;
+    uint16_t *types;
+    bool sorted;
+} Bulk;
+static void bulk_free(Bulk *b) {
+    free(b->ops);
+    free(b->types);
+}
+/* hot: of 10 operations so many go to the first 4 items. kinds: bits of those that occur. */
+static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int hot, int kinds, bool sorted, int64_t n_types) {
+    Bulk b = {.ops = malloc((size_t)(n_calls * max_ops + 1) * sizeof(TxnOp)), .types = malloc((size_t)(n_calls + 1) * 2), .sorted = sorted};
+    int64_t n = 0;
+    for (int64_t c = 0; c < n_calls; c++) {
+        b.types[c] = (uint16_t)rnd_below(n_types);
+        for (int64_t k = rnd_below(max_ops + 1); k > 0; k--) {
+            int64_t item = rnd_below(10) < hot ? rnd_below(MIN_OF(4, n_items)) : rnd_below(n_items);
+            int kind;
+            do kind = (int)rnd_below(3);
+            while (!(kinds >> kind & 1));
+            b.ops[n++] = (TxnOp){n_items % 2 ? (uint64_t)item : hash_u64((uint64_t)item), (uint32_t)c, (uint8_t)kind};
+        }
+    }
+    if (!sorted)
+        for (int64_t i = n - 1; i > 0; i--) {
+            int64_t j = rnd_below(i + 1);
+            TxnOp t = b.ops[i];
+            b.ops[i] = b.ops[j];
+            b.ops[j] = t;
+        }
+    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .workers = 4};
+    return b;
+}
+
+/* Kinds (bits) of call c on the item. */
+static int kinds_of(const Bulk *b, int64_t c, uint64_t item) {
+    int k = 0;
+    for (int64_t i = 0; i < b->in.n_ops; i++)
+        if (b->ops[i].call == c && b->ops[i].item == item) k |= 1 << b->ops[i].kind;
+    return k;
+}
+static bool conflict(const Bulk *b, int64_t x, int64_t y) {
+    for (int64_t i = 0; i < b->in.n_ops; i++) {
+        if (b->ops[i].call != x) continue;
+        int both = kinds_of(b, x, b->ops[i].item) | kinds_of(b, y, b->ops[i].item);
+        if (kinds_of(b, y, b->ops[i].item) && both != 1 << OPK_READ && both != 1 << OPK_ADD) return true;
+    }
+    return false;
+}
+
+static void run(const Bulk *b, Pool *pool, Arena *a, Strategy s, Schedule *out) {
+    ScheduleInput in = b->in;
+    in.strategy = s;
+    if (schedule_make(&in, pool, a, out, &err) != ST_OK) fail_msg("%s", err.message);
+    assert_int_equal(out->strategy, s);
+    assert_int_equal(out->n_calls, in.n_calls);
+}
+static void check_permutation(const Schedule *s, uint8_t *seen) {
+    memset(seen, 0, (size_t)s->n_calls);
+    for (int64_t i = 0; i < s->n_calls; i++) {
+        assert_true(s->order[i] < s->n_calls && !seen[s->order[i]]);
+        seen[s->order[i]] = 1;
+    }
+}
+static void check_kset(const Bulk *b, const Schedule *s, const int32_t *depth) {
+    int64_t d = 0, w0 = 0;
+    for (int64_t c = 0; c < b->in.n_calls; c++) {
+        d = MAX_OF(d, depth[c] + 1);
+        w0 += depth[c] == 0;
+    }
+    assert_int_equal(s->depth, d);
+    assert_int_equal(s->n_sets, d);
+    assert_int_equal(s->width0, w0);
+    assert_int_equal(s->set_start[0], 0);
+    assert_int_equal(s->set_start[d], b->in.n_calls);
+    for (int64_t k = 0; k < d; k++)
+        for (int64_t i = s->set_start[k]; i < s->set_start[k + 1]; i++) {
+            uint32_t c = s->order[i], p = i > s->set_start[k] ? s->order[i - 1] : c;
+            assert_int_equal(depth[c], k);
+            if (p != c) assert_true(b->types[p] < b->types[c] || (b->types[p] == b->types[c] && p < c));
+        }
+}
+/* Who conflicts is in one partition, in order. */
+static void check_parts(const Bulk *b, const Schedule *s, bool all_pairs) {
+    int64_t *part = malloc((size_t)(s->n_calls + 1) * 8);
+    assert_int_equal(s->part_start[0], 0);
+    assert_int_equal(s->part_start[s->n_parts], s->n_calls);
+    for (int64_t p = 0; p < s->n_parts; p++) {
+        assert_true(s->part_start[p] < s->part_start[p + 1]);
+        if (p) assert_true(s->order[s->part_start[p - 1]] < s->order[s->part_start[p]]);
+        for (int64_t i = s->part_start[p]; i < s->part_start[p + 1]; i++) {
+            if (i > s->part_start[p]) assert_true(s->order[i - 1] < s->order[i]);
+            part[s->order[i]] = p;
+        }
+    }
+    for (int64_t x = 0; all_pairs && x < s->n_calls; x++)
+        for (int64_t y = 0; y < x; y++)
+            if (conflict(b, x, y)) assert_int_equal(part[x], part[y]);
+    free(part);
+}
+/* Runs the calls in a random order that the locks allow. done[c] = when. */
+static void run_locks(const Schedule *s, int64_t *done) {
+    uint32_t *counter = calloc((size_t)s->n_locks + 1, 4), *waiting = malloc((size_t)(s->n_calls + 1) * 4);
+    int64_t n = s->n_calls, clock = 0;
+    for (int64_t c = 0; c < n; c++) waiting[c] = (uint32_t)c;
+    while (n > 0) {
+        /* In full parallelism: whoever may start now is not stopped by who has started and not finished. */
+        int64_t started = 0;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t c = waiting[i];
+            bool may = true;
+            for (int64_t k = s->lock_start[c]; k < s->lock_start[c + 1]; k++) may = may && counter[s->locks[k].lock] >= s->locks[k].from;
+            if (!may) continue;
+            waiting[i] = waiting[started];
+            waiting[started++] = (uint32_t)c;
+        }
+        assert_true(started > 0); /* else a deadlock */
+        int64_t finish = 1 + rnd_below(started);
+        for (int64_t f = 0; f < finish; f++) { /* a random one of the started ones */
+            int64_t j = f + rnd_below(started - f);
+            uint32_t c = waiting[j];
+            waiting[j] = waiting[f];
+            waiting[f] = c;
+            for (int64_t k = s->lock_start[c]; k < s->lock_start[c + 1]; k++) counter[s->locks[k].lock]++;
+            done[c] = clock;
+        }
+        clock++;
+        memmove(waiting, waiting + finish, (size_t)(n - finish) * 4);
+        n -= finish;
+    }
+    free(counter);
+    free(waiting);
+}
+
+static void small_bulks(void **state) {
+    (void)state;
+    Pool *pool = pool_new(3, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    for (int round = 0; round < 1500; round++) {
+        int64_t n = rnd_below(round % 10 ? 24 : 90);
+        Bulk b = bulk_random(n, 1 + rnd_below(8), 1 + rnd_below(20), (int)rnd_below(11), 1 + (int)rnd_below(7), rnd_below(2), 1 + rnd_below(4));
+        if (round % 3) b.in.scratch = scratch;
+        Arena *a = arena_new(&root, &err);
+        int32_t *depth = arena_array(a, int32_t, n), *ref = arena_array(a, int32_t, n), *naive = arena_array(a, int32_t, n);
+        int64_t *done = arena_array(a, int64_t, n);
+        uint8_t *seen = arena_array(a, uint8_t, n);
+        for (int64_t c = 0; c < n; c++)
+            for (int64_t p = 0; p < c; p++)
+                if (naive[p] >= naive[c] && conflict(&b, p, c)) naive[c] = naive[p] + 1;
+        assert_int_equal(schedule_reference(&b.in, a, ref, &err), ST_OK);
+        assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
+        assert_memory_equal(ref, naive, (size_t)n * 4);
+        assert_memory_equal(depth, naive, (size_t)n * 4);
+        Schedule s;
+        run(&b, pool, a, STRATEGY_KSET, &s);
+        check_permutation(&s, seen);
+        check_kset(&b, &s, naive);
+        run(&b, pool, a, STRATEGY_PART, &s);
+        check_permutation(&s, seen);
+        check_parts(&b, &s, true);
+        run(&b, pool, a, STRATEGY_SERIAL, &s);
+        assert_int_equal(s.n_parts, n > 0);
+        check_parts(&b, &s, true);
+        for (int64_t i = 0; i < n; i++) assert_int_equal(s.order[i], i);
+        run(&b, pool, a, STRATEGY_TPL, &s);
+        for (int64_t i = 0; i < n; i++) assert_int_equal(s.order[i], i);
+        run_locks(&s, done);
+        for (int64_t x = 0; x < n; x++)
+            for (int64_t y = 0; y < x; y++)
+                if (conflict(&b, x, y)) assert_true(done[y] < done[x]);
+        arena_free(a);
+        bulk_free(&b);
+    }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* Locks that nobody waits for do not exist, and those that commute start together. */
+static void locks_share(void **state) {
+    (void)state;
+    /* item 1: add add add read read write read; item 2: reads only; call 3 has read and add on 1 = write */
+    TxnOp ops[] = {{1, 0, OPK_ADD},   {2, 0, OPK_READ}, {1, 1, OPK_ADD},  {1, 2, OPK_ADD},  {2, 2, OPK_READ}, {1, 3, OPK_READ},
+                   {1, 3, OPK_ADD},   {1, 4, OPK_READ}, {1, 5, OPK_READ}, {1, 6, OPK_WRITE}, {1, 7, OPK_READ}};
+    ScheduleInput in = {.n_calls = 8, .n_ops = ARRAY_LEN(ops), .ops = ops, .strategy = STRATEGY_TPL};
+    Arena *a = arena_new(&root, &err);
+    Schedule s;
+    assert_int_equal(schedule_make(&in, NULL, a, &s, &err), ST_OK);
+    static const uint32_t from[] = {0, 0, 0, 3, 4, 4, 6, 7};
+    assert_int_equal(s.n_locks, 1);
+    for (int64_t c = 0; c < 8; c++) {
+        assert_int_equal(s.lock_start[c], c);
+        assert_int_equal(s.locks[c].from, from[c]);
+    }
+    assert_int_equal(s.lock_start[8], 8);
+    assert_int_equal(s.depth, 5);
+    assert_int_equal(s.width0, 3);
+    assert_int_equal(s.crossing, 0);
+    arena_free(a);
+}
+
+static void partitions_given(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    uint64_t *part = malloc(N * 8);
+    TxnOp *ops = malloc(N * 2 * sizeof(TxnOp));
+    for (int64_t c = 0; c < N; c++) {
+        uint64_t p = rnd() % 37;
+        part[c] = hash_u64(p);
+        for (int64_t k = 0; k < 2; k++) ops[2 * c + k] = (TxnOp){hash_u64(1000 * (p + 1) + rnd() % 10), (uint32_t)c, OPK_WRITE};
+    }
+    Bulk b = {.ops = ops, .in = {.n_calls = N, .n_ops = N * 2, .ops = ops, .partition = part}};
+    Arena *a = arena_new(&root, &err);
+    Schedule s;
+    run(&b, NULL, a, STRATEGY_PART, &s);
+    assert_int_equal(s.n_parts, 37);
+    assert_int_equal(s.crossing, 0);
+    check_parts(&b, &s, false);
+    for (int64_t p = 0; p < 37; p++)
+        for (int64_t i = s.part_start[p]; i < s.part_start[p + 1]; i++) assert_int_equal(part[s.order[i]], part[s.order[s.part_start[p]]]);
+    /* Two that cross: partitions 1 and 2 become one, 3 and 4 as well. */
+    for (int64_t k = 0; k < 2; k++) {
+        int64_t c = 100 + 1000 * k;
+        part[c] = UINT64_MAX;
+        ops[2 * c] = (TxnOp){hash_u64((uint64_t)(2000 + 2000 * k)), (uint32_t)c, OPK_WRITE};
+        ops[2 * c + 1] = (TxnOp){hash_u64((uint64_t)(3000 + 2000 * k)), (uint32_t)c, OPK_WRITE};
+    }
+    run(&b, NULL, a, STRATEGY_PART, &s);
+    assert_int_equal(s.crossing, 2);
+    assert_true(s.n_parts >= 35); /* connected calls may be finer than what was given */
+    check_parts(&b, &s, false);
+    arena_free(a);
+    free(part);
+    free(ops);
+}
+
+static void algorithm_1(void **state) {
+    (void)state;
+    Bulk b = bulk_random(300, 3, 9, 5, 7, true, 2);
+    Arena *a = arena_new(&root, &err);
+    Schedule s;
+    run(&b, NULL, a, STRATEGY_KSET, &s);
+    assert_true(s.crossing > 10 && s.depth > 10 && s.width0 > 1);
+    static const struct { int w0, c, d; Strategy want; } cases[] = {
+        {0, 0, 0, STRATEGY_KSET}, {1, 1, 1, STRATEGY_PART}, {1, 1, -1, STRATEGY_PART}, {1, -1, 1, STRATEGY_PART}, {1, -1, -1, STRATEGY_TPL}};
+    for (int64_t i = 0; i < ARRAY_LEN(cases); i++) {
+        ScheduleInput in = b.in;
+        in.strategy = STRATEGY_AUTO;
+        in.w0_min = s.width0 + cases[i].w0;
+        in.c_max = cases[i].c > 0 ? s.crossing + 1 : s.crossing;
+        in.d_max = cases[i].d > 0 ? s.depth - 1 : s.depth;
+        Schedule got;
+        assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
+        assert_int_equal(got.strategy, cases[i].want);
+    }
+    arena_free(a);
+    bulk_free(&b);
+}
+
+static void sizes(void **state) {
+    (void)state;
+    Pool *pool = pool_new(4, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    static const struct { int64_t calls, ops, items; int hot, kinds, types; } cases[] = {
+        {0, 1, 1, 0, 7, 1},           {1, 1, 1, 0, 7, 1},          {1, 200, 40, 2, 7, 1},          {1 << 17, 4, 1 << 18, 0, 7, 5},
+        {1 << 17, 4, 1 << 17, 1, 1 | 2, 9}, {1 << 15, 2, 3, 0, 4, 2000}, {(1 << 17) + 1, 3, 1 << 20, 0, 4, 40000}, {3000, 300, 100000, 0, 7, 3}};
+    for (int64_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (int sorted = 0; sorted < 2; sorted++) {
+            Bulk b = bulk_random(cases[i].calls, cases[i].ops, cases[i].items, cases[i].hot, cases[i].kinds, sorted, cases[i].types);
+            if (sorted) b.in.scratch = scratch;
+            Arena *a = arena_new(&root, &err);
+            int64_t n = b.in.n_calls;
+            int32_t *depth = arena_array(a, int32_t, n), *ref = arena_array(a, int32_t, n);
+            uint8_t *seen = arena_array(a, uint8_t, n);
+            assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
+            if (cases[i].hot == 0) { /* else edges by the million */
+                assert_int_equal(schedule_reference(&b.in, a, ref, &err), ST_OK);
+                assert_memory_equal(ref, depth, (size_t)n * 4);
+            }
+            Schedule s;
+            run(&b, pool, a, STRATEGY_KSET, &s);
+            check_permutation(&s, seen);
+            check_kset(&b, &s, depth);
+            run(&b, pool, a, STRATEGY_PART, &s);
+            check_permutation(&s, seen);
+            check_parts(&b, &s, false);
+            run(&b, pool, a, STRATEGY_TPL, &s);
+            for (int64_t c = 0; c < n; c++)
+                for (int64_t k = s.lock_start[c]; k < s.lock_start[c + 1]; k++) assert_true(s.locks[k].lock < s.n_locks && s.locks[k].from <= c);
+            arena_free(a);
+            bulk_free(&b);
+        }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    Bulk b = bulk_random(2000, 4, 3000, 1, 7, false, 3);
+    for (Strategy st = STRATEGY_AUTO; st <= STRATEGY_SERIAL; st++) {
+        int64_t n = 1;
+        ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+        for (bool failed = true; failed; n++) {
+            Err e = {0};
+            Arena *a = arena_new(&root, NULL);
+            ScheduleInput in = b.in;
+            in.strategy = st;
+            in.scratch = n % 2 ? scratch : NULL;
+            Schedule s;
+            mem_fail_at(n);
+            Status got = schedule_make(&in, NULL, a, &s, &e);
+            failed = mem_fail_at(0) <= 0;
+            assert_int_equal(got, failed ? ST_ERROR : ST_OK);
+            if (failed) assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+            arena_free(a);
+        }
+        schedule_scratch_free(scratch);
+        assert_int_equal(atomic_load(&root.used), 0);
+        assert_true(n > 4);
+    }
+    bulk_free(&b);
+    Arena *a = arena_new(&root, NULL);
+    Err e = {0};
+    Schedule s;
+    ScheduleInput in = {.n_calls = INT64_C(1) << 30};
+    assert_int_equal(schedule_make(&in, NULL, a, &s, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_PROGRAM_LIMIT);
+    arena_free(a);
+}
+
+/* ---- 0-sets ---- */
+static int64_t first_op(const Bulk *b, int64_t call) {
+    int64_t i = 0;
+    while (i < b->in.n_ops && b->ops[i].call < call) i++;
+    return i;
+}
+static void add_call(ZeroSets *z, const Bulk *b, int64_t c) {
+    int64_t i = first_op(b, c), end = first_op(b, c + 1);
+    assert_int_equal(zerosets_add(z, (uint64_t)c * 3 + 7, end - i, b->ops + i, &err), ST_OK);
+}
+
+static void zero_sets_are_k_sets(void **state) {
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        int64_t n = 1 + rnd_below(150);
+        Bulk b = bulk_random(n, 5, 1 + rnd_below(60), (int)rnd_below(6), 1 + (int)rnd_below(7), true, 1);
+        Arena *a = arena_new(&root, &err);
+        int32_t *depth = arena_array(a, int32_t, n);
+        uint64_t *got = arena_array(a, uint64_t, n);
+        assert_int_equal(schedule_reference(&b.in, a, depth, &err), ST_OK);
+        ZeroSets *z = zerosets_new(&root, &err);
+        for (int64_t c = 0; c < n; c++) add_call(z, &b, c);
+        int64_t taken = 0;
+        for (int32_t k = 0; taken < n; k++) {
+            int64_t m = zerosets_take(z, n, got), want = 0;
+            for (int64_t c = 0; c < n; c++)
+                if (depth[c] == k) assert_int_equal(got[want++], c * 3 + 7);
+            assert_int_equal(m, want);
+            assert_int_equal(zerosets_take(z, n, got + m), 0);
+            zerosets_done(z, m, got);
+            taken += m;
+        }
+        zerosets_free(z);
+        arena_free(a);
+        bulk_free(&b);
+    }
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* Calls come while others run: who is taken conflicts with no earlier one that has not finished, and nobody waits without need. */
+static void zero_sets_with_arrivals(void **state) {
+    (void)state;
+    enum { WAITING, TAKEN, DONE };
+    for (int round = 0; round < 60; round++) {
+        int64_t n = 120, arrived = 0, done = 0, n_running = 0;
+        Bulk b = bulk_random(n, 4, 1 + rnd_below(30), (int)rnd_below(6), 7, true, 1);
+        int *phase = calloc((size_t)n, sizeof *phase);
+        uint64_t running[128], got[128];
+        ZeroSets *z = zerosets_new(&root, &err);
+        while (done < n) {
+            for (int64_t k = rnd_below(10); k > 0 && arrived < n; k--) add_call(z, &b, arrived++);
+            int64_t max = rnd_below(6), m = zerosets_take(z, max, got);
+            for (int64_t i = 0; i < m; i++) {
+                int64_t c = (int64_t)(got[i] - 7) / 3;
+                assert_true(c < arrived && phase[c] == WAITING);
+                phase[c] = TAKEN;
+                running[n_running++] = got[i];
+                for (int64_t p = 0; p < c; p++)
+                    if (phase[p] != DONE) assert_false(conflict(&b, p, c));
+            }
+            for (int64_t c = 0; m < max && c < arrived; c++) { /* all were taken that could be */
+                bool blocked = phase[c] != WAITING;
+                for (int64_t p = 0; p < c && !blocked; p++) blocked = phase[p] != DONE && conflict(&b, p, c);
+                assert_true(blocked);
+            }
+            for (int64_t k = rnd_below(5); k > 0 && n_running > 0; k--) {
+                int64_t j = rnd_below(n_running);
+                zerosets_done(z, 1, &running[j]);
+                phase[(running[j] - 7) / 3] = DONE;
+                running[j] = running[--n_running];
+                done++;
+            }
+        }
+        free(phase);
+        zerosets_free(z);
+        bulk_free(&b);
+    }
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+static void zero_sets_out_of_memory(void **state) {
+    (void)state;
+    Bulk b = bulk_random(400, 4, 50, 2, 7, true, 1);
+    ZeroSets *z = zerosets_new(&root, &err);
+    int64_t failures = 0, taken = 0;
+    for (int64_t c = 0; c < 400; c++) {
+        int64_t i = first_op(&b, c), n = first_op(&b, c + 1) - i;
+        for (int64_t k = 1;; k++) {
+            Err e = {0};
+            mem_fail_at(k);
+            Status st = zerosets_add(z, (uint64_t)c, n, b.ops + i, &e);
+            mem_fail_at(0);
+            if (st == ST_OK) break;
+            assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+            failures++;
+        }
+    }
+    assert_true(failures > 10);
+    Err e = {0};
+    assert_int_equal(zerosets_add(z, 399, 0, NULL, &e), ST_ERROR); /* timestamps grow */
+    uint64_t got[400];
+    for (int64_t m; (m = zerosets_take(z, 400, got)) > 0; taken += m) zerosets_done(z, m, got);
+    assert_int_equal(taken, 400);
+    zerosets_free(z);
+    bulk_free(&b);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+int main(void) {
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_bulks),      cmocka_unit_test(locks_share),
+        cmocka_unit_test(partitions_given), cmocka_unit_test(algorithm_1),
+        cmocka_unit_test(sizes),            cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(zero_sets_are_k_sets), cmocka_unit_test(zero_sets_with_arrivals),
+        cmocka_unit_test(zero_sets_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
