@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "oltp.h"
 
 #ifndef STELE_COMMIT
 #define STELE_COMMIT "unknown"
@@ -14,6 +14,12 @@ static const char usage[] =
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
     "       stele-bench gpl --data DIR | --database DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
     "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
+    "       stele-bench tpcb|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
+    "  --seconds S        of each line of a transaction benchmark (2)\n"
+    "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
+    "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
+    "  --set SQL          transaction benchmarks: settings\n"
+    "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
     "  --runs N           repetitions of each query (5); the median counts\n"
@@ -54,6 +60,26 @@ static int bad(const char *what, const char *value) {
     return 2;
 }
 
+static bool is_oltp(const char *name) {
+    static const char *const names[] = {"tpcb", "tm1", "smallbank", "ycsb", "gputx"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+/* "kset,tpl" -> strategies; false when malformed. */
+static bool strategies(const char *s, OltpOptions *o) {
+    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
+    for (o->n_strategies = 0; *s && o->n_strategies < 5;) {
+        size_t len = strcspn(s, ",");
+        int k = 0;
+        while (k < 5 && (strlen(names[k]) != len || strncmp(names[k], s, len) != 0)) k++;
+        if (k == 5) return false;
+        o->strategies[o->n_strategies++] = (Strategy)k;
+        s += len + (s[len] == ',');
+    }
+    return o->n_strategies > 0 && !*s;
+}
+
 static int run(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     if (strcmp(b->name, "virginian") == 0) return bench_virginian(b, sizes, n);
     if (strcmp(b->name, "join") == 0) return bench_join(b, sizes, n, max_rows);
@@ -65,12 +91,14 @@ int main(int argc, char **argv) {
     static Variant extra[VARIANTS_MAX];
     int64_t sizes[16], max_rows = INT64_MAX;
     int n = 0;
+    OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16};
     const char *commit = STELE_COMMIT, *profile = NULL;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
     b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
     bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
     const bool gpl = strcmp(b.name, "gpl") == 0, latency = strcmp(b.name, "latency") == 0;
-    if (!virginian && !join && !gpl && !latency) return bad("unknown benchmark", b.name);
+    const bool transactions = is_oltp(b.name);
+    if (!virginian && !join && !gpl && !latency && !transactions) return bad("unknown benchmark", b.name);
     int64_t k = join ? 1024 : 1000;
     for (int i = 2; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
@@ -93,7 +121,25 @@ int main(int argc, char **argv) {
             double x = strtod(v, &end);
             if (end == v || *end || x < 0) return bad("not a number of seconds", v);
             *(a[2] == 'b' ? &b.budget_s : &b.query_s) = x;
-        } else if (strcmp(a, "--variant") == 0) {
+        } else if (transactions && (strcmp(a, "--scale") == 0 || strcmp(a, "--tuples") == 0)) {
+            int64_t x = number(v, 1000, &end);
+            if (x < 1 || x > 100000000 || *end) return bad("not a number", v);
+            *(a[2] == 's' ? &oltp.scale : &oltp.tuples) = x;
+        } else if (transactions && (strcmp(a, "--types") == 0 || strcmp(a, "--work") == 0)) {
+            int64_t x = number(v, 1000, &end);
+            if (x < 1 || x > (a[2] == 't' ? 16 : 1000000) || *end) return bad("out of range", v);
+            *(a[2] == 't' ? &oltp.types : &oltp.work) = (int)x;
+        } else if (transactions && (strcmp(a, "--skew") == 0 || strcmp(a, "--alpha") == 0 || strcmp(a, "--seconds") == 0)) {
+            double x = strtod(v, &end);
+            if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
+            *(a[3] == 'k' ? &oltp.skew : a[3] == 'l' ? &oltp.alpha : &oltp.seconds) = x;
+        } else if (transactions && strcmp(a, "--bulk") == 0) {
+            if ((oltp.n_sizes = numbers(v, 1000, oltp.sizes, 16)) == 0) return bad("not a list of numbers", v);
+        } else if (transactions && strcmp(a, "--strategies") == 0) {
+            if (!strategies(v, &oltp)) return bad("not a list of strategies", v);
+        } else if (transactions && strcmp(a, "--set") == 0) oltp.settings = v;
+        else if (transactions && strcmp(a, "--oltp") == 0) oltp.folder = v;
+        else if (strcmp(a, "--variant") == 0) {
             char *copy = strdup(v), *eq = copy ? strchr(copy, '=') : NULL; /* lives as long as the program */
             if (!eq || b.n_extra == VARIANTS_MAX) return bad("not LABEL=SETTINGS, or too many", v);
             *eq = 0;
@@ -109,6 +155,8 @@ int main(int argc, char **argv) {
     }
     if (virginian && !n) n = numbers("8M,100M", k, sizes, 16);
     if (join && !n) n = numbers("1M,4M,16M,64M,256M,1G", k, sizes, 16);
+    if (!oltp.n_sizes) oltp.n_sizes = numbers("1k,16k,128k", 1000, oltp.sizes, 16);
+    if (!oltp.n_strategies) oltp.strategies[oltp.n_strategies++] = STRATEGY_AUTO;
     if ((latency || gpl) && !b.data == !b.database) return bad("--data or --database is needed", NULL);
     if (latency && !b.device) return bad("--device is needed", NULL);
 
@@ -122,7 +170,7 @@ int main(int argc, char **argv) {
     if (!b.has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
     fflush(stdout);
     json_open(&b, argc, argv, commit);
-    int rc = run(&b, sizes, n, max_rows);
+    int rc = transactions ? bench_oltp(&b, b.name, &oltp) : run(&b, sizes, n, max_rows);
     if (!json_close(&b)) rc = 1;
     stele_disconnect(b.conn);
     (void)stele_close(b.db, NULL);

@@ -203,8 +203,8 @@ enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_LOCAL = 160
 /* Words behind the address in word 10 of the control block. Zero when a pipeline starts. */
 static inline int64_t emit_channel_words(int64_t queues, int64_t packets) { return packets + (1 + queues) * (32 + packets); }
 
-/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of EMIT_CHANNEL_LOCAL bytes of local memory) and CHANNEL_FULL defined: for
- * calibration. */
+/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of local memory), CHANNEL_WORDS (words of it) and CHANNEL_FULL
+ * defined: for calibration. */
 const char *chan_text_writing(void);
 const char *chan_text_reading(void);
 

@@ -7,7 +7,8 @@
  *   whole    the rest of the program can do no harm (no error, no memory read through values): it runs for all rows of the block, without a
  *            jump, and only the sink asks whether the row counts. All columns are loaded with the block.
  *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory. After a barrier the program runs over
- *            the list, so that neighbouring items have rows again, and loads further columns for those rows alone.
+ *            the list, so that neighbouring items have rows again, and loads further columns for those rows alone. A join that comes first is a filter, too:
+ *            its head is looked at for all rows of the block at once. The program looks again.
  *   else     the program runs on one row of the block after the other.
  *
  * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is written once and uses q<column>_0.
@@ -81,6 +82,7 @@ static bool add_col(Em *m, int64_t col) {
 static bool loads_column(const Instr *in) { return in->op == OP_LOAD || in->op == OP_LOAD_CODE || is_source_filter(in); }
 
 /* ---- whole ------------------------------------------------------------------------------------------------- */
+static bool cannot_fail(const Instr *in) { return in->dst && !(op_info[in->op].flags & (F_FAIL | F_ROWS | F_BLOCK)); }
 /* No effect but on its result, and no harm whatever its operands are. */
 static bool is_harmless(const Program *p, const Instr *in) {
     Reg r;
@@ -97,7 +99,7 @@ static bool is_harmless(const Program *p, const Instr *in) {
     case OP_CVT: return in->phys <= PH_I32 && p->regs[in->dst].phys >= in->phys && p->regs[in->dst].phys <= PH_I64 && p->regs[in->dst].phys != PH_BOOL;
     case OP_FILTER:
     case OP_NONE: return true;
-    default: return in->dst && !(op_info[in->op].flags & (F_FAIL | F_ROWS | F_BLOCK));
+    default: return cannot_fail(in);
     }
 }
 static bool can_be_whole(Em *m) {
@@ -112,6 +114,35 @@ static bool can_be_whole(Em *m) {
             return false;
         }
     }
+    return true;
+}
+
+/* A probe that comes before all else that can fail, by a key made of columns that blocks can have, and that drops many rows: sets what block_begin needs to
+ * know. */
+static bool can_sift_probe(Em *m) {
+    const Program *p = m->prog;
+    int32_t pc = m->n_leading;
+    while (pc < p->n_instrs && (is_source_filter(&p->instrs[pc]) || p->instrs[pc].op == OP_FILTER || cannot_fail(&p->instrs[pc]))) pc++;
+    if (pc == p->n_instrs || (p->instrs[pc].op != OP_PROBE && p->instrs[pc].op != OP_PROBE_BEGIN)) return false;
+    const ProbeSite *s = p->instrs[pc].aux;
+    const JoinSpec *j = &m->plan->joins[s->join];
+    bool exact = p->instrs[pc].op == OP_PROBE;
+    if (m->ep->joins[s->join].form == DJ_HASH || j->n_keys != 1 || probe_share(m, s) > sift_share || p->regs[s->keys[0]].is_const) return false;
+    if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && exact)) return false;
+    if (!(m->sift_slice = arena_array(m->arena, bool, pc + 1))) return false;
+    m->sift_slice[pc] = true;
+    for (int32_t i = pc; i >= m->n_leading; i--) {
+        const Instr *in = &p->instrs[i];
+        if (!m->sift_slice[i]) continue;
+        if (i < pc && (!is_harmless(p, in) || (loads_column(in) && !add_col(m, in->imm)))) return false;
+        Reg r;
+        for (int32_t k = 0; (r = instr_use(in, k)) >= 0; k++) {
+            if (r == 0 || p->regs[r].is_const) continue;
+            if (p->regs[r].first < m->n_leading || p->regs[r].first >= i) return false;
+            m->sift_slice[p->regs[r].first] = true;
+        }
+    }
+    m->sift_probe = pc;
     return true;
 }
 
@@ -185,7 +216,7 @@ Status block_plan(Em *m) {
     bool channel = chan_reads(m->ep, p) || chan_writes(m->ep, p), limited = p->sink.kind == SINK_ROWS && p->sink.limit >= 0;
     bool local = p->sink.kind == SINK_AGG && m->ep->aggs[p->sink.id].form == DA_LOCAL;
     int64_t most = 4 * (int64_t)t->tile_rows, list_max = local ? SIFT_BYTES : MAX_OF(t->local_bytes, (int64_t)SIFT_BYTES);
-    bool sift = !channel && !limited && m->n_leading > 0 && leading_share(m) <= sift_share && 2 * (int64_t)t->tile_rows <= list_max;
+    bool can_list = !channel && !limited && 2 * (int64_t)t->tile_rows <= list_max, sift = can_list && m->n_leading > 0 && leading_share(m) <= sift_share;
     int32_t n_filters = m->n_pre;
     if (can_be_whole(m) && (!sift || bytes_read(m, true) <= whole_bytes * bytes_read(m, false))) {
         m->whole = true;
@@ -193,6 +224,11 @@ Status block_plan(Em *m) {
             if (loads_column(&p->instrs[i])) m->whole = add_col(m, p->instrs[i].imm);
     }
     if (!m->whole) m->n_pre = n_filters;
+    m->sift_probe = -1;
+    if (!m->whole && can_list && leading_share(m) > few_rows) { /* else its key is better loaded for the rows that passed the filters */
+        if (can_sift_probe(m)) sift = true;
+        else m->n_pre = n_filters;
+    }
     if (!m->whole && sift) {
         m->sifted = true;
         out_w(m, &m->tile_end, "BARRIER();\n");
@@ -284,6 +320,28 @@ static void put_filter(Em *m, Out *o, int32_t pc) {
 }
 
 /* A sifted tile's list are positions in the tile. There are two counters, of this tile and of the next. */
+static void put_probe(Em *m, Out *o) {
+    const Program *p = m->prog;
+    Out body = m->body;
+    m->body = (Out){0};
+    for (int32_t k = 0; k < m->block; k++) {
+        w(m, "{\nconst u32 row = row0 + %d;\n", k);
+        m->listing = k + 1;
+        for (m->pc = m->n_leading; m->pc < m->sift_probe; m->pc++) {
+            const Instr *in = &p->instrs[m->pc];
+            if (!m->sift_slice[m->pc]) continue;
+            if (loads_column(in) || in->op == OP_LOAD_ROWID) em_load(m, in);
+            else if (!em_expr(m, in)) m->reason = op_info[in->op].name;
+        }
+        em_probe_test(m, &p->instrs[m->sift_probe]);
+        w(m, "ok_%d &= pass;\n}\n", k);
+    }
+    m->listing = 0;
+    if (m->body.failed) o->failed = true;
+    if (m->body.n) out_put(m, o, m->body.p, m->body.n);
+    m->body = body;
+}
+
 static void put_list(Em *m, Out *o) {
     int32_t n = m->block;
     out_w(m, o, "const u32 passed = ");
@@ -316,6 +374,7 @@ void block_begin(Em *m, Out *o) {
     }
     for (int32_t pc = 0; pc < m->n_leading; pc++) put_filter(m, o, pc);
     if (m->sifted) {
+        if (m->sift_probe >= 0) put_probe(m, o);
         put_list(m, o);
         return;
     }

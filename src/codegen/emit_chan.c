@@ -46,6 +46,7 @@ static const char writing[] =
      * say, read once; looks at the stop flag */
     "enum { IN_FIRST, IN_ROWS, IN_PACKET, OUT_FIRST, OUT_ROWS, OUT_PACKET, GAVE_UP, IN_QUEUES, IN_PACKETS, IN_CAP, IN_AT, OUT_QUEUES, OUT_PACKETS, OUT_CAP, OUT_AT,\n"
     "       OUT_BATCH, OUT_ROOM, OUT_COUNT, LOOKS };\n"
+    "typedef char chan_local_fits[LOOKS < CHANNEL_WORDS ? 1 : -1];\n"
     "#define CH (LM(u64, CHANNEL_LOCAL))\n"
     "FN bool chan_dead(u64 ch, u64 err) { return (KC_PEEK(err) | KC_PEEK(err + 8) | KC_PEEK(ch + 48)) != 0; }\n"
     "FN_BIG void chan_start(u64 in, u64 out, LOCAL u64 *l) {\n"
@@ -199,7 +200,7 @@ bool chan_writes(const EmitPlan *ep, const Program *p) { return p->sink.kind == 
 
 void em_chan_text(Em *m, Out *o) {
     m->local_bytes = align_up(m->local_bytes, 16);
-    out_w(m, o, "#define CHANNEL_LOCAL %l\n#define CHANNEL_FULL %d\n", m->local_bytes, (int32_t)EMIT_CHANNEL_FULL);
+    out_w(m, o, "#define CHANNEL_LOCAL %l\n#define CHANNEL_WORDS %d\n#define CHANNEL_FULL %d\n", m->local_bytes, (int32_t)EMIT_CHANNEL_LOCAL / 8, (int32_t)EMIT_CHANNEL_FULL);
     m->local_bytes += EMIT_CHANNEL_LOCAL;
     out_put(m, o, writing, (int64_t)sizeof writing - 1);
     out_put(m, o, reading, (int64_t)sizeof reading - 1);

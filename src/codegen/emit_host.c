@@ -5,15 +5,19 @@
  * leave a list of positions in local memory; then each further test that needs nothing but the source's columns, in a loop of its own
  * without branches, whose loads are independent of each other. The program runs over what is left.
  *
- * Tests that are done exactly are left out of the program. An inner join or a join by hash is only asked whether its head is empty: the
- * program looks again, at memory that is now in the cache. A test never moves before an instruction that can raise an error.
+ * Tests that are done exactly are left out of the program. An inner join or a join by hash is only asked whether its head is empty, and then, by hash, whether
+ * the first candidate has these keys or is not the only one: the program looks again, at memory that is now in the cache. A test never moves before an instruction that can raise an error.
  */
 #include "codegen/emit_int.h"
 
 enum { STAGES_MAX = 6 };
 
 /* No effect but on its result. */
-static bool is_pure(const Instr *in) {
+static bool is_pure(const Program *p, const Instr *in) {
+    if (in->op == OP_CVT) { /* a wider integer holds every value */
+        uint8_t from = p->regs[in->a].phys, to = p->regs[in->dst].phys;
+        return from <= PH_I64 && to <= PH_I64 && from <= to;
+    }
     if (in->op == OP_LOAD_BUILD || in->op == OP_CALL || in->op == OP_ENDIF || in->op == OP_ELSE) return false;
     return in->dst && !(op_info[in->op].flags & (F_FAIL | F_ROWS | F_BLOCK));
 }
@@ -25,7 +29,7 @@ static bool row_slice(const Em *m, int32_t pc, bool *in_slice) {
     for (int32_t i = pc; i >= 0; i--) {
         if (i < pc && !in_slice[i]) continue;
         const Instr *in = &p->instrs[i];
-        if (i < pc && !is_pure(in)) return false;
+        if (i < pc && !is_pure(p, in)) return false;
         Reg r;
         for (int32_t k = 0; (r = instr_use(in, k)) >= 0; k++) {
             if (r == 0 || p->regs[r].is_const) continue;
@@ -43,7 +47,7 @@ static bool is_barrier(const Em *m, const Instr *in) {
         return s->kind == PK_SINGLE || s->kind == PK_MARK_BUILD || m->plan->joins[s->join].track_matched;
     }
     if (in->op == OP_FILTER || in->op == OP_FILTER_RANGE || in->op == OP_FILTER_CODES || in->op == OP_LOAD_BUILD) return false;
-    return !is_pure(in);
+    return !is_pure(m->prog, in);
 }
 
 /* 0 no, 1 as a first test only, 2 in full. */
@@ -62,9 +66,11 @@ static int testable(const Em *m, const Instr *in) {
     return s->kind == PK_INNER ? 1 : 0;
 }
 
-static void write_stage(Em *m, int32_t pc, const bool *in_slice, bool first) {
+/* keys: the second test of a join by hash; false, and nothing is written, when there is none. */
+static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, bool keys) {
     const Program *p = m->prog;
     const Instr *in = &p->instrs[pc];
+    int64_t start = m->body.n;
     w(m, "{\nu32 kept = 0;\nfor (u32 nth = 0; nth < %s; nth++) {\n", first ? "end - first" : "n_sel");
     w(m, first ? "const u32 row = first + nth;\n" : "const u32 row = sel[nth];\n");
     for (int32_t i = 0; i < pc; i++) {
@@ -75,9 +81,14 @@ static void write_stage(Em *m, int32_t pc, const bool *in_slice, bool first) {
         else if (!em_expr(m, x)) m->reason = op_info[x->op].name;
     }
     m->pc = pc;
+    if (keys && !em_probe_keys(m, in)) {
+        m->body.n = start;
+        return false;
+    }
     if (in->op == OP_FILTER) w(m, "const bool pass = %v & %r;\n", in->a, in->a);
-    else em_probe_test(m, in);
+    else if (!keys) em_probe_test(m, in);
     w(m, "sel[kept] = row;\nkept += (u32)pass;\n}\nn_sel = kept;\n}\n");
+    return true;
 }
 
 /* What is needed by nobody after tests have been left out. */
@@ -90,7 +101,7 @@ static void drop_unused(Em *m) {
     for (int32_t i = p->n_instrs - 1; i >= 0; i--) {
         const Instr *in = &p->instrs[i];
         if (m->done[i]) continue;
-        if (is_pure(in) && !used[in->dst]) {
+        if (is_pure(p, in) && !used[in->dst]) {
             m->done[i] = true;
             continue;
         }
@@ -119,8 +130,9 @@ Status host_rows(Em *m) {
         const Instr *in = &p->instrs[at];
         int test = testable(m, in);
         if (test && row_slice(m, at, in_slice)) {
-            write_stage(m, at, in_slice, !scan && stages == 0);
+            (void)write_stage(m, at, in_slice, !scan && stages == 0, false);
             stages++;
+            if (in->op != OP_FILTER && stages < STAGES_MAX && write_stage(m, at, in_slice, false, true)) stages++;
             if (test == 2) m->done[at] = true;
         }
         if (is_barrier(m, in)) break;

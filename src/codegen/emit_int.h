@@ -118,6 +118,9 @@ typedef struct Em {
     int32_t block;   /* rows that an item takes at a time, 0: one */
     bool whole;      /* the program runs for all rows of a block, and its sink asks for ok_0 */
     bool sifted;     /* the program runs over a list of the rows that passed the leading filters */
+    int32_t sift_probe; /* sifted: instruction of a probe that is asked, too, before rows get into the list; -1 none */
+    bool *sift_slice;   /* the instructions that its key needs */
+    int32_t listing;    /* row of the block + 1 while these are written */
     int32_t n_pre, n_leading; /* leading source filters, done before the program */
     PreCol *pre;
     bool listed;     /* the program runs over a list of rows that `stages` makes */
@@ -187,6 +190,7 @@ void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a); /* h = 
 void em_probe(Em *m, const Instr *in);
 void em_probe_end(Em *m, const Instr *in);
 void em_probe_test(Em *m, const Instr *in); /* declares pass: false when the probe surely drops the row; of SEMI and ANTI not by hash: exactly when */
+bool em_probe_keys(Em *m, const Instr *in);
 void em_load_build(Em *m, const Instr *in);
 void em_sink_join(Em *m);
 bool em_join_build(Em *m); /* false: the join needs no kernel */

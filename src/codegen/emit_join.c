@@ -303,10 +303,31 @@ void em_probe_test(Em *m, const Instr *in) {
         return;
     }
     direct_key(m, &j, s->keys[0]);
-    w(m, "const u64 safe%d = ok%d ? x%d : 0;\n", pc, pc, pc);
+    w(m, "const u64 safe%d = ok%d", pc, pc);
+    if (m->listing) w(m, " & ok_%d", m->listing - 1);
+    w(m, " ? x%d : 0;\n", pc);
     w(m, s->kind == PK_ANTI ? "const bool pass = !(ok%d & " : "const bool pass = (ok%d & ", pc);
     if (j.dev->form == DJ_BITMAP) w(m, "((G(u32, P(%d))[safe%d >> 5] >> (safe%d & 31)) & 1));\n", head, pc, pc);
     else w(m, "(G(u32, P(%d))[safe%d] != 0));\n", head, pc);
+}
+
+/* Of a join by hash, for rows that em_probe_test let pass: declares pass, false when the only candidate has other keys. False: not written, since keys may be NULL. */
+bool em_probe_keys(Em *m, const Instr *in) {
+    const ProbeSite *s = in->aux;
+    JoinView j = view(m, s->join);
+    int32_t pc = m->pc;
+    if (j.dev->form != DJ_HASH) return false;
+    for (int32_t i = 0; i < j.spec->n_keys; i++)
+        if (j.spec->keys[i].null_equal || j.dev->cols[j.spec->n_payload + i].nullable || j.spec->keys[i].phys > PH_I64) return false;
+    hash_regs(m, &j, s->keys);
+    w(m, "const u32 f%d = G(u32, P(%d))[h%d & P(%d)], at%d = f%d != 0 ? f%d - 1 : 0;\n", pc, P1(m, KP_JOIN_HEAD, j.id), pc, P1(m, KP_JOIN_MASK, j.id), pc, pc, pc);
+    w(m, "const bool pass = (G(u32, P(%d))[at%d] != 0)", P1(m, KP_JOIN_NEXT, j.id), pc);
+    for (int32_t i = 0; i < j.spec->n_keys; i++) {
+        int32_t col = j.spec->n_payload + i;
+        w(m, i ? " & (G(%s, P(%d))[at%d] == %r)" : " | ((G(%s, P(%d))[at%d] == %r)", m_type[j.dev->cols[col].phys], P2(m, KP_JOIN_DATA, j.id, col), pc, s->keys[i]);
+    }
+    w(m, ");\n");
+    return true;
 }
 
 /* ---- build rows ---------------------------------------------------------------------------------------------- */

@@ -262,10 +262,10 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
 /* Declares `name` of variable phys `to` with the column's value at `row`. */
 static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     uint64_t forms = tc->forms;
-    const PreCol *pre = m->sifted ? NULL : block_col(m, tc->col);
+    const PreCol *pre = m->sifted && !m->listing ? NULL : block_col(m, tc->col);
     if (pre) {
         char value[32];
-        snprintf(value, sizeof value, "q%d_0", (int)tc->col);
+        snprintf(value, sizeof value, "q%d_%d", (int)tc->col, (int)MAX_OF(m->listing - 1, 0));
         w(m, "const %s %s = ", c_type[to], name);
         em_convert(m, &m->body, pre->phys, to, value);
         w(m, ";\n");

@@ -19,7 +19,8 @@ enum { TILE = 1024 /* 16-byte units */, TILE_BYTES = TILE * 16, LOCAL_WORDS = 10
 static const uint64_t WORD = UINT64_C(0x0101010101010101); /* of a buffer filled with ones */
 
 /* Parameters: partial results, one word per item; memory; 16-byte units or words - 1; operations per item. */
-static const char kernel_head[] = "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_FULL 254\n";
+static_assert(EMIT_CHANNEL_LOCAL == 20 * 8 && EMIT_CHANNEL_FULL == 254, "as kernel_head says");
+static const char kernel_head[] = "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_WORDS 20\n#define CHANNEL_FULL 254\n";
 static const char kernel_source[] =
     "#define TILE 1024\n"
     "#define LOCAL_WORDS 1024\n"

@@ -88,8 +88,10 @@ void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double
 /* ---- work-groups --------------------------------------------------------------------------------------- */
 static int64_t round_up(int64_t v, int64_t unit) { return unit > 1 ? (v + unit - 1) / unit * unit : v; }
 
-/* A group of K_i takes at most 1 / (groups of K_i that fit on a unit) of whatever a unit has least of. To keep K_i out of a unit the others must leave
- * less than that there; so they keep it out of fewer units than there are when all that they take is less than units * (1 - what K_i needs). */
+/* A group of K_i takes at most 1 / (groups of K_i that fit on a unit) of whatever a unit has least of. To keep it out of a unit those that are there must leave less
+ * than that; so it is kept out of fewer units than there are as long as all that they take is less than units * (1 - what it needs). Devices start
+ * kernels in any order but their groups in turn: one that finds no room keeps out the kernels behind, which others may be waiting for. So this must hold for every
+ * group of every kernel as the last one. */
 bool gpl_all_start(const GplMachine *m, const GplStage *s, int32_t n, const int64_t *groups) {
     double units = (double)MAX_OF(m->units, INT64_C(1)), all = 0;
     int64_t count = 0;
@@ -97,17 +99,12 @@ bool gpl_all_start(const GplMachine *m, const GplStage *s, int32_t n, const int6
         all += (double)groups[i] / (double)MAX_OF(s[i].max_groups, INT64_C(1));
         count += groups[i];
     }
-    if (all > 1) return false;
-    for (int32_t i = 0; i < n; i++) {
-        if (!m->shares_units) { /* one unit is free of the others */
-            if (count - groups[i] >= MAX_OF(m->units, (int64_t)n)) return false;
-            continue;
-        }
+    for (int32_t i = 0; i < n && n > 1; i++) {
         double max = (double)MAX_OF(s[i].max_groups, INT64_C(1)), needs = fmin(1, units / max);
-        double others = all - (double)groups[i] / max;
-        if (others > 0 && others >= 1 - needs) return false;
+        if (!m->shares_units && count - groups[i] >= MAX_OF(m->units, (int64_t)n)) return false; /* one unit is free of the others */
+        if (m->shares_units && all - 1 / max >= 1 - needs && count > n) return false;
     }
-    return true;
+    return all <= 1;
 }
 
 /* Groups in proportion to `weight`, no more than there are packets for; every kernel has one at least. */

@@ -7,7 +7,7 @@
  *
  * and takes the tile size, number of channels, packet size and work-groups of each kernel for which the whole source takes least:
  *
- *   Eq. 2   work-groups of all kernels together fit the device, and wherever they end up every kernel finds room for one (gpl_all_start)
+ *   Eq. 2   work-groups of all kernels together fit the device, wherever each of them ends up (gpl_all_start)
  *   Eq. 3,4 c_i = the longer of: rows * instructions * time of an instruction / share of the device that K_i's groups are; and the turns that its
  *           groups take over their rows * loads that wait for each other * latency. With few groups it is latency that counts
  *   Eq. 5   m_i of the first kernel, which reads tables or materialised rows: bytes / rate of memory reached with its share
@@ -63,7 +63,7 @@ typedef struct GplChoice {
 void gpl_estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, GplChoice *c);
 /* The best. 1 <= n <= GPL_STAGES_MAX. `tile_unit`, `packet_unit`: what tiles and packets are multiples of. Takes some microseconds. */
 void gpl_choose(const GplMachine *m, const GplStage *stages, int32_t n, double rows, int64_t tile_unit, int64_t packet_unit, const GplFixed *fixed, GplChoice *out);
-/* Eq. 2: whether every kernel gets to run, wherever the groups of the others are. */
+/* Eq. 2: whether all groups start, in whatever order and wherever the others are. */
 bool gpl_all_start(const GplMachine *m, const GplStage *stages, int32_t n, const int64_t *groups);
 /* Gamma: GB/s through that many channels. 0: not measured. */
 double gpl_channel_rate(const ProfileChannels *c, int64_t channels, double packet_bytes, double bytes);

@@ -617,11 +617,7 @@ static void free_states(Query *q) {
 }
 
 /* ---- with a device --------------------------------------------------------------------------------------------------- */
-typedef struct RowsIn { RowStore *rows; int64_t order; } RowsIn;
-static Status append_rows(void *ctx, int64_t n, const Vec *cols, Err *e) {
-    RowsIn *in = ctx;
-    return rows_append(in->rows, 0, in->order++, n, cols, e);
-}
+static Status append_rows(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) { return rows_append(ctx, worker, order, n, cols, e); }
 
 /* Rows that the device made, for readers here. */
 static Status fetch_rows(Query *q, int32_t id, Err *e) {
@@ -638,8 +634,7 @@ static Status fetch_rows(Query *q, int32_t id, Err *e) {
     }
     if (row_layout_init(&l, q->arena, spec->n_cols, cols, 0) != ST_OK) return err_oom(e);
     TRY(rows_new(&l, q->threads, &q->account, q->opt.vfs, q->opt.temp_dir, &q->rows[id], e));
-    RowsIn in = {.rows = q->rows[id]};
-    TRY(dev_query_rows_to_host(q->dev, id, append_rows, &in, e));
+    TRY(dev_query_rows_to_host(q->dev, id, append_rows, q->rows[id], e));
     return rows_finish(q->rows[id], true, e);
 }
 

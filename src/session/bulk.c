@@ -340,7 +340,9 @@ static Status read_calls(Session *s, Statement *st, const Routine *r, Slice quer
     char *list = arena_printf(a, "%s", ""), *cols = list, type[80];
     for (int i = 0; i < r->n_params; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        list = list ? arena_printf(a, "%s%scast(c%d as %s)", list, n_ins ? ", " : "", n_ins, type_name(r->param_types[i], type, sizeof type)) : NULL;
+        Type t = r->param_types[i];
+        if (t.id == T_NUMERIC) t.flags &= (uint8_t)~TF_UNCONSTRAINED; /* "numeric" would keep the query's own scale */
+        list = list ? arena_printf(a, "%s%scast(c%d as %s)", list, n_ins ? ", " : "", n_ins, type_name(t, type, sizeof type)) : NULL;
         cols = cols ? arena_printf(a, "%s%sc%d", cols, n_ins ? ", " : "", n_ins) : NULL;
         n_ins++;
     }

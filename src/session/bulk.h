@@ -10,7 +10,7 @@
  *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
  *
  * gives a row per call, in order: call bigint, sqlstate text (NULL: it succeeded), message text, then the procedure's OUT values.
- *   EXPLAIN CALL p(...) says whether p runs in bulk and how.
+ *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
  */
 #ifndef STELE_SESSION_BULK_H
 #define STELE_SESSION_BULK_H

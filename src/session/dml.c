@@ -181,6 +181,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     int32_t n;
     ColId *ids = dml_columns(b, a, &n);
     if (!ids) return ST_ERROR;
+    TRY(session_table_idle(s, t, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
     int32_t first_result = n - b->n_result, first_check = first_result - b->n_checks;
     int32_t first_set = b->hit ? 2 : 1, n_gather = b->kind == STMT_UPDATE || b->hit ? first_set + b->n_set : 0;
     bool on_conflict = b->on_conflict_nothing || b->hit;

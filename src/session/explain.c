@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "exec/vm.h"
+#include "session/bulk.h"
 #include "session/session.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
@@ -81,6 +82,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     TRY(option_flag(s, x, "analyze", &analyze));
     TRY(option_flag(s, x, "verbose", &verbose));
     snprintf(st->tag, sizeof st->tag, "EXPLAIN");
+    if (x->routine) {
+        const Routine *r;
+        TRY(session_lock(s, LOCK_SHARED));
+        TRY(session_bulk_routine(s, slice_of(x->routine), &r));
+        return session_bulk_explain(s, st, r, verbose);
+    }
     const AstStmt *q = x->query;
     if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
     bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;

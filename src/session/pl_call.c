@@ -175,41 +175,16 @@ static void outer_end(Session *s, const Outer *o) {
 
 /* ---- CALL ---------------------------------------------------------------------------------------- */
 
-/* Arguments of a call whose parameters are in place; OUT parameters of procedures are not computed. */
-static Status eval_args(Session *s, const BoundCall *c, PlanCtx *pc, const EvalCtx *x, MemAccount *acct, Value *out) {
+/* Arguments of a call; OUT parameters of procedures are not computed. */
+static Status eval_args(Session *s, const BoundCall *c, const EvalCtx *x, Value *out) {
     for (int32_t i = 0, k = 0; i < c->routine->n_params; i++) {
         if (!routine_is_arg(c->routine, i)) continue;
         const Expr *e = c->args[k];
         Value *v = &out[k++];
         *v = (Value){.type = c->routine->param_types[i], .is_null = true};
         if (c->routine->param_modes[i] == 'o') continue;
-        if (eval_can(e, false)) {
-            TRY(eval_expr(x, e, v));
-            continue;
-        }
-        /* with a subquery */
-        if (!pc) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery as an argument of CALL is not supported here");
-        Arena *a = x->arena;
-        Plan *one = plan_new(pc, LP_VALUES, 0);
-        BoundStmt *b = arena_new_of(a, BoundStmt);
-        if (!one || !b || !(one->out_cols = arena_array(a, ColId, 1)) || !(one->rows = arena_array(a, Expr **, 1)) || !(one->rows[0] = arena_array(a, Expr *, 1)) ||
-            !(one->out_cols[0] = plan_new_col(pc, "value", e->type, true)) || !(one->rows[0][0] = expr_copy(pc, e)))
-            return err_oom(&s->err);
-        one->n_rows = one->n_out = 1;
-        *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols, .n_params = c->n_params};
-        Value *params = arena_array(a, Value, c->n_params + 1);
-        if (!params) return err_oom(&s->err);
-        for (int32_t j = 0; j < c->n_params && j < x->n_params; j++) params[j] = *x->params[j];
-        TRY(sql_bind_params(pc, b, c->n_params, params));
-        RunOutput r;
-        TRY(session_run_plan(s, pc, b, 1, one->out_cols, acct, &r));
-        const void *cell;
-        Value w = {.type = e->type};
-        Status st = rows_cell(r.rows, 0, 0, &cell, &w.is_null, &s->err);
-        if (st == ST_OK && !w.is_null) memcpy(value_cell(&w), cell, (size_t)phys_size(type_phys(w.type)));
-        if (st == ST_OK) st = value_copy(a, &w, v);
-        query_free(r.query);
-        TRY(st);
+        if (!eval_can(e, 0)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot use subquery in CALL argument");
+        TRY(eval_expr(x, e, v));
     }
     return ST_OK;
 }
@@ -259,6 +234,21 @@ static Status call_result(Session *s, Statement *st, const PlRoutine *r, const V
     return ST_OK;
 }
 
+/* The statement's parameters for expressions. */
+static Status statement_params(Session *s, Arena *a, const BoundCall *b, int32_t n, const Value *params, EvalCtx *e) {
+    *e = (EvalCtx){.arena = a, .err = &s->err, .session = &s->info};
+    const Value **refs = arena_array(a, const Value *, n + 1);
+    Value *given = arena_array(a, Value, n + 1);
+    if (!refs || !given) return err_oom(&s->err);
+    for (int32_t i = 0; i < n; i++) {
+        TRY(eval_assign(e, &params[i], i < b->n_params ? b->param_types[i] : params[i].type, &given[i]));
+        refs[i] = &given[i];
+    }
+    e->params = refs;
+    e->n_params = n;
+    return ST_OK;
+}
+
 static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params) {
     Arena *a = st->run_arena;
     PlanCtx c;
@@ -267,20 +257,12 @@ static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_
     snprintf(st->tag, sizeof st->tag, "CALL");
     TRY(lock_for(s, x->func, a, n_params, param_types, true, &c, &b));
     TRY(pl_get(s, b->routine, &r));
-    EvalCtx e = {.arena = a, .err = &s->err, .session = &s->info};
-    const Value **refs = arena_array(a, const Value *, n_params + 1);
-    Value *given = arena_array(a, Value, n_params + 1), *args = arena_array(a, Value, b->n_args + 1);
+    EvalCtx e;
+    Value *args = arena_array(a, Value, b->n_args + 1);
     Outs o = {a, arena_array(a, Value, r->n_outs + 1)};
-    if (!refs || !given || !args || !o.values) return err_oom(&s->err);
-    for (int32_t i = 0; i < n_params; i++) {
-        Type to = i < b->n_params ? b->param_types[i] : params[i].type;
-        EvalCtx plain = e;
-        TRY(eval_assign(&plain, &params[i], to, &given[i]));
-        refs[i] = &given[i];
-    }
-    e.params = refs;
-    e.n_params = n_params;
-    TRY(eval_args(s, b, &c, &e, &st->account, args));
+    if (!args || !o.values) return err_oom(&s->err);
+    TRY(statement_params(s, a, b, n_params, params, &e));
+    TRY(eval_args(s, b, &e, args));
     Outer outer;
     TRY(outer_begin(s, s->state != 'I', &outer));
     Status status = pl_run(s, r, args, NULL, take_outs, &o);
@@ -380,7 +362,7 @@ static Status call_inside(PlFrame *fr, const PlExpr *x) {
     if (!args || !o.values) return err_oom(&s->err);
     TRY(pl_get(s, q, &r));
     p->busy++;
-    Status st = eval_args(s, b, NULL, &c, &s->account, args);
+    Status st = eval_args(s, b, &c, args);
     p->busy--;
     if (st == ST_OK) st = pl_run(s, r, args, NULL, take_outs, &o);
     for (int32_t i = 0; i < n_targets && st == ST_OK; i++) st = pl_assign(fr, targets[i], &o.values[i]);
@@ -504,6 +486,54 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     return st;
 }
 
+static bool is_lone(const AstSelect *x) {
+    return !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_targets == 1 && x->targets[0].expr->kind == AST_FUNC && x->n_from == 0 && !x->where &&
+           x->n_group_by == 0 && !x->having && x->n_order_by == 0 && !x->limit && !x->offset;
+}
+
+Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
+    *done = false;
+    if (!is_lone(x)) return ST_OK;
+    TRY(session_lock(s, LOCK_SHARED));
+    if (s->db->catalog.n_routines == 0) return ST_OK;
+    Arena *a = st->run_arena;
+    PlanCtx c;
+    BoundCall *b;
+    PlRoutine *r;
+    EvalCtx e;
+    Outer outer;
+    TRY(lock_for(s, AST_AS_CONST(AstFunc, x->targets[0].expr), a, n_params, param_types, false, &c, &b));
+    if (!b || b->routine->returns_set) return ST_OK;
+    for (int32_t i = 0; i < b->n_args; i++)
+        if (!eval_can(b->args[i], 0)) return ST_OK;
+    TRY(pl_get(s, b->routine, &r));
+    const Routine *q = b->routine;
+    Value *args = arena_array(a, Value, b->n_args + 1), *value = arena_array(a, Value, 1);
+    Type *type = arena_array(a, Type, 1);
+    const char **name = arena_array(a, const char *, 1);
+    if (!args || !value || !type || !name) return err_oom(&s->err);
+    TRY(statement_params(s, a, b, n_params, params, &e));
+    TRY(eval_args(s, b, &e, args));
+    Scalar scalar = {a, value};
+    value->is_null = true;
+    TRY(outer_begin(s, true, &outer));
+    Status status = pl_run(s, r, args, NULL, take_scalar, &scalar);
+    outer_end(s, &outer);
+    TRY(status);
+    *type = q->returns_record || q->returns_void ? type_make(T_TEXT) : q->ret;
+    value->type = *type;
+    if (!(*name = arena_strdup(a, x->targets[0].alias ? x->targets[0].alias : q->name))) return err_oom(&s->err);
+    st->n_cols = 1;
+    st->names = name;
+    st->types = type;
+    st->values = value;
+    st->n_rows = st->affected = 1;
+    st->show_rows = st->has_shape = true;
+    snprintf(st->tag, sizeof st->tag, "SELECT 1");
+    *done = true;
+    return ST_OK;
+}
+
 /* ---- sets ------------------------------------------------------------------------------------------------ */
 
 static Status take_row(void *ctx, PlFrame *fr) {
@@ -536,7 +566,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
     if (!args || !types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_exprs; i++) {
-        if (!eval_can(p->exprs[i], false)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery as an argument of a set-returning function is not supported");
+        if (!eval_can(p->exprs[i], 0)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery as an argument of a set-returning function is not supported");
         TRY(eval_expr(&x, p->exprs[i], &args[i]));
     }
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;

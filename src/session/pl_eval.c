@@ -4,12 +4,13 @@
 enum { DIRECT_ARGS = 8 };
 
 static bool can_fn(void *ctx, Expr *e) {
-    const bool *columns = ctx;
-    if (e->kind == EX_COL) return *columns;
-    return e->kind != EX_SUBQUERY && e->kind != EX_AGG;
+    const unsigned *allowed = ctx;
+    if (e->kind == EX_COL) return *allowed & EVAL_COLUMNS;
+    if (e->kind == EX_SUBQUERY) return (*allowed & EVAL_SUBQUERIES) && (e->subquery == SQ_SCALAR || e->subquery == SQ_EXISTS);
+    return e->kind != EX_AGG;
 }
-bool eval_can(const Expr *e, bool columns) {
-    return expr_walk((Expr *)(uintptr_t)e, can_fn, &columns); /* changes nothing */
+bool eval_can(const Expr *e, unsigned allowed) {
+    return expr_walk((Expr *)(uintptr_t)e, can_fn, &allowed); /* changes nothing */
 }
 
 static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, int32_t n, const Value *args, Value *out) {
@@ -169,8 +170,8 @@ Status eval_expr(const EvalCtx *x, const Expr *e, Value *out) {
         if (!v.is_null && v.u.b) out->is_null = true;
         return ST_OK;
     case EX_IN: return eval_in(x, e, out);
-    case EX_AGG:
-    case EX_SUBQUERY: break;
+    case EX_SUBQUERY: return x->subquery(x->subquery_ctx, e, out);
+    case EX_AGG: break;
     }
     return err_internal(x->err, "expression cannot be evaluated by itself");
 }

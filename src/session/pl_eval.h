@@ -17,10 +17,14 @@ typedef struct EvalCtx {
     /* EX_COL; NULL: there are none. The value stays valid while the expression is evaluated. */
     Status (*column)(void *ctx, ColId id, const Value **out);
     void *column_ctx;
+    /* EX_SUBQUERY of kind SQ_SCALAR and SQ_EXISTS; NULL: there are none. */
+    Status (*subquery)(void *ctx, const Expr *e, Value *out);
+    void *subquery_ctx;
 } EvalCtx;
 
-/* True when eval_expr can do it: neither subqueries nor aggregates, columns only when `columns`. */
-bool eval_can(const Expr *e, bool columns);
+/* True when eval_expr can do it: no aggregates, columns and subqueries only when allowed. */
+enum { EVAL_COLUMNS = 1, EVAL_SUBQUERIES = 2 };
+bool eval_can(const Expr *e, unsigned allowed);
 Status eval_expr(const EvalCtx *x, const Expr *e, Value *out);
 /* A value as another type: as an assignment, and through text when there is no such cast, as PL/pgSQL does. */
 Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out);

@@ -60,7 +60,7 @@ static bool add_conds(Look *l, const Expr *e) {
             if (!add_conds(l, e->args[i])) return false;
         return true;
     }
-    if (!eval_can(e, true)) return false;
+    if (!eval_can(e, EVAL_COLUMNS)) return false;
     if (vec_push(l->a, &l->conds, e)) return true;
     l->failed = true;
     return false;
@@ -68,7 +68,7 @@ static bool add_conds(Look *l, const Expr *e) {
 
 static bool define(Look *l, ColId id, ColDef d) {
     if (d.kind == DEF_EXPR && d.expr->kind == EX_COL && d.expr->u.col == id) return true; /* passed through */
-    if (d.kind == DEF_EXPR && !eval_can(d.expr, true)) return false;
+    if (d.kind == DEF_EXPR && !eval_can(d.expr, EVAL_COLUMNS)) return false;
     l->p->defs[id] = d;
     return true;
 }
@@ -114,7 +114,7 @@ static const Expr *equal_to(const Look *l, const Expr *cond, int32_t col) {
     Type t = l->p->table->cols[col].type;
     for (int i = 0; i < 2; i++) {
         const Expr *own = cond->args[i], *other = cond->args[1 - i];
-        if (scan_column(l, own) != col || !eval_can(other, false)) continue;
+        if (scan_column(l, own) != col || !eval_can(other, 0)) continue;
         if (type_eq(other->type, t) || (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) || (type_is_integer(t) && type_is_integer(other->type))) return other;
     }
     return NULL;
@@ -296,6 +296,7 @@ static Status results(Run *r, Statement *st) {
 static Status change(Session *s, Run *r, Statement *st) {
     const BoundStmt *b = r->p->b;
     Vec *vals = NULL;
+    TRY(session_table_idle(s, b->table, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
     if (b->kind == STMT_INSERT) TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
     if (b->kind == STMT_UPDATE) TRY(new_values(r, st->run_arena, b->n_set, b->values, b->set_cols, &vals));
     TRY(checks(r));
@@ -309,18 +310,15 @@ static Status change(Session *s, Run *r, Statement *st) {
     return out;
 }
 
-Status pl_point_run(PlFrame *fr, const PlPrep *prep, Statement *st) {
+Status pl_point_run(PlFrame *fr, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st) {
     Session *s = fr->s;
-    const PlPoint *p = prep->point;
     const BoundStmt *b = p->b;
-    const Value *room[PL_ROOM], **params;
     bool yes;
     Run r = {.p = p};
-    TRY(pl_params(fr, prep, room, &params));
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
     pl_eval_ctx(fr, &r.x);
     r.x.params = params;
-    r.x.n_params = prep->n_refs;
+    r.x.n_params = n_params;
     r.x.column = column;
     r.x.column_ctx = &r;
     r.values = arena_alloc(fr->scratch, p->n_cols * (int64_t)sizeof(Value));

@@ -225,6 +225,37 @@ static bool same_types(PlFrame *fr, const PlPrep *p) {
     return true;
 }
 
+typedef struct FindSubs {
+    PlPrep *p;
+    bool failed;
+} FindSubs;
+static bool find_sub(void *ctx, Expr *e) {
+    FindSubs *f = ctx;
+    if (e->kind != EX_SUBQUERY) return true;
+    PlSub sub = {.e = e, .b = arena_new_of(f->p->arena, BoundStmt)};
+    f->failed |= !sub.b || !vec_push(f->p->arena, &f->p->subs, sub);
+    return !f->failed;
+}
+
+/* Subqueries that are not on a row of their own are planned each time. */
+static Status keep_subs(Session *s, PlPrep *p, const PlanCtx *c) {
+    FindSubs f = {.p = p};
+    p->subs.items = NULL;
+    p->subs.len = p->subs.cap = 0;
+    (void)expr_walk(p->expr, find_sub, &f);
+    if (p->subs.len == 0 && !f.failed) return ST_OK;
+    if (f.failed || !(p->ctx = arena_new_of(p->arena, PlanCtx))) return err_oom(&s->err);
+    *p->ctx = *c;
+    p->ctx->variables = NULL;
+    for (int64_t i = 0; i < p->subs.len; i++) {
+        PlSub *sub = &p->subs.items[i];
+        *sub->b = (BoundStmt){.kind = STMT_SELECT, .plan = sub->e->u.sub.plan, .n_result = sub->e->u.sub.n_cols, .result = sub->e->u.sub.cols};
+        sub->point = pl_point_of(s, p->arena, c, sub->b);
+        if (err_is_set(&s->err)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
 static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
     Session *s = fr->s;
     PlanCtx c;
@@ -240,7 +271,10 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
     if (x->ast) {
         Expr *e;
         TRY(sql_bind_value(&c, x->ast, want, &e));
-        if (eval_can(e, false)) p->expr = e;
+        if (eval_can(e, EVAL_SUBQUERIES)) {
+            p->expr = e;
+            TRY(keep_subs(s, p, &c));
+        }
     } else if (x->stmt->kind == AST_CALL) {
         TRY(sql_bind_call(&c, AST_AS_CONST(AstCall, x->stmt)->func, true, 0, NULL, &p->call));
     } else if (x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE || x->stmt->kind == AST_DELETE) {
@@ -290,7 +324,64 @@ Status pl_query_failed(PlFrame *fr, const char *text) {
     return ST_ERROR;
 }
 
-/* With subqueries: as SELECT does it. */
+typedef struct SubCtx {
+    PlFrame *fr;
+    const PlPrep *p;
+    const Value *const *params;
+} SubCtx;
+
+/* In the query engine: from a copy, because planning changes plans. */
+static Status run_sub(const SubCtx *x, const Expr *e, Statement *st) {
+    Session *s = x->fr->s;
+    Arena *a = st->run_arena;
+    PlanCtx c = *x->p->ctx;
+    c.arena = a;
+    c.cols.items = arena_array(a, ColInfo, c.cols.len + 8);
+    c.cols.cap = c.cols.len + 8;
+    if (!c.cols.items) return err_oom(&s->err);
+    memcpy(c.cols.items, x->p->ctx->cols.items, sizeof(ColInfo) * (size_t)c.cols.len);
+    const Expr *copy = expr_copy(&c, e);
+    Value *vals = arena_array(a, Value, x->p->n_refs + 1);
+    BoundStmt *b = arena_new_of(a, BoundStmt);
+    RunOutput o;
+    if (!copy || !vals || !b) return err_oom(&s->err);
+    for (int32_t i = 0; i < x->p->n_refs; i++) vals[i] = *x->params[i];
+    *b = (BoundStmt){.kind = STMT_SELECT, .plan = copy->u.sub.plan, .n_result = copy->u.sub.n_cols, .result = copy->u.sub.cols, .n_params = x->p->n_refs};
+    TRY(sql_bind_params(&c, b, b->n_params, vals));
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &o));
+    st->query = o.query;
+    st->rows = o.rows;
+    st->n_rows = rows_count(o.rows);
+    st->n_cols = b->n_result;
+    st->types = arena_array(a, Type, b->n_result + 1);
+    if (!st->types) return err_oom(&s->err);
+    for (int32_t i = 0; i < b->n_result; i++) st->types[i] = c.cols.items[b->result[i]].type;
+    return ST_OK;
+}
+
+static Status eval_sub(void *ctx, const Expr *e, Value *out) {
+    const SubCtx *x = ctx;
+    Err *err = &x->fr->s->err;
+    const PlSub *sub = x->p->subs.items;
+    while (sub->e != e) sub++;
+    Statement *st;
+    TRY(pl_result_new(x->fr, &st));
+    Status r = sub->point ? pl_point_run(x->fr, sub->point, x->p->n_refs, x->params, st) : run_sub(x, e, st);
+    if (r == ST_OK && e->subquery == SQ_EXISTS) {
+        *out = (Value){.type = e->type, .u.b = st->n_rows > 0};
+    } else if (r == ST_OK && st->n_rows > 1) {
+        r = err_set(err, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression");
+    } else if (r == ST_OK) {
+        Value v = {.type = e->type, .is_null = true};
+        if (st->n_rows == 1) r = pl_row_value(x->fr, st, 0, 0, &v);
+        if (r == ST_OK && value_copy(x->fr->scratch, &v, out) != ST_OK) r = err_oom(err);
+        out->type = e->type;
+    }
+    pl_result_free(st);
+    return r;
+}
+
+/* IN (subquery) and its like: as SELECT does it. */
 static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     Session *s = fr->s;
     Statement *st;
@@ -342,6 +433,9 @@ Status pl_eval(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     if (pl_params(fr, p, room, &params) != ST_OK) return ST_ERROR;
     c.params = params;
     c.n_params = p->n_refs;
+    SubCtx sub = {fr, p, params};
+    c.subquery = eval_sub;
+    c.subquery_ctx = &sub;
     p->busy++;
     Status st = eval_expr(&c, p->expr, out);
     p->busy--;

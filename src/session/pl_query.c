@@ -83,9 +83,10 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
         return session_execute(s, st, x->stmt, 0, NULL, NULL, NULL);
     }
     TRY(pl_prep(fr, x, type_make(T_UNKNOWN), &p));
+    TRY(pl_params(fr, p, room, &params));
     if (p->point) {
         p->busy++;
-        Status r = pl_point_run(fr, p, st);
+        Status r = pl_point_run(fr, p->point, p->n_refs, params, st);
         p->busy--;
         return r;
     }
@@ -96,7 +97,6 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     pl_names(fr, st->run_arena, x, &names);
     c.variables = &names.hook;
     TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
-    TRY(pl_params(fr, p, room, &params));
     Value *values = arena_array(st->run_arena, Value, p->n_refs + 1);
     if (!values) return ST_ERROR;
     for (int32_t i = 0; i < p->n_refs; i++) values[i] = *params[i];

@@ -16,6 +16,8 @@
 
 /* CALL and DO. */
 Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params);
+/* SELECT of nothing but a function of the catalog: without the query engine. *done false: it is something else. */
+Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types, const Value *params, bool *done);
 /* CALL's columns and parameters, under the shared lock; arrays in the arena. */
 Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types);
 /* SessionInfo.call_routine; ctx is the session. */

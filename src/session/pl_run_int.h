@@ -11,6 +11,13 @@
 typedef struct PlFrame PlFrame;
 typedef struct PlPoint PlPoint; /* pl_point.c */
 
+/* A subquery of an expression. */
+typedef struct PlSub {
+    const Expr *e;
+    BoundStmt *b;
+    PlPoint *point; /* NULL: for the query engine */
+} PlSub;
+
 /* An expression or statement as it was last bound. */
 typedef struct PlPrep {
     int64_t version;   /* Catalog.version it was bound under, plus 1; 0: not yet */
@@ -22,6 +29,8 @@ typedef struct PlPrep {
     PlRef *refs;       /* parameter $k is refs[k - 1] */
     Type *ref_types;
     Expr *expr;        /* NULL: needs the query engine */
+    VEC(PlSub) subs;   /* its subqueries */
+    PlanCtx *ctx;      /* what it was bound with, when it has some */
     BoundCall *call;   /* CALL */
     PlPoint *point;    /* statement on one row; NULL: not of that kind */
     bool is_plan;      /* SELECT, INSERT, UPDATE, DELETE */
@@ -166,6 +175,6 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st);
 /* ---- pl_point.c ----------------------------------------------------------------------------------- */
 /* Whether the bound statement reads or changes at most one row, found by a whole key; NULL: no (or an error is set). In the arena. */
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b);
-Status pl_point_run(PlFrame *fr, const PlPrep *p, Statement *st);
+Status pl_point_run(PlFrame *fr, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st);
 
 #endif

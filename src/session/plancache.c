@@ -90,7 +90,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->n_params = n_params;
     p->catalog_version = s->db->catalog.version;
     p->settings = s->settings;
-    p->keep = time_reads == clock && s->n_runs == runs;
+    p->keep = time_reads == clock && s->n_runs == runs && !c.calls_routine; /* what a routine looks at is not known here */
     return ST_OK;
 }
 

@@ -14,6 +14,7 @@
  *   parameters                                           their types and values: they are constants of the plan
  *   the clock: now(), 'today' in a literal               plans whose making looked at it are not kept (time_reads)
  *   a subquery in LIMIT                                  plans whose making ran a query are not kept
+ *   routines                                             plans that call some are not kept
  *
  * Pointers to tables and dictionaries in a kept plan may dangle; they are looked at only once Catalog.version was found unchanged.
  *

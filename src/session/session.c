@@ -392,7 +392,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     }
     TRY(text_parse(s, sql, &t));
     Status r = ST_OK;
-    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN ? AST_AS_CONST(AstExplain, t->ast)->query : t->ast;
+    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query ? AST_AS_CONST(AstExplain, t->ast)->query : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         r = session_lock(s, LOCK_SHARED);
         if (r == ST_OK) r = bind_shape(s, t, query);
@@ -503,6 +503,20 @@ static void progress_hook(void *ctx, double fraction) {
     if (s->progress && s->progress(s->progress_ctx, fraction)) atomic_store(&s->cancel, true);
 }
 
+struct RunningPlan {
+    const struct RunningPlan *up;
+    const QueryPlan *plan;
+};
+Status session_table_idle(Session *s, const Table *t, const char *what) {
+    for (const struct RunningPlan *r = s->running; r; r = r->up)
+        for (int32_t i = 0; i < r->plan->n_segments; i++) {
+            const Source *src = &r->plan->segments[i].program->source;
+            if (src->kind == SRC_TABLE && src->table == t)
+                return err_set(&s->err, ERR_OBJECT_IN_USE, "cannot %s \"%s\" because it is being used by active queries in this session", what, t->name);
+        }
+    return ST_OK;
+}
+
 /* keep, keep_account: see DeviceUse. */
 static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep, MemAccount *keep_account, RunOutput *out) {
     int64_t start = clock_ns();
@@ -514,7 +528,11 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
     o.device.keep = keep;
     o.device.keep_account = keep_account;
     TRY(query_new(plan, &o, &out->query, &s->err));
-    if (query_run(out->query, &s->err) != ST_OK) {
+    struct RunningPlan here = {s->running, plan};
+    if (plan->serial) s->running = &here;
+    Status st = query_run(out->query, &s->err);
+    s->running = here.up;
+    if (st != ST_OK) {
         query_free(out->query);
         out->query = NULL;
         return ST_ERROR;
@@ -564,7 +582,11 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN) return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
     if (!is_plannable(ast)) return session_utility(s, st, ast);
-    if (ast->kind == AST_SELECT) return run_select(s, st, ast, n_params, param_types, params, slot);
+    if (ast->kind == AST_SELECT) {
+        bool done;
+        TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));
+        return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, slot);
+    }
     TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init(s, st->run_arena, &c);

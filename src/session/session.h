@@ -76,6 +76,7 @@ typedef struct Session {
     void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
     void *notice_ctx;
     struct PlSession *pl;     /* pl_run.c: routines made ready, calls under way */
+    const struct RunningPlan *running; /* queries under way that call routines, innermost first */
     struct Statement *statements;
     bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
@@ -138,6 +139,8 @@ Status session_lock(Session *s, LockMode mode);
 void session_unlock(Session *s); /* outside a transaction, before anything was read */
 /* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock that this one had. */
 Status session_end_inside(Session *s, bool commit);
+/* 55006 when a query under way, which called the routine that wants to change the table, reads it. what: "UPDATE" ... */
+Status session_table_idle(Session *s, const Table *t, const char *what);
 /* Plans and runs a bound statement's plan; result columns ids. *query owns the rows. */
 typedef struct RunOutput {
     QueryPlan *plan;

@@ -779,6 +779,7 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
         if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
             return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", x->tables[i].name);
         if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
+        TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
         TRY(table_truncate(t, s->undo, &s->err));
     }
     return ST_OK;

@@ -1,4 +1,4 @@
-/* bulk_int.h - a bulk on its way: bulk.c (phases, results) and bulk_run.c (strategies) only. */
+/* bulk_int.h - a bulk on its way: bulk.c (phases, results), bulk_adds.c and bulk_run.c (strategies) only. */
 #ifndef STELE_TXN_BULK_INT_H
 #define STELE_TXN_BULK_INT_H
 
@@ -62,6 +62,19 @@ void bulk_parallel(Bulk *b, PoolFn fn);
 /* One chunk: calls of the bulk, all of one part, in the order given. */
 void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls);
 static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
+
+/* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes from the beginning. */
+void bulk_forget_adds(Bulk *b);
+Status bulk_plan_adds(Bulk *b, Err *e);
+/* After footprints: columns whose adds may leave the range are planned as writes. True: some were not before, footprints have to run again. */
+bool bulk_demote_adds(Bulk *b);
+/* Instead of both: without footprints every addition is checked. */
+Status bulk_plan_alone(Bulk *b, Err *e);
+void bulk_track_inserts(Bulk *b);
+/* Additions that are checked may fail, and then what the call did before is to be taken back. */
+void bulk_plan_undo(Bulk *b);
+/* After execution. */
+void bulk_note_bounds(Bulk *b);
 
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);

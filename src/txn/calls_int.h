@@ -135,6 +135,7 @@ struct ImageSet {
     MemAccount account;
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
+    ScheduleScratch *scratch; /* NULL until the first bulk */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -33,6 +33,7 @@ void images_free(ImageSet *s) {
     for (int64_t i = 0; i < s->n_procs; i++) drop_programs(s, &s->procs[i]);
     for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
     mem_free(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps));
+    schedule_scratch_free(s->scratch);
     mem_free(&s->account, s->entries, s->cap * (int64_t)sizeof(ImageEntry));
     mem_free(&s->account, s->procs, s->cap_procs * (int64_t)sizeof(ProcEntry));
     mem_free(s->account.parent, s, (int64_t)sizeof *s);

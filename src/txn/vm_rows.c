@@ -401,6 +401,44 @@ static inline void add_shared(uint8_t phys, void *cell, const void *delta) {
     }
 }
 
+/* Additions to few rows are summed up before they go to memory that all workers write. */
+enum { HOT_SLOTS = 16, HOT_SAMPLE = 32 };
+typedef struct HotAdds { int64_t row[HOT_SLOTS]; uint64_t sum[HOT_SLOTS]; } HotAdds;
+
+static bool few_rows(int64_t n, const int64_t *rows) {
+    int64_t seen[HOT_SLOTS / 2];
+    int k = 0;
+    if (n < 2 * HOT_SAMPLE) return false;
+    for (int64_t i = 0; i < HOT_SAMPLE; i++) {
+        int j = 0;
+        while (j < k && seen[j] != rows[i]) j++;
+        if (j < k) continue;
+        if (k == HOT_SLOTS / 2) return false;
+        seen[k++] = rows[i];
+    }
+    return true;
+}
+static void hot_flush(HotAdds *h, int slot, uint8_t phys, ImageColumn *ic) {
+    if (h->row[slot] < 0) return;
+    alignas(8) uint8_t delta[8];
+    int16_t s = (int16_t)h->sum[slot];
+    int32_t w = (int32_t)h->sum[slot];
+    if (phys == PH_I16) memcpy(delta, &s, sizeof s);
+    else if (phys == PH_I32) memcpy(delta, &w, sizeof w);
+    else memcpy(delta, &h->sum[slot], 8);
+    add_shared(phys, ic->cells + h->row[slot] * cell_bytes(size_class(phys)), delta);
+    h->row[slot] = -1;
+}
+static inline void hot_add(HotAdds *h, uint8_t phys, ImageColumn *ic, int64_t row, const void *delta) {
+    int slot = (int)(row & (HOT_SLOTS - 1));
+    if (UNLIKELY(h->row[slot] != row)) {
+        hot_flush(h, slot, phys, ic);
+        h->row[slot] = row;
+        h->sum[slot] = 0;
+    }
+    h->sum[slot] += (uint64_t)int_cell(phys, delta);
+}
+
 static RunResult step_row_add(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
     const RowCol *rc = s->in->aux;
@@ -412,8 +450,10 @@ static RunResult step_row_add(Frame *f, const Step *s) {
     if (UNLIKELY(!a)) return RUN_FAILED;
     const int64_t *rows = a->data;
     int64_t n = f->n, before = c->departures, bytes = cell_bytes(size_class(s->phys));
-    bool undo = c->pr->undo;
-    if (n > 4) /* atomics wait for each other's misses */
+    bool undo = c->pr->undo, hot = use->shared && few_rows(n, rows);
+    HotAdds h;
+    for (int i = 0; hot && i < HOT_SLOTS; i++) h.row[i] = -1;
+    if (n > 4 && !hot) /* atomics wait for each other's misses */
         for (int64_t i = 0; i < n; i++) {
             if (rows[i] < 0) continue;
             __builtin_prefetch(ic->cells + rows[i] * bytes, 1);
@@ -447,7 +487,9 @@ static RunResult step_row_add(Frame *f, const Step *s) {
             *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(f, i), .col = rc->col, .kind = UNDO_ADD, .phys = s->phys};
             memcpy(u->cell, delta, (size_t)bytes);
         }
-        if (use->shared) {
+        if (hot) {
+            hot_add(&h, s->phys, ic, row, delta);
+        } else if (use->shared) {
             add_shared(s->phys, cell, delta);
         } else if (UNLIKELY(!add_checked(s->phys, use, cell, delta))) {
             set_range_error(&f->err, im->table->cols[rc->col].type);
@@ -459,6 +501,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
         if (undo) c->n_undo++;
         mark_dirty(im, row);
     }
+    for (int i = 0; hot && i < HOT_SLOTS; i++) hot_flush(&h, i, s->phys, ic);
     return finish(c, s, before);
 }
 
@@ -576,11 +619,15 @@ static inline uint64_t hash_int(uint64_t h, int128_t v) {
 }
 /* Adds one key column to the hashes. Equal values hash alike whatever the width of their integers. */
 static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
-#define EACH(expr)                                             \
-    for (int64_t i = 0; i < n; i++) {                          \
-        int64_t k = v->is_const ? 0 : i;                       \
-        h[i] = v->valid && !v->valid[k] ? hash_u64(h[i]) : (expr); \
-    }                                                          \
+#define EACH(expr)                                                     \
+    if (!v->is_const && !v->valid) {                                   \
+        for (int64_t i = 0, k = 0; i < n; k = ++i) h[i] = (expr);      \
+        break;                                                         \
+    }                                                                  \
+    for (int64_t i = 0; i < n; i++) {                                  \
+        int64_t k = v->is_const ? 0 : i;                               \
+        h[i] = v->valid && !v->valid[k] ? hash_u64(h[i]) : (expr);     \
+    }                                                                  \
     break
     const void *x = v->data;
     switch (v->phys) {
@@ -606,6 +653,13 @@ static RunResult grow_ops(CallSink *k, int64_t more, Err *e) {
 /* Sums |amount|; rows without one get a write instead of an add. */
 static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnOp *ops) {
     uint128_t sum = 0, most = (uint128_t)INT128_MAX;
+    if (v->phys == PH_I32 && !v->valid && !v->is_const) { /* no vector's sum is too large for 64 bits */
+        const int32_t *x = v->data;
+        int64_t s = 0;
+        for (int64_t i = 0; i < n; i++) s += x[i] < 0 ? -(int64_t)x[i] : (int64_t)x[i];
+        k->sums[slot] = MIN_OF(k->sums[slot] + (uint128_t)s, most);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         if (vec_null(v, i)) ops[i].kind = OPK_WRITE;
         else sum = MIN_OF(sum + (uint128_t)abs_int(int_cell(v->phys, vec_cell(v, i))), most);

@@ -103,7 +103,8 @@ bool array_ok(Str blob, Phys phys) {
     ArrayHead h;
     if (blob.len < sizeof h) return false;
     memcpy(&h, blob.ptr, sizeof h);
-    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.zero || h.bytes != blob.len || h.phys != phys || h.data != data_offset(h.n, h.has_nulls)) return false;
+    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.zero || h.bytes != blob.len || h.phys != phys) return false;
+    if (h.data != data_offset(h.n, h.has_nulls)) return false;
     if (phys != PH_STR) return h.data + h.n * phys_size(phys) == blob.len;
     int64_t text = (int64_t)blob.len - h.data - 4 * (int64_t)h.n;
     uint32_t last = 0;

@@ -169,7 +169,7 @@ static void test_fuzz(void **state) {
             assert_int_equal(array_from_text(t, (Slice){out.ptr, out.len}, 0, arena, &again, &e), ST_OK);
             assert_true(str_eq(s, again));
         } else {
-            assert_true(strcmp(e.sqlstate, "22P02") == 0 || strcmp(e.sqlstate, "0A000") == 0 || strcmp(e.sqlstate, "22003") == 0 || strcmp(e.sqlstate, "2202E") == 0 || strcmp(e.sqlstate, "22023") == 0);
+            assert_non_null(strstr("22P02 0A000 22003 22023 2202E", e.sqlstate));
         }
         if (i % 1000 == 0) arena_reset(arena);
     }

@@ -749,11 +749,56 @@ static void test_refused(void **state) {
     world_free(&w);
 }
 
+/* Wherever memory fails: the bulk fails and nothing has changed, or some calls do. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+    Calls cs = random_calls(120, (1u << N_PROCS) - 1);
+    int bulks = 0, calls = 0;
+    for (int64_t step = 1;; step += step < 150 ? 1 : 17) {
+        World w;
+        world_new(&w);
+        Pool *pool = pool_new(1, &err);
+        QueryOptions q = {.pool = pool, .threads = 1, .vector_size = 16, .account = &root};
+        BulkOptions opt = {.query = &q, .strategy = step % 2 ? STRATEGY_KSET : STRATEGY_PART, .step_limit = 500};
+        Built b;
+        build(&w, &cs, &b);
+        const Proc *procs[N_PROCS];
+        for (int32_t i = 0; i < b.n_parts; i++) procs[i] = b.parts[i].proc;
+        mem_fail_at(step);
+        Status st = images_get(w.images, &w.catalog, b.n_parts, procs, pool, &err);
+        BulkResult *r = NULL;
+        if (st == ST_OK) st = bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err);
+        bool over = mem_fail_at(0) > 0; /* it has not happened */
+        if (st != ST_OK) {
+            assert_string_equal(err.sqlstate, "53200");
+            assert_null(r);
+            err_clear(&err);
+            bulks++;
+            for (int t = 0; t < N_TABLES; t++) assert_true(!images_find(w.images, tables[t]->id) || !image_is_dirty(images_find(w.images, tables[t]->id)));
+        } else {
+            for (int32_t p = 0; p < b.n_parts; p++)
+                for (int64_t i = 0; i < b.parts[p].n; i++) calls += r->errors[p][i] && strcmp(r->errors[p][i]->sqlstate, "53200") == 0;
+            bulk_result_free(r);
+        }
+        for (int t = 0; t < N_TABLES; t++) {
+            Image *im = images_find(w.images, tables[t]->id);
+            if (im && image_verify(im, false, &err) != ST_OK) fail_msg("step %d: %s", (int)step, err.message);
+        }
+        built_free(&b);
+        pool_free(pool);
+        world_free(&w);
+        if (over) break;
+    }
+    assert_in_range(bulks, 50, 2000);
+    assert_in_range(calls, 1, 100000);
+    free(cs.c);
+}
+
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     seed = 1;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),  cmocka_unit_test(test_refused), cmocka_unit_test(test_transfer), cmocka_unit_test(test_adds),
                                        cmocka_unit_test(test_small),  cmocka_unit_test(test_inserts), cmocka_unit_test(test_loops),    cmocka_unit_test(test_divide),
-                                       cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all)};
+                                       cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,24 @@ static void all_find_room(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(c.groups[i], 1);
 }
 
-/* Units that take groups of several kernels: whatever the others' groups take of every unit, some unit has room. Tried with the worst placing there is. */
+/* Units that take groups of several kernels: every group finds room, wherever those before it were put. Tried with placings that leave as little as they can. */
+static bool placed(const GplStage *s, int n, const int64_t *groups, int units, int how, int first) {
+    double room[132];
+    for (int u = 0; u < units; u++) room[u] = 1;
+    for (int nth = 0; nth < n; nth++) {
+        int i = (first + nth) % n;
+        double each = (double)units / (double)s[i].max_groups;
+        for (int64_t k = 0; k < groups[i]; k++) {
+            int best = -1;
+            for (int u = 0; u < units; u++) /* the fullest, the emptiest, the first, in turn by kernel */
+                if (room[u] >= each - 1e-9 && (best < 0 || (how == 0 && room[u] < room[best]) || (how == 1 && room[u] > room[best]) || (how == 3 && (i % 2 ? room[u] < room[best] : room[u] > room[best]))))
+                    best = u;
+            if (best < 0) return false;
+            room[best] -= each;
+        }
+    }
+    return true;
+}
 static void shared_units(void **state) {
     (void)state;
     GplMachine m = machine();
@@ -119,19 +136,14 @@ static void shared_units(void **state) {
         GplChoice c;
         gpl_choose(&m, s, 3, 6e7, 2048, 1024, &fixed, &c);
         assert_true(gpl_all_start(&m, s, 3, c.groups));
-        int64_t all = 0;
-        for (int i = 0; i < 3; i++) all += c.groups[i];
-        if (groups == 0) assert_true(all > 132); /* more than units of their own would allow */
-        for (int i = 0; i < 3; i++) { /* units that the others can fill so far that K_i does not fit */
-            double room = 1 - 132.0 / (double)s[i].max_groups, others = 0;
-            for (int k = 0; k < 3; k++) others += k == i ? 0 : (double)c.groups[k] * 132 / (double)s[k].max_groups;
-            assert_true(others < 132 * room);
-        }
+        if (groups == 0) assert_true(c.groups[0] + c.groups[1] + c.groups[2] > 132); /* more than units of their own would allow */
+        for (int how = 0; how < 12; how++) assert_true(placed(s, 3, c.groups, 132, how % 4, how / 4));
     }
-    const int64_t full[3] = {132 * 8, 0, 0}, too_many[3] = {132 * 6, 66, 66}, fits[3] = {264, 132, 66};
-    assert_false(gpl_all_start(&m, s, 3, too_many));
+    const int64_t full[1] = {132 * 8}, too_many[3] = {132 * 6, 66, 66}, fits[3] = {264, 132, 1}, least[3] = {1, 1, 1};
     assert_true(gpl_all_start(&m, s, 1, full)); /* alone */
+    assert_false(gpl_all_start(&m, s, 3, too_many));
     assert_true(gpl_all_start(&m, s, 3, fits));
+    assert_true(gpl_all_start(&m, s, 3, least));
 }
 
 /* The search is made for every run of a pipeline. */

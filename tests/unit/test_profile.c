@@ -25,7 +25,9 @@ static Profile *sample(void) {
     p.n_devices = 2;
     p.devices[0] = (DeviceProfile){.id = "cuda:0", .name = "NVIDIA H200", .arch = "sm_90", .driver = "580.1 = new # not a comment", .read_gbps = 4591.125,
                                    .copy_gbps = 4288, .to_device_gbps = 55.6, .to_host_gbps = 55.4, .mapped_gbps = 51.4, .launch_us = 3.1,
-                                   .launch_sync_us = 8.1, .local_atomic_mps = 630000,
+                                   .launch_sync_us = 8.1, .local_atomic_mps = 630000, .compute_gips = 9123.5, .latency_ns = 612.25,
+                                   .pipeline_us = 31.5, .pipeline_kernel_us = 4.125,
+                                   .channels = {.n = 1, .at = {{16, 65536, 1 << 24, 350.25}}},
                                    .gather = {.n = 3, .bytes = {1 << 20, 1 << 26, 1 << 30}, .mps = {168000, 80000.5, 42000}},
                                    .atomic_add = {.n = 1, .bytes = {1 << 20}, .mps = {102000}}};
     p.devices[1] = (DeviceProfile){.id = "opencl:1", .name = "  padded  ", .read_gbps = 0.001, .copy_gbps = 99999999999.999};
@@ -60,6 +62,17 @@ static void expect_same(const Profile *a, const Profile *b) {
         expect_near(x->launch_us, y->launch_us);
         expect_near(x->launch_sync_us, y->launch_sync_us);
         expect_near(x->local_atomic_mps, y->local_atomic_mps);
+        expect_near(x->compute_gips, y->compute_gips);
+        expect_near(x->latency_ns, y->latency_ns);
+        expect_near(x->pipeline_us, y->pipeline_us);
+        expect_near(x->pipeline_kernel_us, y->pipeline_kernel_us);
+        assert_int_equal(x->channels.n, y->channels.n);
+        for (int64_t k = 0; k < x->channels.n; k++) {
+            assert_int_equal(x->channels.at[k].channels, y->channels.at[k].channels);
+            assert_int_equal(x->channels.at[k].packet_bytes, y->channels.at[k].packet_bytes);
+            assert_int_equal(x->channels.at[k].bytes, y->channels.at[k].bytes);
+            expect_near(x->channels.at[k].gbps, y->channels.at[k].gbps);
+        }
         expect_same_curve(&x->gather, &y->gather);
         expect_same_curve(&x->atomic_add, &y->atomic_add);
         expect_same_curve(&x->atomic_cas, &y->atomic_cas);
@@ -273,7 +286,7 @@ static void calibrate(const char *id) {
         assert_true(d->name[0] && d->arch[0]);
         assert_true(d->read_gbps > 0.01 && d->copy_gbps > 0.01 && d->to_device_gbps > 0.01 && d->to_host_gbps > 0.01);
         assert_true(d->read_gbps < 1e5 && d->launch_us > 0 && d->launch_us < 1e5 && d->launch_sync_us > 0);
-        assert_true(d->local_atomic_mps > 0);
+        assert_true(d->local_atomic_mps > 0 && d->compute_gips > 0 && d->latency_ns > 0);
         expect_curve(&d->gather);
         expect_curve(&d->atomic_add);
         expect_curve(&d->atomic_cas);

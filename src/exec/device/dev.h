@@ -53,9 +53,10 @@ const char *dev_query_reason(const DevQuery *q, int32_t segment); /* NULL = it r
 void dev_query_keep(DevQuery *q, int32_t rows);
 /* In order. The device may still be working when it returns; errors of its data then show later. */
 Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e);
-/* All rows in order, as vectors of the row store's columns (RowsSpec). Waits for everything before; fn returns ST_ERROR to stop. String cells point to
- * tables, dictionaries and the plan. */
-Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e);
+/* All rows, as vectors of the row store's columns (RowsSpec). Waits for everything before. fn is called by workers 0 .. QueryOptions.threads - 1, by each for one
+ * vector after the other; `order` numbers the vectors; ST_ERROR stops. String cells point to tables, dictionaries and the plan. */
+typedef Status (*RowsFn)(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
+Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, Err *e);
 /* Before that: lasting[c] = true for columns whose strings will be in `a`, as copies of a small dictionary's entries: they need not be copied row by row. Waits,
  * too. */
 Status dev_query_rows_strings(DevQuery *q, int32_t rows, Arena *a, bool *lasting, Err *e);

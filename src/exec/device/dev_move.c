@@ -1,14 +1,14 @@
 /* dev_move.c - rows from the device to a row store and back.
  *
  * Rows come over column by column in pieces through a pinned buffer (devices that share the host's memory are read in place) and are
- * appended as vectors. Codes become strings through their dictionary on the host. Other strings are not moved at all: every string on the device
+ * handed on as vectors by the pool's threads. Codes become strings through their dictionary on the host. Other strings are not moved at all: every string on the device
  * was brought there from the host, so its address there is turned into the address of the same bytes here (HostRange).
  */
 #include <stdlib.h>
 
 #include "exec/device/dev_int.h"
 
-enum { VECTOR = 4096 };
+enum { VECTOR = 2048 };
 
 /* ---- addresses of strings ------------------------------------------------------------------------- */
 static int compare_ranges(const void *a, const void *b) {
@@ -95,7 +95,7 @@ typedef struct Down { /* one column of the piece that is on the host */
     const Str *entries; /* of codes */
     const char *data;
     const uint8_t *valid;
-    Str *strs; /* scratch of a vector */
+    int32_t slot; /* among the string columns */
 } Down;
 
 static Status decode_codes(const Down *c, const int32_t *code, const uint8_t *valid, int64_t n, Str *out, Err *e) {
@@ -108,31 +108,70 @@ static Status decode_codes(const Down *c, const int32_t *code, const uint8_t *va
     return ST_OK;
 }
 
-static Status vector_of(DevQuery *q, Down *c, int64_t first, int64_t n, Vec *out, Err *e) {
+static Status vector_of(DevQuery *q, const Down *c, Str *strs, int64_t first, int64_t n, Vec *out, Err *e) {
     int64_t size = phys_size((Phys)c->from->phys);
     const char *data = c->data + first * size;
     const uint8_t *valid = c->valid ? c->valid + first : NULL;
     *out = (Vec){.data = (void *)(uintptr_t)data, .valid = (uint8_t *)(uintptr_t)valid, .phys = c->phys, .type = c->from->type};
     if (c->phys != PH_STR) return ST_OK;
-    out->data = c->strs;
-    if (c->from->phys != PH_STR) return decode_codes(c, (const int32_t *)(const void *)data, valid, n, c->strs, e);
+    out->data = strs;
+    if (c->from->phys != PH_STR) return decode_codes(c, (const int32_t *)(const void *)data, valid, n, strs, e);
     for (int64_t i = 0; i < n; i++) {
         uint64_t cell[2];
         memcpy(cell, data + i * 16, 16);
-        if (valid && !valid[i]) c->strs[i] = str_make("", 0);
-        else TRY(dev_translate(q, cell[0], (int64_t)cell[1], &c->strs[i], e));
+        if (valid && !valid[i]) strs[i] = str_make("", 0);
+        else TRY(dev_translate(q, cell[0], (int64_t)cell[1], &strs[i], e));
     }
     return ST_OK;
 }
 
-static Status append_piece(DevQuery *q, Down *cols, int32_t n_cols, int64_t n, Vec *vecs, Status (*fn)(void *, int64_t, const Vec *, Err *), void *ctx, Err *e) {
-    for (int64_t i = 0; i < n; i += VECTOR) {
-        int64_t m = MIN_OF((int64_t)VECTOR, n - i);
-        for (int32_t c = 0; c < n_cols; c++) TRY(vector_of(q, &cols[c], i, m, &vecs[c], e));
-        TRY(fn(ctx, m, vecs, e));
-        TRY(query_check_cancel(q, e));
+/* The piece that is on the host, vector by vector, by as many workers as there are. */
+typedef struct Handing {
+    DevQuery *q;
+    Down *cols;
+    int32_t n_cols, n_strs;
+    int64_t n, order; /* rows of the piece; number of its first vector */
+    int workers;
+    Vec *vecs;        /* n_cols of each worker */
+    Str *strs;        /* n_strs vectors of each worker */
+    RowsFn fn;
+    void *ctx;
+    _Atomic int64_t next;
+    _Atomic bool failed;
+    Err *e;
+} Handing;
+
+static Status hand_vector(Handing *h, int worker, int64_t first, Err *e) {
+    int64_t n = MIN_OF((int64_t)VECTOR, h->n - first);
+    Vec *vecs = h->vecs + (int64_t)worker * h->n_cols;
+    for (int32_t c = 0; c < h->n_cols; c++) {
+        Str *strs = h->strs + ((int64_t)worker * h->n_strs + h->cols[c].slot) * VECTOR;
+        TRY(vector_of(h->q, &h->cols[c], strs, first, n, &vecs[c], e));
     }
-    return ST_OK;
+    TRY(h->fn(h->ctx, worker, h->order + first / VECTOR, n, vecs, e));
+    return query_check_cancel(h->q, e);
+}
+static void hand_worker(void *ctx, int worker) {
+    Handing *h = ctx;
+    Err err;
+    err_clear(&err);
+    for (;;) {
+        int64_t first = atomic_fetch_add(&h->next, VECTOR);
+        if (first >= h->n || atomic_load(&h->failed)) return;
+        if (hand_vector(h, worker, first, &err) == ST_OK) continue;
+        if (!atomic_exchange(&h->failed, true)) err_copy(h->e, &err); /* read when all are done */
+        return;
+    }
+}
+static Status hand_piece(Handing *h, int64_t n) {
+    h->n = n;
+    atomic_store(&h->next, 0);
+    int64_t vectors = (n + VECTOR - 1) / VECTOR;
+    int workers = (int)MIN_OF((int64_t)h->workers, vectors);
+    if (workers > 1) pool_run(h->q->opt.pool, workers, hand_worker, h);
+    else hand_worker(h, 0);
+    h->order += vectors;
+    return atomic_load(&h->failed) ? ST_ERROR : ST_OK;
 }
 
 /* Rows [first, first + n) of all columns into the pinned buffer. */
@@ -156,16 +195,16 @@ static Status fetch_piece(DevQuery *q, const DState *st, Down *cols, int64_t fir
     return query_sync(q, e);
 }
 
-Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx, int64_t n, const Vec *cols, Err *e), void *ctx, Err *e) {
+Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, Err *e) {
     const DState *st = &q->rows[rows];
     const RowsSpec *spec = &q->plan->rows[rows];
     TRY(dev_query_finish(q, e)); /* everything is right and done */
     if (st->n_cols != spec->n_cols) return err_internal(e, "row store %d has %d columns on the device", (int)rows, (int)st->n_cols);
     if (st->count == 0) return ST_OK;
     Down *cols = arena_array(q->arena, Down, st->n_cols + 1);
-    Vec *vecs = arena_array(q->arena, Vec, st->n_cols + 1);
-    if (!cols || !vecs) return err_oom(e);
+    if (!cols) return err_oom(e);
     int64_t width = 0;
+    int32_t n_strs = 0;
     bool strings = false;
     for (int32_t c = 0; c < st->n_cols; c++) {
         const Dict *dict = st->cols[c].dict;
@@ -175,8 +214,13 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx,
             return err_internal(e, "column %d of row store %d is %s on the device", (int)c, (int)rows, phys_name((Phys)from));
         width += phys_size((Phys)from) + 1;
         strings |= from == PH_STR;
-        if (cols[c].phys == PH_STR && !(cols[c].strs = arena_alloc(q->arena, MIN_OF((int64_t)VECTOR, st->count) * 16))) return err_oom(e);
+        if (cols[c].phys == PH_STR) cols[c].slot = n_strs++;
     }
+    Handing h = {.q = q, .cols = cols, .n_cols = st->n_cols, .n_strs = n_strs, .workers = 1, .fn = fn, .ctx = ctx, .e = e};
+    if (q->opt.pool) h.workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), st->count / VECTOR));
+    h.vecs = arena_array(q->arena, Vec, (int64_t)h.workers * st->n_cols + 1);
+    h.strs = arena_alloc(q->arena, (int64_t)h.workers * n_strs * VECTOR * (int64_t)sizeof(Str) + 1);
+    if (!h.vecs || !h.strs) return err_oom(e);
     if (strings) TRY(res_ranges(q, e));
     if (strings && q->ranges.len > 1) qsort(q->ranges.items, (size_t)q->ranges.len, sizeof *q->ranges.items, compare_ranges);
     if (q->d->info.shares_memory) {
@@ -184,14 +228,14 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, Status (*fn)(void *ctx,
             cols[c].data = (const char *)(uintptr_t)st->data[c];
             cols[c].valid = (const uint8_t *)(uintptr_t)st->valid[c];
         }
-        return append_piece(q, cols, st->n_cols, st->count, vecs, fn, ctx, e);
+        return hand_piece(&h, st->count);
     }
     int64_t piece = (DOWN_BYTES - 128 * ((int64_t)st->n_cols + 1)) / MAX_OF(width, INT64_C(1));
     if (piece < 1) return err_internal(e, "a row of %lld bytes", (long long)width);
     for (int64_t i = 0; i < st->count; i += piece) {
         int64_t n = MIN_OF(piece, st->count - i);
         TRY(fetch_piece(q, st, cols, i, n, e));
-        TRY(append_piece(q, cols, st->n_cols, n, vecs, fn, ctx, e));
+        TRY(hand_piece(&h, n));
     }
     return ST_OK;
 }

@@ -352,9 +352,3 @@ Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names,
     }
     return bind_proj_plan(b, &proj, p);
 }
-
-Expr *bind_unnest_target(Binder *b, Expr *array, Plan **series, int64_t location) {
-    if (check_array(b, array, location) != ST_OK || !(*series = subscripts(b, 1, &array, location))) return NULL;
-    Expr *args[2] = {array, expr_col(b->c, (*series)->out_cols[0])};
-    return args[1] ? bind_call(b, "array_subscript", false, 2, args, location) : NULL;
-}

@@ -156,17 +156,13 @@ static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
         bind_unsupported(b, f->location, "more than one set-returning function in a select list");
         return NULL;
     }
-    Expr **args = bind_list(b, q, f->args, f->n_args), *e;
+    Expr **args = bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
-    if (strcmp(f->name.name, "unnest") == 0) {
-        e = bind_unnest_target(b, args[0], &q->srf, f->location);
-    } else if ((q->srf = bind_series(b, f->n_args, args, "generate_series", f->location))) {
-        e = expr_col(b->c, q->srf->out_cols[0]);
-    } else {
-        return NULL;
-    }
-    if (!e || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
-    e->location = f->location;
+    q->srf = strcmp(f->name.name, "unnest") == 0 ? bind_unnest(b, 1, args, &f->name.name, false, f->location)
+                                                 : bind_series(b, f->n_args, args, "generate_series", f->location);
+    if (!q->srf || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
+    if (e) e->location = f->location;
     return e;
 }
 

@@ -182,10 +182,8 @@ bool bind_groupable(Type t); /* equal values have equal bytes, or know how to co
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
 /* l op ANY (array), l op ALL (array). */
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
-/* unnest(array, ...) in FROM: a column per array and, with ordinality, one more. */
+/* unnest(array, ...) in FROM, or of one array in a select list: a column per array and, with ordinality, one more. */
 Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names, bool ordinality, int64_t location);
-/* unnest(array) in a select list: the element over a series of subscripts. */
-Expr *bind_unnest_target(Binder *b, Expr *array, Plan **series, int64_t location);
 
 /* ---- bind_routine.c ------------------------------------------------------------------------- */
 /* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */

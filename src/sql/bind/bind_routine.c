@@ -12,8 +12,8 @@ enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
 
 typedef struct Candidate {
     const Routine *r;
-    int slots[ARGS_MAX];  /* per given argument: which of the routine's arguments it is */
-    Type types[ARGS_MAX]; /* and its type */
+    int *slots;  /* per given argument: which of the routine's arguments it is */
+    Type *types; /* and its type */
     int n_default;
 } Candidate;
 
@@ -98,14 +98,14 @@ static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const
 /* The routine that a call means, and where its arguments go. *found false, ST_OK: there is none for these arguments. */
 static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args, const char *const *names, int64_t location, Candidate *out, bool *found) {
     const Catalog *k = b->c->catalog;
-    Candidate *all = arena_array(b->a, Candidate, CANDIDATES_MAX), *list[CANDIDATES_MAX];
+    Candidate *list[CANDIDATES_MAX];
     int n_list = 0, wrong_kind = 0;
     *found = false;
-    if (!all) return ST_ERROR;
     for (int64_t i = 0; i < k->n_routines && n_list < CANDIDATES_MAX; i++) {
         const Routine *r = k->routines[i];
-        Candidate *c = &all[n_list];
         if (strcmp(r->name, name) != 0) continue;
+        Candidate *c = arena_new_of(b->a, Candidate);
+        if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1))) return ST_ERROR;
         bool ok = place_args(r, n, names, c);
         for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
         if (!ok) continue;

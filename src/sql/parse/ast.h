@@ -884,7 +884,8 @@ typedef struct AstShow {
 
 typedef struct AstExplain {
     AST_STMT_HEAD;
-    AstStmt *query;
+    AstStmt *query;      /* NULL: EXPLAIN PROCEDURE */
+    const char *routine; /* its name */
     AstOption *options; /* analyze, verbose, format ... */
     int64_t n_options;
 } AstExplain;

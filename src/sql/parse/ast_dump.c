@@ -722,7 +722,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_EXPLAIN:
         dump_options(d, AST_AS_CONST(AstExplain, s)->options, AST_AS_CONST(AstExplain, s)->n_options);
         put(d, " ");
-        dump_stmt(d, AST_AS_CONST(AstExplain, s)->query);
+        if (AST_AS_CONST(AstExplain, s)->query) dump_stmt(d, AST_AS_CONST(AstExplain, s)->query);
         break;
     case AST_VACUUM: {
         const AstVacuum *x = AST_AS_CONST(AstVacuum, s);

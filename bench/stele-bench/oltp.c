@@ -1,0 +1,384 @@
+/* oltp.c - transactions in bulk: TPC-B, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in SQL and PL/pgSQL (bench/oltp/NAME.sql).
+ *
+ * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. A call's latency is counted from
+ * the moment its bulk begins: what waiting for a bulk to fill adds is bulk size over the rate of arrival. After the run the benchmark's invariants are checked.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "oltp.h"
+#include "session/bulk.h"
+
+typedef struct Rng { uint64_t s; } Rng;
+static uint64_t rng_next(Rng *r) {
+    uint64_t x = r->s += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+static int64_t rng_to(Rng *r, int64_t n) { return n > 0 ? (int64_t)(rng_next(r) % (uint64_t)n) : 0; } /* 0 .. n - 1 */
+static double rng_unit(Rng *r) { return (double)(rng_next(r) >> 11) * 0x1p-53; }
+
+/* Ranks with probabilities 1 / rank^theta, after Gray et al., "Quickly generating billion-record synthetic databases". */
+typedef struct Zipf { int64_t n; double theta, alpha, zetan, eta; } Zipf;
+static void zipf_init(Zipf *z, int64_t n, double theta) {
+    *z = (Zipf){.n = n, .theta = theta, .alpha = 1 / (1 - theta)};
+    for (int64_t i = 1; i <= n; i++) z->zetan += pow(1.0 / (double)i, theta);
+    z->eta = (1 - pow(2.0 / (double)n, 1 - theta)) / (1 - (1 + pow(0.5, theta)) / z->zetan);
+}
+static int64_t zipf_next(const Zipf *z, Rng *r) {
+    if (z->theta == 0) return rng_to(r, z->n);
+    double u = rng_unit(r), uz = u * z->zetan;
+    if (uz < 1) return 0;
+    if (uz < 1 + pow(0.5, z->theta)) return 1;
+    return MIN_OF((int64_t)((double)z->n * pow(z->eta * u - z->eta + 1, z->alpha)), z->n - 1);
+}
+
+enum { TYPES_MAX = 16, COLS_MAX = 8, TEXT_CELL = 24 };
+typedef struct Maker {
+    Rng rng;
+    Zipf zipf;
+    const OltpOptions *o;
+    int64_t n_total;     /* calls made so far */
+    uint64_t scattered;  /* YCSB: ranks are spread over the keys */
+} Maker;
+
+/* One cell: integers in `v`, texts in `text`. */
+typedef struct Cell { int64_t v; bool null; int len; char text[TEXT_CELL]; } Cell;
+typedef struct Workload {
+    const char *name, *what;
+    int n_types;
+    const char *procs[TYPES_MAX];
+    int weights[TYPES_MAX];      /* per cent */
+    void (*make)(Maker *m, int type, Cell *cells);
+    const char *check;           /* a query that must give one row "t" */
+} Workload;
+
+static void put_text(Cell *c, const char *fmt, int64_t v) { c->len = snprintf(c->text, sizeof c->text, fmt, (long long)v); }
+
+static void make_tpcb(Maker *m, int type, Cell *c) {
+    (void)type;
+    int64_t s = m->o->scale, t = rng_to(&m->rng, s * 10);
+    c[1].v = 1 + t;
+    c[2].v = 1 + t / 10;
+    /* 85 %: an account of the teller's branch */
+    int64_t branch = s > 1 && rng_to(&m->rng, 100) >= 15 ? t / 10 : rng_to(&m->rng, s);
+    c[0].v = 1 + branch * 100000 + rng_to(&m->rng, 100000);
+    c[3].v = rng_to(&m->rng, 1999999) - 999999;
+    c[4].v = m->n_total;
+}
+static void make_smallbank(Maker *m, int type, Cell *c) {
+    int64_t n = m->o->scale * 1000;
+    int64_t a = zipf_next(&m->zipf, &m->rng), b = (a + 1 + rng_to(&m->rng, n - 1)) % n;
+    put_text(&c[0], "c%lld", 1 + a);
+    if (type == 3) put_text(&c[1], "c%lld", 1 + b);
+    else c[1].v = 1 + rng_to(&m->rng, 100) - (type == 2 ? 40 : 0);
+}
+static int64_t tm1_subscriber(Maker *m) { /* the standard's non-uniform choice */
+    int64_t n = m->o->scale * 1000, a = n <= 1000000 ? 65535 : n <= 10000000 ? 1048575 : 2097151;
+    return ((rng_to(&m->rng, a + 1) | (1 + rng_to(&m->rng, n))) % n) + 1;
+}
+static void make_tm1(Maker *m, int type, Cell *c) {
+    int64_t s = tm1_subscriber(m), start = rng_to(&m->rng, 3) * 8;
+    if (type >= 4) put_text(&c[0], "%015lld", s);
+    else c[0].v = s;
+    switch (type) {
+    case 0: break;
+    case 1: c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start, c[3].v = start + 1 + rng_to(&m->rng, 8); break;
+    case 2: c[1].v = 1 + rng_to(&m->rng, 4); break;
+    case 3: c[1].v = rng_to(&m->rng, 2), c[2].v = 1 + rng_to(&m->rng, 4), c[3].v = rng_to(&m->rng, 256); break;
+    case 4: c[1].v = rng_to(&m->rng, 1 << 30); break;
+    case 5: c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start, c[3].v = start + 1 + rng_to(&m->rng, 8), put_text(&c[4], "%015lld", rng_to(&m->rng, 1000000)); break;
+    default: c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start;
+    }
+}
+static void make_ycsb(Maker *m, int type, Cell *c) {
+    (void)type;
+    uint64_t rank = (uint64_t)zipf_next(&m->zipf, &m->rng);
+    c[0].v = (int64_t)(rank * m->scattered % (uint64_t)m->zipf.n);
+    c[1].v = (int64_t)(rng_next(&m->rng) >> 8);
+}
+/* GPUTx's micro benchmark: the first tuple with probability alpha, all others alike. */
+static void make_gputx(Maker *m, int type, Cell *c) {
+    (void)type;
+    int64_t n = m->o->tuples;
+    c[0].v = rng_unit(&m->rng) < m->o->alpha ? 0 : rng_to(&m->rng, n);
+    c[1].v = m->o->work;
+}
+
+static const Workload workloads[] = {
+    {"tpcb", "TPC-B", 1, {"tpcb"}, {100}, make_tpcb,
+     "select (select sum(abalance) from accounts) = (select sum(delta) from history) and (select sum(tbalance) from tellers) = (select sum(delta) from history)"
+     " and (select sum(bbalance) from branches) = (select sum(delta) from history)"},
+    {"smallbank", "SmallBank", 5, {"balance", "deposit_checking", "transact_saving", "amalgamate", "write_check"}, {15, 25, 15, 15, 30}, make_smallbank,
+     "select (select min(bal) from savings) >= 0"},
+    {"tm1", "TM-1", 7,
+     {"get_subscriber_data", "get_new_destination", "get_access_data", "update_subscriber_data", "update_location", "insert_call_forwarding", "delete_call_forwarding"},
+     {35, 10, 35, 2, 14, 2, 2}, make_tm1,
+     "select not exists (select 1 from call_forwarding c where not exists (select 1 from special_facility f where f.s_id = c.s_id and f.sf_type = c.sf_type))"},
+    {"ycsb", "YCSB A", 2, {"ycsb_read", "ycsb_update"}, {50, 50}, make_ycsb, "select count(*) > 0 from usertable"},
+    {"gputx", "GPUTx micro benchmark", 0, {0}, {0}, make_gputx, "select count(*) > 0 from tuples"},
+};
+
+/* ---- a bulk of calls in memory --------------------------------------------------------------------------- */
+typedef struct Calls { /* of one procedure */
+    const Routine *r;
+    int n_cols;
+    Vec cols[COLS_MAX];
+    char *texts[COLS_MAX];
+    uint32_t *numbers;
+    int64_t n;
+} Calls;
+
+static bool calls_new(Calls *c, const Routine *r, int64_t cap) {
+    *c = (Calls){.r = r, .numbers = calloc((size_t)cap, sizeof *c->numbers)};
+    bool ok = c->numbers != NULL;
+    for (int i = 0; i < r->n_params && c->n_cols < COLS_MAX; i++) {
+        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
+        Phys ph = type_phys(r->param_types[i]);
+        Vec *v = &c->cols[c->n_cols];
+        *v = (Vec){.phys = (uint8_t)ph, .type = r->param_types[i], .data = calloc((size_t)cap, (size_t)phys_size(ph))};
+        if (ph == PH_STR) c->texts[c->n_cols] = calloc((size_t)cap, TEXT_CELL);
+        ok &= v->data && (ph != PH_STR || c->texts[c->n_cols]);
+        c->n_cols++;
+    }
+    return ok;
+}
+static void calls_free(Calls *c) {
+    for (int i = 0; i < c->n_cols; i++) free(c->cols[i].data), free(c->texts[i]);
+    free(c->numbers);
+}
+static void calls_add(Calls *c, uint32_t number, const Cell *cells) {
+    int64_t i = c->n++;
+    c->numbers[i] = number;
+    for (int k = 0; k < c->n_cols; k++) {
+        void *d = c->cols[k].data;
+        switch (c->cols[k].phys) {
+        case PH_I16: ((int16_t *)d)[i] = (int16_t)cells[k].v; break;
+        case PH_I32: ((int32_t *)d)[i] = (int32_t)cells[k].v; break;
+        case PH_I64: ((int64_t *)d)[i] = cells[k].v; break;
+        case PH_F64: ((double *)d)[i] = (double)cells[k].v; break;
+        default: {
+            char *t = c->texts[k] + i * TEXT_CELL;
+            memcpy(t, cells[k].text, TEXT_CELL);
+            ((Str *)d)[i] = str_make(t, cells[k].len);
+        }
+        }
+    }
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------ */
+static bool exec_sql(Session *s, const char *sql, char why[WHY_MAX]) {
+    Slice text = slice_of(sql);
+    while (text.len > 0) {
+        Statement *st = NULL;
+        int64_t used = 0;
+        if (statement_prepare(s, text, &st, &used) != ST_OK || (st && statement_run(st) != ST_OK)) {
+            snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message);
+            if (st) statement_free(st);
+            return false;
+        }
+        if (st) statement_free(st);
+        text.ptr += used;
+        text.len -= used;
+    }
+    return true;
+}
+static bool check_true(Session *s, const char *sql, char why[WHY_MAX]) {
+    Statement *st = NULL;
+    int64_t used = 0;
+    bool ok = statement_prepare(s, slice_of(sql), &st, &used) == ST_OK && statement_run(st) == ST_OK;
+    if (!ok) snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message);
+    if (ok) {
+        const void *cell;
+        bool null;
+        ok = st->n_rows == 1 && rows_cell(st->rows, 0, st->first_col, &cell, &null, &s->err) == ST_OK && !null && *(const uint8_t *)cell;
+        if (!ok) snprintf(why, WHY_MAX, "does not hold: %s", sql);
+    }
+    if (st) statement_free(st);
+    return ok;
+}
+
+static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MAX]) {
+    char path[1100];
+    char *text = NULL, *out = NULL;
+    size_t len = 0;
+    if (strcmp(w->name, "gputx") == 0) { /* T procedures of the same kind */
+        FILE *f = open_memstream(&out, &len);
+        if (!f) return NULL;
+        fprintf(f, "CREATE TABLE tuples (id int PRIMARY KEY, v double precision NOT NULL); INSERT INTO tuples SELECT i, i FROM generate_series(0, %lld) AS g(i);", (long long)o->tuples - 1);
+        for (int t = 0; t < o->types; t++)
+            fprintf(f,
+                    "CREATE PROCEDURE micro_%d(key int, x int) LANGUAGE plpgsql AS $$ DECLARE y double precision; BEGIN SELECT v INTO y FROM tuples WHERE id = key; "
+                    "FOR i IN 1 .. x LOOP y := y * 0.999 + %d; END LOOP; UPDATE tuples SET v = y WHERE id = key; END $$;",
+                    t, t + 1);
+        fclose(f);
+        return out;
+    }
+    snprintf(path, sizeof path, "%s/%s.sql", o->folder, w->name);
+    if (!(text = read_text(path, why))) return NULL;
+    FILE *f = open_memstream(&out, &len);
+    for (const char *at = text; f && *at;) {
+        const char *mark = strstr(at, ":scale");
+        if (!mark) mark = at + strlen(at);
+        fwrite(at, 1, (size_t)(mark - at), f);
+        if (*mark) fprintf(f, "%lld", (long long)o->scale), mark += 6;
+        at = mark;
+    }
+    if (f) fclose(f);
+    free(text);
+    return out;
+}
+
+static const char *strategy_name(Strategy s) {
+    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
+    return names[s];
+}
+
+static int by_double(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct Total { double seconds, latency_sum; int64_t calls, failed, bulks; BulkStats sum; BulkStats last; double *times; } Total;
+
+static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double seconds, Total *t, char why[WHY_MAX]) {
+    int64_t room = 1 << 16;
+    *t = (Total){.times = calloc((size_t)room, sizeof(double))};
+    BulkCalls parts[TYPES_MAX];
+    if (!t->times) return snprintf(why, WHY_MAX, "out of memory"), false;
+    bool warm = true;
+    while (t->seconds < seconds && t->bulks < room) {
+        for (int k = 0; k < n; k++) calls[k].n = 0;
+        for (int64_t i = 0; i < size; i++) {
+            int64_t pick = rng_to(&m->rng, 100);
+            int type = 0;
+            if (m->o->types > 0 && strcmp(w->name, "gputx") == 0) type = (int)(i % n);
+            else
+                for (; type < n - 1 && pick >= w->weights[type]; type++) pick -= w->weights[type];
+            Cell cells[COLS_MAX] = {0};
+            w->make(m, type, cells);
+            m->n_total++;
+            calls_add(&calls[type], (uint32_t)i, cells);
+        }
+        int n_parts = 0;
+        for (int k = 0; k < n; k++)
+            if (calls[k].n) parts[n_parts++] = (BulkCalls){.routine = calls[k].r, .n = calls[k].n, .params = calls[k].cols, .calls = calls[k].numbers};
+        BulkResult *r = NULL;
+        atomic_store(&s->cancel, false);
+        err_clear(&s->err);
+        double began = now_s();
+        Status st = session_bulk_run(s, n_parts, parts, &r);
+        st = session_end_statement(s, st);
+        double took = now_s() - began;
+        if (st != ST_OK) return snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message), false;
+        if (r->stats.strategy == STRATEGY_SERIAL && r->stats.reason && strcmp(r->stats.executor, "one at a time") == 0) {
+            snprintf(why, WHY_MAX, "not in bulk: %s", r->stats.reason);
+            bulk_result_free(r);
+            return false;
+        }
+        if (!warm) { /* the first one makes images and prepares programs */
+            t->seconds += took;
+            t->times[t->bulks++] = took;
+            t->calls += size;
+            t->failed += r->stats.n_failed;
+            t->sum.footprint_ns += r->stats.footprint_ns;
+            t->sum.schedule_ns += r->stats.schedule_ns;
+            t->sum.reserve_ns += r->stats.reserve_ns;
+            t->sum.run_ns += r->stats.run_ns;
+            t->sum.result_ns += r->stats.result_ns;
+            t->sum.transfer_ns += r->stats.transfer_ns;
+            t->sum.depth += r->stats.depth;
+            t->sum.width0 += r->stats.width0;
+            t->sum.crossing += r->stats.crossing;
+            t->last = r->stats;
+        }
+        warm = false;
+        bulk_result_free(r);
+    }
+    return true;
+}
+
+int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
+    OltpOptions o = *given;
+    const Workload *w = NULL;
+    for (int i = 0; i < (int)ARRAY_LEN(workloads); i++)
+        if (strcmp(workloads[i].name, name) == 0) w = &workloads[i];
+    if (!w) return 2;
+    char why[WHY_MAX] = "";
+    Database *db = NULL;
+    Session *s = NULL;
+    Err e = {0};
+    if (database_open(NULL, vfs_posix(), b->threads, 0, &db, &e) != ST_OK || !(db->txn_lock = txn_lock_new(&e)) || session_new(db, &s, &e) != ST_OK) {
+        fprintf(stderr, "stele-bench: %s\n", e.message);
+        return 1;
+    }
+    int status = 1, n = strcmp(name, "gputx") == 0 ? o.types : w->n_types;
+    Calls calls[TYPES_MAX] = {0};
+    double began = now_s();
+    char *setup = setup_text(w, &o, why);
+    bool ok = setup && exec_sql(s, setup, why);
+    free(setup);
+    if (ok && o.settings) ok = exec_sql(s, o.settings, why);
+    int64_t biggest = 0;
+    for (int i = 0; i < o.n_sizes; i++) biggest = MAX_OF(biggest, o.sizes[i]);
+    for (int k = 0; k < n && ok; k++) {
+        char proc[64];
+        const Routine *r;
+        snprintf(proc, sizeof proc, "micro_%d", k);
+        ok = session_bulk_routine(s, slice_of(w->n_types ? w->procs[k] : proc), &r) == ST_OK && calls_new(&calls[k], r, biggest);
+        if (!ok) snprintf(why, sizeof why, "%.390s", err_is_set(&s->err) ? s->err.message : "out of memory");
+    }
+    if (ok) {
+        printf("%s, scale %lld: tables made in %.1f s\n", w->what, (long long)o.scale, now_s() - began);
+        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %7s  %s\n", "bulk", "strategy", "calls/s", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts");
+    }
+    for (int i = 0; i < o.n_sizes && ok; i++)
+        for (int k = 0; k < o.n_strategies && ok; k++) {
+            char set[64];
+            snprintf(set, sizeof set, "set bulk_strategy = '%s'", strategy_name(o.strategies[k]));
+            if (!(ok = exec_sql(s, set, why))) break;
+            Maker m = {.rng = {12345}, .o = &o, .scattered = 2654435761u};
+            int64_t keys = strcmp(name, "gputx") == 0 ? o.tuples : o.scale * 1000;
+            zipf_init(&m.zipf, keys, o.skew);
+            Total t;
+            ok = run_bulks(s, calls, n, &m, w, o.sizes[i], o.seconds, &t, why);
+            if (ok && t.bulks > 0) {
+                qsort(t.times, (size_t)t.bulks, sizeof *t.times, by_double);
+                double ns = t.seconds * 1e9;
+                printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8.0f %7.0f  %.2f %%\n", (long long)o.sizes[i], strategy_name(t.last.strategy), (double)t.calls / t.seconds,
+                       t.times[t.bulks / 2] * 1e3, t.times[t.bulks * 99 / 100] * 1e3, t.times[t.bulks - 1] * 1e3, 100 * (double)t.sum.footprint_ns / ns, 100 * (double)t.sum.schedule_ns / ns,
+                       100 * (double)t.sum.run_ns / ns, (double)t.sum.depth / (double)t.bulks, (double)t.sum.width0 / (double)t.bulks, (double)t.sum.crossing / (double)t.bulks,
+                       100 * (double)t.failed / (double)t.calls);
+                json_begin(b);
+                json_text(b, "benchmark", name);
+                json_int(b, "bulk_size", o.sizes[i]);
+                json_text(b, "strategy", strategy_name(t.last.strategy));
+                json_text(b, "executor", t.last.executor ? t.last.executor : "vm");
+                json_int(b, "scale", o.scale);
+                json_num(b, "skew", o.skew);
+                json_num(b, "calls_per_second", (double)t.calls / t.seconds);
+                json_num(b, "p50_ms", t.times[t.bulks / 2] * 1e3);
+                json_num(b, "p99_ms", t.times[t.bulks * 99 / 100] * 1e3);
+                json_num(b, "footprint_share", (double)t.sum.footprint_ns / ns);
+                json_num(b, "schedule_share", (double)t.sum.schedule_ns / ns);
+                json_num(b, "run_share", (double)t.sum.run_ns / ns);
+                json_num(b, "depth", (double)t.sum.depth / (double)t.bulks);
+                json_num(b, "abort_rate", (double)t.failed / (double)t.calls);
+                json_end(b);
+            }
+            free(t.times);
+        }
+    if (ok) ok = check_true(s, w->check, why);
+    if (ok) printf("  invariant holds\n");
+    else fprintf(stderr, "stele-bench %s: %s\n", name, why);
+    status = ok ? 0 : 1;
+    for (int k = 0; k < n; k++) calls_free(&calls[k]);
+    session_free(s);
+    TxnLock *lock = db->txn_lock;
+    database_close(db);
+    txn_lock_free(lock);
+    return status;
+}

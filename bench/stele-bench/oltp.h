@@ -1,0 +1,25 @@
+/* oltp.h - options of the transaction benchmarks (oltp.c). */
+#ifndef STELE_BENCH_OLTP_H
+#define STELE_BENCH_OLTP_H
+
+#include "bench.h"
+#include "txn/schedule.h"
+
+typedef struct OltpOptions {
+    const char *folder;    /* of NAME.sql */
+    const char *settings;  /* SQL run after the tables are made, NULL: none */
+    int64_t scale;
+    double skew;           /* smallbank, ycsb: 0 .. 0.99 */
+    double seconds;        /* per line */
+    int n_sizes;
+    int64_t sizes[16];
+    int n_strategies;
+    Strategy strategies[5];
+    int64_t tuples;        /* gputx */
+    int types, work;       /* gputx: T, x */
+    double alpha;          /* gputx */
+} OltpOptions;
+
+int bench_oltp(Bench *b, const char *name, const OltpOptions *o);
+
+#endif
