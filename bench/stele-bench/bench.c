@@ -10,7 +10,7 @@
 
 enum { SUM_ROWS_MAX = 1000000 }; /* results up to here are compared row by row */
 static const double statement_limit_s = 120; /* most that one run may take; with a budget, a few shares of it, but not less than: */
-static const double statement_least_s = 4;   /* a first run compiles */
+static const double statement_least_s = 8;   /* a first run compiles */
 static const double long_run_ms = 100;       /* a run on the virtual machine that takes longer is its own warm-up */
 
 double now_s(void) {
@@ -249,7 +249,8 @@ void measure(Bench *b, const Variant *v, const char *sql, const char *missing, M
     if (!run_sql(b, set, m->why)) return;
     const double until = now_s() + share;
     if ((m->first_ms = run_once(b, sql, m, true)) < 0 || !explain_analyze(b, v, sql, &m->where, m->why)) {
-        if (strncmp(m->why, "57014", 5) == 0) snprintf(m->why, WHY_MAX, "left out: a run takes more than %.1f s", limit);
+        m->timed_out = strncmp(m->why, "57014", 5) == 0;
+        if (m->timed_out) snprintf(m->why, WHY_MAX, "left out: a run takes more than %.1f s", limit);
         return;
     }
     const char *asked = strstr(v->settings, "device_residence=");
@@ -386,10 +387,23 @@ static void column_note(const Grid *g, int c) {
     printf(": not available: %s\n", why);
 }
 
+/* Whether all cells of a row are missing for one reason. */
+static bool row_missing(const Grid *g, int r) {
+    for (int c = 0; c < g->n_cols; c++) {
+        const Measure *m = &g->cell[r][c];
+        if (!m->done || m->ok || strcmp(m->why, g->cell[r][0].why) != 0) return false;
+    }
+    return g->n_cols > 1;
+}
+
 /* The reason of a cell and how many more of its column share it; told at the first of them. */
 static void cell_note(const Grid *g, int r, int c) {
     const Measure *m = &g->cell[r][c];
     int more = 0;
+    if (row_missing(g, r)) {
+        if (c == 0) printf("  %s: %s\n", g->row[r], m->why);
+        return;
+    }
     for (int k = 0; k < g->n_rows; k++) {
         const Measure *x = &g->cell[k][c];
         if (!x->done || strcmp(x->why, m->why) != 0) continue;

@@ -40,6 +40,7 @@ typedef struct Explain {
 
 typedef struct Measure {
     bool done, ok, wrong;   /* wrong: ran, but its rows differ from the first variant's */
+    bool timed_out;         /* a run took more than its share of the budget allows */
     char why[WHY_MAX];      /* when !ok */
     int runs;
     double first_ms, median_ms, min_ms, max_ms; /* parse to result on the host; first_ms: the first run, with everything that is done once */

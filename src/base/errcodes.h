@@ -3,94 +3,105 @@
 #ifndef STELE_BASE_ERRCODES_H
 #define STELE_BASE_ERRCODES_H
 
-#define ERRCODE_TABLE(X)                                            \
-    X(CONNECTION_FAILURE, "08006", "connection_failure")            \
-    X(FEATURE_NOT_SUPPORTED, "0A000", "feature_not_supported")      \
-    X(CASE_NOT_FOUND, "20000", "case_not_found")                    \
-    X(CARDINALITY, "21000", "cardinality_violation")                \
-    X(STRING_TRUNCATION, "22001", "string_data_right_truncation")   \
-    X(NUMERIC_RANGE, "22003", "numeric_value_out_of_range")         \
-    X(NULL_NOT_ALLOWED, "22004", "null_value_not_allowed")          \
-    X(DATETIME_FORMAT, "22007", "invalid_datetime_format")          \
-    X(DATETIME_OVERFLOW, "22008", "datetime_field_overflow")        \
-    X(SUBSTRING, "22011", "substring_error")                        \
-    X(DIVISION_BY_ZERO, "22012", "division_by_zero")                \
-    X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")        \
-    X(INVALID_REGEX, "2201B", "invalid_regular_expression")         \
-    X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm") \
-    X(INVALID_POWER, "2201F", "invalid_argument_for_power_function")\
+#define ERRCODE_TABLE(X)                                                \
+    X(CONNECTION_FAILURE, "08006", "connection_failure")                \
+    X(FEATURE_NOT_SUPPORTED, "0A000", "feature_not_supported")          \
+    X(STACKED_DIAGNOSTICS, "0Z002", "stacked_diagnostics_accessed_without_active_handler")\
+    X(CASE_NOT_FOUND, "20000", "case_not_found")                        \
+    X(CARDINALITY, "21000", "cardinality_violation")                    \
+    X(STRING_TRUNCATION, "22001", "string_data_right_truncation")       \
+    X(NUMERIC_RANGE, "22003", "numeric_value_out_of_range")             \
+    X(NULL_NOT_ALLOWED, "22004", "null_value_not_allowed")              \
+    X(ERROR_IN_ASSIGNMENT, "22005", "error_in_assignment")              \
+    X(DATETIME_FORMAT, "22007", "invalid_datetime_format")              \
+    X(DATETIME_OVERFLOW, "22008", "datetime_field_overflow")            \
+    X(SUBSTRING, "22011", "substring_error")                            \
+    X(DIVISION_BY_ZERO, "22012", "division_by_zero")                    \
+    X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")            \
+    X(INVALID_REGEX, "2201B", "invalid_regular_expression")             \
+    X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm")     \
+    X(INVALID_POWER, "2201F", "invalid_argument_for_power_function")    \
     X(WIDTH_BUCKET, "2201G", "invalid_argument_for_width_bucket_function")\
-    X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")  \
+    X(INVALID_LIMIT, "2201W", "invalid_row_count_in_limit_clause")      \
     X(INVALID_OFFSET, "2201X", "invalid_row_count_in_result_offset_clause")\
-    X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire")\
-    X(INVALID_PARAMETER, "22023", "invalid_parameter_value")        \
-    X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")           \
-    X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")            \
-    X(INVALID_TEXT, "22P02", "invalid_text_representation")         \
-    X(BAD_COPY, "22P04", "bad_copy_file_format")                    \
-    X(NOT_NULL_VIOLATION, "23502", "not_null_violation")            \
-    X(FOREIGN_KEY_VIOLATION, "23503", "foreign_key_violation")      \
-    X(UNIQUE_VIOLATION, "23505", "unique_violation")                \
-    X(CHECK_VIOLATION, "23514", "check_violation")                  \
-    X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")        \
-    X(READ_ONLY, "25006", "read_only_sql_transaction")              \
-    X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")     \
-    X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")    \
-    X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")  \
-    X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")             \
-    X(SERIALIZATION_FAILURE, "40001", "serialization_failure")      \
-    X(SYNTAX, "42601", "syntax_error")                              \
-    X(DUPLICATE_COLUMN, "42701", "duplicate_column")                \
-    X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                \
-    X(UNDEFINED_COLUMN, "42703", "undefined_column")                \
-    X(UNDEFINED_OBJECT, "42704", "undefined_object")                \
-    X(DUPLICATE_OBJECT, "42710", "duplicate_object")                \
-    X(DUPLICATE_ALIAS, "42712", "duplicate_alias")                  \
-    X(AMBIGUOUS_FUNCTION, "42725", "ambiguous_function")            \
-    X(GROUPING, "42803", "grouping_error")                          \
-    X(DATATYPE_MISMATCH, "42804", "datatype_mismatch")              \
-    X(WRONG_OBJECT_TYPE, "42809", "wrong_object_type")              \
-    X(INVALID_FOREIGN_KEY, "42830", "invalid_foreign_key")          \
-    X(CANNOT_COERCE, "42846", "cannot_coerce")                      \
-    X(UNDEFINED_FUNCTION, "42883", "undefined_function")            \
-    X(UNDEFINED_TABLE, "42P01", "undefined_table")                  \
-    X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")          \
-    X(DUPLICATE_PREPARED, "42P05", "duplicate_prepared_statement")  \
-    X(DUPLICATE_TABLE, "42P07", "duplicate_table")                  \
-    X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")          \
-    X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference")\
-    X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")\
-    X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")\
-    X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")    \
-    X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")    \
-    X(DISK_FULL, "53100", "disk_full")                              \
-    X(OUT_OF_MEMORY, "53200", "out_of_memory")                      \
-    X(LIMIT_EXCEEDED, "53400", "configuration_limit_exceeded")      \
-    X(PROGRAM_LIMIT, "54000", "program_limit_exceeded")             \
-    X(STATEMENT_TOO_COMPLEX, "54001", "statement_too_complex")      \
-    X(TOO_MANY_COLUMNS, "54011", "too_many_columns")                \
-    X(NOT_IN_STATE, "55000", "object_not_in_prerequisite_state")    \
-    X(OBJECT_IN_USE, "55006", "object_in_use")                      \
-    X(LOCK_NOT_AVAILABLE, "55P03", "lock_not_available")            \
-    X(QUERY_CANCELED, "57014", "query_canceled")                    \
-    X(SYSTEM, "58000", "system_error")                              \
-    X(IO, "58030", "io_error")                                      \
-    X(UNDEFINED_FILE, "58P01", "undefined_file")                    \
-    X(DUPLICATE_FILE, "58P02", "duplicate_file")                    \
-    X(RAISE_EXCEPTION, "P0001", "raise_exception")                  \
-    X(NO_DATA_FOUND, "P0002", "no_data_found")                      \
-    X(TOO_MANY_ROWS, "P0003", "too_many_rows")                      \
-    X(ASSERT_FAILURE, "P0004", "assert_failure")                    \
-    X(INTERNAL, "XX000", "internal_error")                          \
+    X(CHAR_NOT_IN_REPERTOIRE, "22021", "character_not_in_repertoire")   \
+    X(INVALID_PARAMETER, "22023", "invalid_parameter_value")            \
+    X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")               \
+    X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")                \
+    X(INVALID_TEXT, "22P02", "invalid_text_representation")             \
+    X(BAD_COPY, "22P04", "bad_copy_file_format")                        \
+    X(NOT_NULL_VIOLATION, "23502", "not_null_violation")                \
+    X(FOREIGN_KEY_VIOLATION, "23503", "foreign_key_violation")          \
+    X(UNIQUE_VIOLATION, "23505", "unique_violation")                    \
+    X(CHECK_VIOLATION, "23514", "check_violation")                      \
+    X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")            \
+    X(READ_ONLY, "25006", "read_only_sql_transaction")                  \
+    X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")         \
+    X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")        \
+    X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")      \
+    X(INVALID_TERMINATION, "2D000", "invalid_transaction_termination")  \
+    X(NO_RETURN, "2F005", "function_executed_no_return_statement")      \
+    X(INVALID_CURSOR_NAME, "34000", "invalid_cursor_name")              \
+    X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                 \
+    X(SERIALIZATION_FAILURE, "40001", "serialization_failure")          \
+    X(SYNTAX, "42601", "syntax_error")                                  \
+    X(DUPLICATE_COLUMN, "42701", "duplicate_column")                    \
+    X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                    \
+    X(UNDEFINED_COLUMN, "42703", "undefined_column")                    \
+    X(UNDEFINED_OBJECT, "42704", "undefined_object")                    \
+    X(DUPLICATE_OBJECT, "42710", "duplicate_object")                    \
+    X(DUPLICATE_ALIAS, "42712", "duplicate_alias")                      \
+    X(DUPLICATE_FUNCTION, "42723", "duplicate_function")                \
+    X(AMBIGUOUS_FUNCTION, "42725", "ambiguous_function")                \
+    X(GROUPING, "42803", "grouping_error")                              \
+    X(DATATYPE_MISMATCH, "42804", "datatype_mismatch")                  \
+    X(WRONG_OBJECT_TYPE, "42809", "wrong_object_type")                  \
+    X(INVALID_FOREIGN_KEY, "42830", "invalid_foreign_key")              \
+    X(CANNOT_COERCE, "42846", "cannot_coerce")                          \
+    X(UNDEFINED_FUNCTION, "42883", "undefined_function")                \
+    X(UNDEFINED_TABLE, "42P01", "undefined_table")                      \
+    X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")              \
+    X(DUPLICATE_CURSOR, "42P03", "duplicate_cursor")                    \
+    X(DUPLICATE_PREPARED, "42P05", "duplicate_prepared_statement")      \
+    X(DUPLICATE_TABLE, "42P07", "duplicate_table")                      \
+    X(AMBIGUOUS_PARAMETER, "42P08", "ambiguous_parameter")              \
+    X(INVALID_COLUMN_REFERENCE, "42P10", "invalid_column_reference")    \
+    X(INVALID_FUNCTION_DEFINITION, "42P13", "invalid_function_definition")\
+    X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")    \
+    X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")  \
+    X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")        \
+    X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")        \
+    X(DISK_FULL, "53100", "disk_full")                                  \
+    X(OUT_OF_MEMORY, "53200", "out_of_memory")                          \
+    X(LIMIT_EXCEEDED, "53400", "configuration_limit_exceeded")          \
+    X(PROGRAM_LIMIT, "54000", "program_limit_exceeded")                 \
+    X(STATEMENT_TOO_COMPLEX, "54001", "statement_too_complex")          \
+    X(TOO_MANY_COLUMNS, "54011", "too_many_columns")                    \
+    X(TOO_MANY_ARGUMENTS, "54023", "too_many_arguments")                \
+    X(NOT_IN_STATE, "55000", "object_not_in_prerequisite_state")        \
+    X(OBJECT_IN_USE, "55006", "object_in_use")                          \
+    X(LOCK_NOT_AVAILABLE, "55P03", "lock_not_available")                \
+    X(QUERY_CANCELED, "57014", "query_canceled")                        \
+    X(SYSTEM, "58000", "system_error")                                  \
+    X(IO, "58030", "io_error")                                          \
+    X(UNDEFINED_FILE, "58P01", "undefined_file")                        \
+    X(DUPLICATE_FILE, "58P02", "duplicate_file")                        \
+    X(RAISE_EXCEPTION, "P0001", "raise_exception")                      \
+    X(NO_DATA_FOUND, "P0002", "no_data_found")                          \
+    X(TOO_MANY_ROWS, "P0003", "too_many_rows")                          \
+    X(ASSERT_FAILURE, "P0004", "assert_failure")                        \
+    X(INTERNAL, "XX000", "internal_error")                              \
     X(DATA_CORRUPTED, "XX001", "data_corrupted")
 
 #define ERR_CONNECTION_FAILURE "08006"
 #define ERR_FEATURE_NOT_SUPPORTED "0A000"
+#define ERR_STACKED_DIAGNOSTICS "0Z002"
 #define ERR_CASE_NOT_FOUND "20000"
 #define ERR_CARDINALITY "21000"
 #define ERR_STRING_TRUNCATION "22001"
 #define ERR_NUMERIC_RANGE "22003"
 #define ERR_NULL_NOT_ALLOWED "22004"
+#define ERR_ERROR_IN_ASSIGNMENT "22005"
 #define ERR_DATETIME_FORMAT "22007"
 #define ERR_DATETIME_OVERFLOW "22008"
 #define ERR_SUBSTRING "22011"
@@ -117,6 +128,9 @@
 #define ERR_FAILED_TRANSACTION "25P02"
 #define ERR_BAD_STATEMENT_NAME "26000"
 #define ERR_DEPENDENT_OBJECTS "2BP01"
+#define ERR_INVALID_TERMINATION "2D000"
+#define ERR_NO_RETURN "2F005"
+#define ERR_INVALID_CURSOR_NAME "34000"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_SYNTAX "42601"
@@ -126,6 +140,7 @@
 #define ERR_UNDEFINED_OBJECT "42704"
 #define ERR_DUPLICATE_OBJECT "42710"
 #define ERR_DUPLICATE_ALIAS "42712"
+#define ERR_DUPLICATE_FUNCTION "42723"
 #define ERR_AMBIGUOUS_FUNCTION "42725"
 #define ERR_GROUPING "42803"
 #define ERR_DATATYPE_MISMATCH "42804"
@@ -135,10 +150,12 @@
 #define ERR_UNDEFINED_FUNCTION "42883"
 #define ERR_UNDEFINED_TABLE "42P01"
 #define ERR_UNDEFINED_PARAMETER "42P02"
+#define ERR_DUPLICATE_CURSOR "42P03"
 #define ERR_DUPLICATE_PREPARED "42P05"
 #define ERR_DUPLICATE_TABLE "42P07"
 #define ERR_AMBIGUOUS_PARAMETER "42P08"
 #define ERR_INVALID_COLUMN_REFERENCE "42P10"
+#define ERR_INVALID_FUNCTION_DEFINITION "42P13"
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"
 #define ERR_INDETERMINATE_DATATYPE "42P18"
@@ -149,6 +166,7 @@
 #define ERR_PROGRAM_LIMIT "54000"
 #define ERR_STATEMENT_TOO_COMPLEX "54001"
 #define ERR_TOO_MANY_COLUMNS "54011"
+#define ERR_TOO_MANY_ARGUMENTS "54023"
 #define ERR_NOT_IN_STATE "55000"
 #define ERR_OBJECT_IN_USE "55006"
 #define ERR_LOCK_NOT_AVAILABLE "55P03"

@@ -553,7 +553,7 @@ Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, Emit
 }
 
 /* ---- values of parameters ------------------------------------------------------------------------------------------ */
-static uint64_t const_limb(const RegInfo *ri, int32_t limb) {
+uint64_t emit_const_limb(const RegInfo *ri, int32_t limb) {
     const void *c = value_cell_const(&ri->value);
     uint64_t v[2] = {0, 0};
     if (ri->value.is_null) return 0;
@@ -594,7 +594,7 @@ bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, u
     switch ((ParamKind)p->kind) {
     case KP_CONST:
         if (prog->regs[p->id].phys == PH_STR && p->col == 0) return false;
-        *out = const_limb(&prog->regs[p->id], p->col);
+        *out = emit_const_limb(&prog->regs[p->id], p->col);
         return true;
     case KP_LO:
     case KP_HI: {

@@ -199,7 +199,7 @@ enum { /* kernels a segment's module has */
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
 
 /* The error word's low byte when rows did not fit into a channel's packet. Words of the control block of a channel: emit_chan.c. */
-enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_LOCAL = 160, EMIT_CHANNEL_PACKETS_MAX = 1 << 24 };
+enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_LOCAL = 176, EMIT_CHANNEL_PACKETS_MAX = 1 << 24 };
 /* Words behind the address in word 10 of the control block. Zero when a pipeline starts. */
 static inline int64_t emit_channel_words(int64_t queues, int64_t packets) { return packets + (1 + queues) * (32 + packets); }
 

@@ -8,7 +8,7 @@
  *            jump, and only the sink asks whether the row counts. All columns are loaded with the block.
  *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory. After a barrier the program runs over
  *            the list, so that neighbouring items have rows again, and loads further columns for those rows alone. A join that comes first is a filter, too:
- *            its head is looked at for all rows of the block at once. The program looks again.
+ *            heads, and first candidates by hash, are looked at for all rows of the block at once. The program looks again.
  *   else     the program runs on one row of the block after the other.
  *
  * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is written once and uses q<column>_0.
@@ -41,7 +41,7 @@ static double range_share(const RangeTest *t) {
 static double probe_share(const Em *m, const ProbeSite *s) {
     const DevJoin *d = &m->ep->joins[s->join];
     const JoinSpec *j = &m->plan->joins[s->join];
-    if (s->kind != PK_INNER && s->kind != PK_SEMI) return 1;
+    if (s->kind != PK_INNER && s->kind != PK_SEMI && s->kind != PK_MARK_BUILD) return 1;
     if (d->form == DJ_HASH || d->dom <= 0 || !isfinite(j->est_rows)) return 0.5;
     return j->est_rows > (double)d->dom / 2 ? 1 : 0.2;
 }
@@ -126,9 +126,9 @@ static bool can_sift_probe(Em *m) {
     if (pc == p->n_instrs || (p->instrs[pc].op != OP_PROBE && p->instrs[pc].op != OP_PROBE_BEGIN)) return false;
     const ProbeSite *s = p->instrs[pc].aux;
     const JoinSpec *j = &m->plan->joins[s->join];
-    bool exact = p->instrs[pc].op == OP_PROBE;
-    if (m->ep->joins[s->join].form == DJ_HASH || j->n_keys != 1 || probe_share(m, s) > sift_share || p->regs[s->keys[0]].is_const) return false;
-    if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && exact)) return false;
+    bool alone = p->instrs[pc].op == OP_PROBE, hash = m->ep->joins[s->join].form == DJ_HASH;
+    if (j->n_keys == 0 || probe_share(m, s) > sift_share) return false;
+    if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && alone && !hash) && !(s->kind == PK_MARK_BUILD && alone)) return false;
     if (!(m->sift_slice = arena_array(m->arena, bool, pc + 1))) return false;
     m->sift_slice[pc] = true;
     for (int32_t i = pc; i >= m->n_leading; i--) {
@@ -333,8 +333,11 @@ static void put_probe(Em *m, Out *o) {
             if (loads_column(in) || in->op == OP_LOAD_ROWID) em_load(m, in);
             else if (!em_expr(m, in)) m->reason = op_info[in->op].name;
         }
+        w(m, "{\n");
         em_probe_test(m, &p->instrs[m->sift_probe]);
-        w(m, "ok_%d &= pass;\n}\n", k);
+        w(m, "ok_%d &= pass;\n}\n{\n", k);
+        if (em_probe_keys(m, &p->instrs[m->sift_probe])) w(m, "ok_%d &= pass;\n", k);
+        w(m, "}\n}\n");
     }
     m->listing = 0;
     if (m->body.failed) o->failed = true;

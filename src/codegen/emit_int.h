@@ -176,6 +176,7 @@ void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const 
 void em_store_value(Em *m, Reg r, const DevCol *c); /* a register as such a column holds it */
 const char *em_position(Em *m); /* u64 expression: place of the row in its source */
 
+uint64_t emit_const_limb(const RegInfo *ri, int32_t limb); /* emit.c: of the constant's cell: 0 low, 1 high; STR: 1 length */
 bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of the source is row i of the sink */
 
 /* emit_expr.c */

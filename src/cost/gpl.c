@@ -26,10 +26,11 @@ static void gamma_init(const ProfileChannels *c, Gamma *g) {
     }
 }
 
+/* By logarithms of channels, bytes of a packet, bytes in all. */
 static double gamma_at(const Gamma *g, double channels, double packet, double bytes) {
-    double best = 0, nearest = 0, c = scale(channels), p = scale(packet), b = scale(bytes);
+    double best = 0, nearest = 0;
     for (int64_t i = 0; i < g->n; i++) {
-        double d = 4 * fabs(g->channels[i] - c) + 2 * fabs(g->packet[i] - p) + fabs(g->bytes[i] - b);
+        double d = 4 * fabs(g->channels[i] - channels) + 2 * fabs(g->packet[i] - packet) + fabs(g->bytes[i] - bytes);
         if (i > 0 && d >= nearest) continue;
         nearest = d;
         best = g->gbps[i];
@@ -40,7 +41,7 @@ static double gamma_at(const Gamma *g, double channels, double packet, double by
 double gpl_channel_rate(const ProfileChannels *c, int64_t channels, double packet_bytes, double bytes) {
     Gamma g;
     gamma_init(c, &g);
-    return gamma_at(&g, (double)channels, packet_bytes, bytes);
+    return gamma_at(&g, scale((double)channels), scale(packet_bytes), scale(bytes));
 }
 
 /* ---- one choice -------------------------------------------------------------------------------------- */
@@ -50,15 +51,14 @@ static double reached(double share, double enough) { return fmin(1, share / enou
 static double stage_ns(const GplMachine *m, const GplStage *s, const Gamma *g, const GplChoice *c, int32_t i, double rows) {
     double share = (double)c->groups[i] / (double)MAX_OF(s->max_groups, INT64_C(1)), groups = (double)MAX_OF(c->groups[i], INT64_C(1));
     share = fmin(1, fmax(share, 1e-6));
-    double issue = rows * s->compute * m->instruction_ns / share; /* Eq. 3, 4 */
-    double turns = ceil(rows / (groups * fmax(s->group_rows, 1)));
-    double compute = fmax(issue, turns * s->chain * m->latency_ns);
-    double bytes = rows * s->row_bytes, rate = m->read_gbps * reached(share, stream_share); /* Eq. 5 */
-    if (i > 0) {                                                                            /* Eq. 6, 12 */
-        rate = gamma_at(g, (double)c->channels, (double)c->packet_rows * s->row_bytes, bytes) * reached(share, channel_share);
+    double turns = ceil(rows / (groups * fmax(s->group_rows, 1))), bytes = rows * s->row_bytes, rate = m->read_gbps * reached(share, stream_share);
+    if (s->busy_ns > 0) return m->group_ns + fmax(s->busy_ns * fmax(rows / groups, fmin(rows, s->group_rows)), bytes / fmax(rate, 1e-3));
+    double compute = fmax(rows * s->compute * m->instruction_ns / share, turns * (1 + s->chain) * m->latency_ns); /* Eq. 3, 4 */
+    if (i > 0) {                                                                                                /* Eq. 6, 12; of the first: Eq. 5 */
+        rate = gamma_at(g, scale((double)c->channels), scale((double)c->packet_rows * s->row_bytes), scale(bytes)) * reached(share, channel_share);
         if (rate <= 0) rate = m->read_gbps / 4 * reached(share, stream_share);
     }
-    return compute + bytes / fmax(rate, 1e-3) + rows * s->random_ns / reached(share, random_share); /* Eq. 7 */
+    return m->group_ns + compute + bytes / fmax(rate, 1e-3) + rows * s->random_ns / reached(share, random_share); /* Eq. 7 */
 }
 
 static void estimate(const GplMachine *m, const GplStage *stages, int32_t n, double rows, const Gamma *g, GplChoice *c) {
@@ -114,10 +114,11 @@ static void give_groups(const GplMachine *m, const GplStage *s, int32_t n, doubl
     for (int32_t i = 0; i < n; i++) {
         int64_t max = MAX_OF(s[i].max_groups, INT64_C(1));
         double parts = ceil(fmin(rows, (double)c->tile_rows) * s[i].share / fmax(s[i].group_rows, 1));
-        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)fmin((double)max * (total > 0 ? weight[i] / total : 1.0 / n), parts);
+        double part = m->concurrency == 1 && !m->waits_are_yields ? 1 : total > 0 ? weight[i] / total : 1.0 / n; /* kernels in turn: each has all of the device */
+        int64_t want = fixed->groups > 0 ? fixed->groups : (int64_t)fmin((double)max * part, parts);
         c->groups[i] = MIN_OF(MAX_OF(want, INT64_C(1)), max);
     }
-    if (m->waits_are_yields) return; /* groups take turns */
+    if (m->waits_are_yields || m->concurrency == 1) return; /* groups take turns, or kernels do */
     for (int64_t more = 1; more > 0 && !gpl_all_start(m, s, n, c->groups);) {
         more = 0;
         for (int32_t i = 0; i < n; i++) {
@@ -152,22 +153,24 @@ static void balance(const GplMachine *m, const GplStage *s, int32_t n, double ro
 /* The channels through which a tile's rows go fastest (n_max, p_max), of those that the cache holds: two packets for each of a unit's groups. */
 static void give_channels(const GplMachine *m, const GplStage *s, int32_t n, double tile, int64_t unit, const Gamma *g, const GplFixed *fixed, GplChoice *c) {
     static const int64_t packets[] = {256, 1024, 2048, 4096, 8192, 16384};
-    double least = INFINITY;
+    double least = INFINITY, bytes[GPL_STAGES_MAX], log_bytes[GPL_STAGES_MAX], log_row[GPL_STAGES_MAX], row = 0;
     int64_t last = 0;
+    for (int32_t i = 1; i < n; i++) {
+        bytes[i] = tile * s[i].share * s[i].row_bytes;
+        log_bytes[i] = scale(bytes[i]);
+        log_row[i] = scale(s[i].row_bytes);
+        row += s[i].row_bytes;
+    }
     for (int p = 0; p < (int)ARRAY_LEN(packets); p++) {
         int64_t packet = round_up(fixed->packet_rows > 0 ? fixed->packet_rows : packets[p], unit);
         if (packet == last) continue;
+        if (last > 0 && m->cache_bytes > 0 && 2 * (double)m->units * (double)packet * row > m->cache_bytes) break;
         last = packet;
-        double held = 0;
-        for (int32_t i = 1; i < n; i++) held += 2 * (double)m->units * (double)packet * s[i].row_bytes;
-        if (p > 0 && m->cache_bytes > 0 && held > m->cache_bytes) break;
-        for (int64_t channels = 1; channels <= 16; channels *= 2) {
+        double log_packet = scale((double)packet);
+        for (int64_t channels = 1; channels <= 16; channels *= 4) {
             int64_t count = fixed->channels > 0 ? fixed->channels : channels;
-            double ns = 0;
-            for (int32_t i = 1; i < n; i++) {
-                double bytes = tile * s[i].share * s[i].row_bytes;
-                ns += bytes / fmax(gamma_at(g, (double)count, (double)packet * s[i].row_bytes, bytes), 1e-3);
-            }
+            double ns = 0, log_count = scale((double)count);
+            for (int32_t i = 1; i < n; i++) ns += bytes[i] / fmax(gamma_at(g, log_count, log_packet + log_row[i], log_bytes[i]), 1e-3);
             if (ns < least * 0.999) {
                 least = ns;
                 c->channels = count;

@@ -9,7 +9,8 @@
  *
  *   Eq. 2   work-groups of all kernels together fit the device, wherever each of them ends up (gpl_all_start)
  *   Eq. 3,4 c_i = the longer of: rows * instructions * time of an instruction / share of the device that K_i's groups are; and the turns that its
- *           groups take over their rows * loads that wait for each other * latency. With few groups it is latency that counts
+ *           groups take over their rows * loads that wait for each other * latency. With few groups it is latency that counts. Where an earlier run was profiled, c_i
+ *           and m_i are its: time that a group was busy per row * rows / groups. Every group takes a while to begin and to end
  *   Eq. 5   m_i of the first kernel, which reads tables or materialised rows: bytes / rate of memory reached with its share
  *   Eq. 6,12 m_i of the others: bytes of rows handed over / Gamma(channels, packet, bytes); Eq. 1, 11: Gamma is measured (profile.h), between the points the
  *           nearest counts. Both: and random accesses (hash tables, groups) at the rate measured for them
@@ -33,6 +34,7 @@ typedef struct GplStage {
     double random_ns;     /* its random accesses per row, all of the device at them */
     double group_rows;    /* rows that a group has under way at the same time */
     int64_t max_groups;   /* that fit on the device when it is alone */
+    double busy_ns;       /* profiled: time that a group took per row, without waits for others; 0: not profiled */
 } GplStage;
 
 typedef struct GplMachine {
@@ -40,6 +42,7 @@ typedef struct GplMachine {
     double concurrency;    /* processors that take turns; 0: every kernel has groups of its own (C = n); 1: one kernel after the other */
     double instruction_ns; /* all units busy */
     double latency_ns;     /* of a load from memory */
+    double group_ns;       /* a group's beginning and end */
     double read_gbps;
     double fixed_ns;       /* a pipeline: channels, start, wait */
     double launch_ns;      /* one kernel of a round */

@@ -252,7 +252,12 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     QueryOptions q = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .account = &s->db->account, .session = &s->info,
                       .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
     BulkOptions opt = {.query = &q, .strategy = strategy_of(s->settings.bulk_strategy), .any_order = strcmp(s->settings.bulk_order, "any") == 0, .step_limit = s->settings.bulk_step_limit};
-    st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
+    st = ST_OK;
+    if (strcmp(s->settings.executor, "compiled") == 0) {
+        st = session_device_use(s, NULL, &q.device);
+        opt.compiled = true;
+    }
+    if (st == ST_OK) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
     if (st == ST_OK) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
     arena_free(a);
     if (st != ST_OK || !writes) return st;
@@ -433,6 +438,10 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
         }
     }
     s->bulk_stats = b->stats;
+    if (b->stats.reason) {
+        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
+        s->bulk_stats.reason = s->bulk_reason;
+    }
     bulk_result_free(b);
     TRY(out);
     st->values = values;
@@ -470,8 +479,10 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         const char *table = "?";
         for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
             if (s->db->catalog.tables[t]->id == p->tables[x->table].table_id) table = s->db->catalog.tables[t]->name;
+        if (x->group >= ITEM_COARSE && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
+        uint32_t group = x->group >= ITEM_COARSE ? (x->group - ITEM_COARSE) / 2 : x->group;
         char *line = x->group == ITEM_ROWS ? arena_printf(st->run_arena, "  %s rows of %s", x->kind == OPK_READ ? "read" : "insert or delete", table)
-                                           : arena_printf(st->run_arena, "  %s column group %d of %s", kinds[x->kind], (int)x->group, table);
+                                           : arena_printf(st->run_arena, "  %s column group %d of %s", kinds[x->kind], (int)group, table);
         if (line) line = arena_printf(st->run_arena, "%s, %s", line, x->n > 0 ? arena_printf(st->run_arena, "key of %d columns", (int)x->n) : "whole table");
         TRY(explain_line(st, line));
     }

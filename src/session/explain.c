@@ -110,7 +110,10 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         TRY(run);
         st->query = r.query;
     } else {
-        TRY(session_resolve_limits(s, &c, b->plan, &st->account));
+        s->explaining = true;
+        Status limits = session_resolve_limits(s, &c, b->plan, &st->account);
+        s->explaining = false;
+        TRY(limits);
         TRY(sql_optimize(&c, b));
         TRY(sql_raise_constants(&c, b->plan));
         r.plan = sql_lower(&c, b->plan, n, ids);

@@ -1,10 +1,8 @@
 /* pl_call.c - calls: frames, CALL, DO, functions in queries, ends of transactions. */
 #include "session/pl_run_int.h"
 
+#include <pthread.h>
 #include <stdio.h>
-
-#define INVALID_TERMINATION "2D000"
-#define NO_RETURN "2F005"
 
 enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20 };
 
@@ -100,13 +98,26 @@ static void frame_end(PlFrame *fr) {
 
 /* ---- one call --------------------------------------------------------------------------------- */
 
+/* What calls may use of this thread's stack: half of it at most. */
+static int64_t stack_room(void) {
+    static _Thread_local int64_t room;
+    pthread_attr_t attr;
+    size_t size = 0;
+    if (room) return room;
+    room = STACK_MAX_BYTES;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) return room;
+    if (pthread_attr_getstacksize(&attr, &size) == 0 && size > 0) room = MIN_OF(room, (int64_t)size / 2);
+    pthread_attr_destroy(&attr);
+    return room;
+}
+
 static Status check_depth(Session *s) {
     const char here = 0;
     PlSession *p = s->pl;
     if (p->depth == 0) p->stack_base = &here;
     int64_t used = p->stack_base - &here;
     if (used < 0) used = -used;
-    if (p->depth < CALLS_MAX && used < STACK_MAX_BYTES) return ST_OK;
+    if (p->depth < CALLS_MAX && used < stack_room()) return ST_OK;
     err_set(&s->err, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
     err_hint(&s->err, "Routines call each other too deeply: %d calls are under way.", (int)p->depth);
     return ST_ERROR;
@@ -122,7 +133,7 @@ static Status body(PlFrame *fr) {
         return ST_OK;
     }
     if (o != PLO_RETURN && !f->is_procedure && !f->returns_void && !f->returns_set && !f->has_outs && !f->is_sql) {
-        err_set(&fr->s->err, NO_RETURN, "control reached end of function without RETURN");
+        err_set(&fr->s->err, ERR_NO_RETURN, "control reached end of function without RETURN");
         err_context(&fr->s->err, "PL/pgSQL function %s", f->signature);
         return ST_ERROR;
     }
@@ -378,8 +389,8 @@ Status pl_end_transaction(PlFrame *fr, bool commit) {
     Session *s = fr->s;
     bool inside = false;
     for (const PlFrame *f = fr; f; f = f->up) inside |= f->subtransactions > 0;
-    if (s->pl->atomic) return err_set(&s->err, INVALID_TERMINATION, "invalid transaction termination");
-    if (inside) return err_set(&s->err, INVALID_TERMINATION, commit ? "cannot commit while a subtransaction is active" : "cannot roll back while a subtransaction is active");
+    if (s->pl->atomic) return err_set(&s->err, ERR_INVALID_TERMINATION, "invalid transaction termination");
+    if (inside) return err_set(&s->err, ERR_INVALID_TERMINATION, commit ? "cannot commit while a subtransaction is active" : "cannot roll back while a subtransaction is active");
     return session_end_inside(s, commit);
 }
 
@@ -563,6 +574,11 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
     Value *args = arena_array(a, Value, p->n_exprs + 1);
     Type *types = arena_array(a, Type, p->n_out + 1);
+    if (s->explaining) {
+        p->routine_id = 0;
+        p->n_exprs = 0;
+        return ST_OK;
+    }
     if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
     if (!args || !types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_exprs; i++) {

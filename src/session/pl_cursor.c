@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-#define DUPLICATE_CURSOR "42P03"
-#define INVALID_CURSOR_NAME "34000"
-
 static void state_free(Session *s, PlCursorState *c) {
     pl_result_free(c->st);
     mem_free(&s->account, c->name, (int64_t)strlen(c->name) + 1);
@@ -55,7 +52,7 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st) {
         TRY(pl_assign(fr, (PlRef){c->first_arg + i, NULL}, &v));
     }
     TRY(name_of(fr, s->cursor, &name));
-    if (*find(fr->s, name)) return err_set(&fr->s->err, DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
+    if (*find(fr->s, name)) return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return pl_run_query(fr, c->query, st);
 }
 
@@ -64,7 +61,7 @@ static Status open_query(PlFrame *fr, const PlStmt *s, Statement *st) {
     if (fr->slots[s->cursor].v.is_null) TRY(new_name(fr, s->cursor));
     Str name;
     TRY(name_of(fr, s->cursor, &name));
-    if (*find(fr->s, name)) return err_set(&fr->s->err, DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
+    if (*find(fr->s, name)) return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
 }
 
@@ -101,7 +98,7 @@ static Status open_cursor(PlFrame *fr, int32_t var, PlCursorState ***out) {
     TRY(name_of(fr, var, &name));
     *out = find(fr->s, name);
     if (**out) return ST_OK;
-    return err_set(&fr->s->err, INVALID_CURSOR_NAME, "cursor \"%.*s\" does not exist", (int)name.len, name.ptr);
+    return err_set(&fr->s->err, ERR_INVALID_CURSOR_NAME, "cursor \"%.*s\" does not exist", (int)name.len, name.ptr);
 }
 
 /* Where the cursor goes; the count of rows it moved over. */

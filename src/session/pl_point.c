@@ -102,9 +102,14 @@ static bool read_plan(Look *l, const Plan *p) {
     }
 }
 
-/* The table's column that an expression is, perhaps as a wider integer; -1. */
+/* The table's column that an expression is, perhaps as a wider integer or another kind of text; -1. */
 static int32_t scan_column(const Look *l, const Expr *e) {
-    if (e->kind == EX_CAST && type_is_integer(e->type) && type_is_integer(e->args[0]->type) && e->type.id > e->args[0]->type.id) e = e->args[0];
+    if (e->kind == EX_CAST) {
+        Type to = e->type, from = e->args[0]->type;
+        bool wider = type_is_integer(to) && type_is_integer(from) && to.id > from.id;
+        bool same = type_is_text(to) && type_is_text(from) && to.id != T_CHAR && from.id != T_CHAR && cast_is_noop(from, to);
+        if (wider || same) e = e->args[0];
+    }
     return e->kind == EX_COL && l->p->defs[e->u.col].kind == DEF_SCAN ? l->p->defs[e->u.col].col : -1;
 }
 

@@ -6,13 +6,6 @@
 #include "base/log.h"
 #include "types/array.h"
 
-#define RAISE_EXCEPTION "P0001"
-#define NO_DATA_FOUND "P0002"
-#define TOO_MANY_ROWS "P0003"
-#define ASSERT_FAILURE "P0004"
-#define CASE_NOT_FOUND "20000"
-#define STACKED_DIAGNOSTICS "0Z002"
-
 static const Type any_type = {.id = T_UNKNOWN};
 
 /* ---- limits ------------------------------------------------------------------------------ */
@@ -63,7 +56,7 @@ static bool catches(const PlHandler *h, const char *state) {
     for (int32_t i = 0; i < h->n_states; i++) {
         const char *c = h->states[i];
         if (strcmp(c, "others") == 0) {
-            if (strcmp(state, ERR_QUERY_CANCELED) != 0 && strcmp(state, ASSERT_FAILURE) != 0) return true;
+            if (strcmp(state, ERR_QUERY_CANCELED) != 0 && strcmp(state, ERR_ASSERT_FAILURE) != 0) return true;
         } else if (strcmp(c, state) == 0 || (strcmp(c + 2, "000") == 0 && memcmp(c, state, 2) == 0)) {
             return true;
         }
@@ -146,7 +139,7 @@ static PlOutcome exec_case(PlFrame *fr, const PlStmt *s) {
         if (yes) return exec_body(fr, &s->arms[i].body);
     }
     if (s->has_else) return exec_body(fr, &s->body);
-    err_set(&fr->s->err, CASE_NOT_FOUND, "case not found");
+    err_set(&fr->s->err, ERR_CASE_NOT_FOUND, "case not found");
     err_hint(&fr->s->err, "CASE statement is missing ELSE part.");
     return PLO_ERROR;
 }
@@ -374,7 +367,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
     Err *e = &ses->err;
     const char *state = s->sqlstate, *message = NULL, *detail = NULL, *hint = NULL, *condition_name = s->condition;
     if (!s->format && !s->sqlstate && !s->n_options) {
-        if (!fr->caught) return err_set(e, STACKED_DIAGNOSTICS, "RAISE without parameters cannot be used outside an exception handler");
+        if (!fr->caught) return err_set(e, ERR_STACKED_DIAGNOSTICS, "RAISE without parameters cannot be used outside an exception handler");
         err_copy(e, fr->caught);
         fr->told = true; /* its context is complete */
         return ST_ERROR;
@@ -403,7 +396,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
             condition_name = text;
         } /* names of tables, columns ...: Err has no place for them */
     }
-    if (!state && s->level == PLR_EXCEPTION) state = RAISE_EXCEPTION;
+    if (!state && s->level == PLR_EXCEPTION) state = ERR_RAISE_EXCEPTION;
     if (!message) message = condition_name ? condition_name : state ? state : "";
     if (s->level == PLR_EXCEPTION) {
         err_set(e, state, "%s", message);
@@ -424,7 +417,7 @@ static Status exec_assert(PlFrame *fr, const PlStmt *s) {
     if (yes) return ST_OK;
     const char *text = NULL;
     if (s->expr2) TRY(pl_eval_text(fr, s->expr2, &text));
-    return err_set(&fr->s->err, ASSERT_FAILURE, "%s", text ? text : "assertion failed");
+    return err_set(&fr->s->err, ERR_ASSERT_FAILURE, "%s", text ? text : "assertion failed");
 }
 
 /* ---- SQL ---------------------------------------------------------------------------------------------- */
@@ -433,9 +426,9 @@ static Status exec_assert(PlFrame *fr, const PlStmt *s) {
 static Status into(PlFrame *fr, const PlStmt *s, Statement *st, bool is_select) {
     Err *e = &fr->s->err;
     if (!pl_returns_rows(st)) return err_set(e, ERR_SYNTAX, "INTO used with a command that cannot return data");
-    if (s->strict && st->n_rows == 0) return err_set(e, NO_DATA_FOUND, "query returned no rows");
+    if (s->strict && st->n_rows == 0) return err_set(e, ERR_NO_DATA_FOUND, "query returned no rows");
     if (st->n_rows > 1 && (s->strict || !is_select)) {
-        err_set(e, TOO_MANY_ROWS, "query returned more than one row");
+        err_set(e, ERR_TOO_MANY_ROWS, "query returned more than one row");
         err_hint(e, "Make sure the query returns a single row, or use LIMIT 1.");
         return ST_ERROR;
     }
@@ -479,7 +472,7 @@ static Status exec_dynamic(PlFrame *fr, const PlStmt *s) {
 
 static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
     const Err *c = fr->caught;
-    if (s->stacked && !c) return err_set(&fr->s->err, STACKED_DIAGNOSTICS, "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
+    if (s->stacked && !c) return err_set(&fr->s->err, ERR_STACKED_DIAGNOSTICS, "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
     for (int32_t i = 0; i < s->n_targets; i++) {
         const char *name = s->options[i].name, *text = "";
         char context[256];

@@ -188,10 +188,11 @@ void text_unlist_all(Session *s) {
     while (s->texts) text_unlist(s, s->texts);
 }
 
-/* Kept plans stay small beside the memory that queries are to have. */
-static int64_t cache_bytes(const Session *s) {
-    int64_t limit = atomic_load(&s->db->account.limit);
-    return limit > 0 ? MIN_OF(limit / 64, (int64_t)CACHE_BYTES_MAX) : CACHE_BYTES_MAX;
+/* Kept plans stay small beside the memory that queries are to have, those of many sessions together, too. */
+static bool takes_too_much(const Session *s) {
+    int64_t limit = atomic_load(&s->db->account.limit), used = atomic_load(&s->cache_account.used);
+    if (limit <= 0) return used > CACHE_BYTES_MAX;
+    return used > MIN_OF(limit / 64, (int64_t)CACHE_BYTES_MAX) || mem_headroom(&s->account) < limit / 16;
 }
 
 void text_list(Session *s, SqlText *t) {
@@ -201,5 +202,5 @@ void text_list(Session *s, SqlText *t) {
     t->refs++;
     to_front(s, t);
     s->n_texts++;
-    while (s->n_texts > TEXTS_MAX || (s->oldest_text && atomic_load(&s->cache_account.used) > cache_bytes(s))) text_unlist(s, s->oldest_text);
+    while (s->n_texts > TEXTS_MAX || (s->oldest_text && takes_too_much(s))) text_unlist(s, s->oldest_text);
 }

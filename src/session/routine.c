@@ -8,10 +8,8 @@
 
 #include "session/session.h"
 #include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
-
-#define DUPLICATE_FUNCTION "42723"
-#define BAD_DEFINITION "42P13"
 
 void session_notice(Session *s, const SessionNotice *n) {
     if (s->notice) s->notice(s->notice_ctx, n);
@@ -98,7 +96,7 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
     }
     bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void || old->returns_record != r->returns_record || old->ret.id != r->ret.id;
     if (ret_differs || outs_differ) {
-        err_set(e, BAD_DEFINITION, r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters" : "cannot change return type of existing function");
+        err_set(e, ERR_INVALID_FUNCTION_DEFINITION, r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters" : "cannot change return type of existing function");
         if (outs_differ && !ret_differs) err_detail(e, "Row type defined by OUT parameters is different.");
         err_hint(e, "Use DROP %s %s first.", what, sig);
         return ST_ERROR;
@@ -107,14 +105,14 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
         if (!is_input(old, i)) continue;
         while (!is_input(r, k)) k++;
         if (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0)) {
-            err_set(e, BAD_DEFINITION, "cannot change name of input parameter \"%s\"", old->param_names[i]);
+            err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot change name of input parameter \"%s\"", old->param_names[i]);
             err_hint(e, "Use DROP %s %s first.", what, sig);
             return ST_ERROR;
         }
         k++;
     }
     if (old->n_defaults > r->n_defaults) {
-        err_set(e, BAD_DEFINITION, "cannot remove parameter defaults from existing function");
+        err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot remove parameter defaults from existing function");
         err_hint(e, "Use DROP %s %s first.", what, sig);
         return ST_ERROR;
     }
@@ -144,7 +142,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     Routine *old = NULL;
     for (int64_t i = 0; i < c->n_routines && !old; i++)
         if (strcmp(c->routines[i]->name, r.name) == 0 && same_identity(c->routines[i], n, types)) old = c->routines[i];
-    if (old && !x->or_replace) return err_set(&s->err, DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types", r.name);
+    if (old && !x->or_replace) return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types", r.name);
     if (old) TRY(check_replace(s, a, old, &r));
     Routine *own = routine_new(&r, &s->err);
     if (!own) return ST_ERROR;
@@ -177,7 +175,7 @@ static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const
     for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
         all_ins &= q->params[i].mode == AST_PARAM_IN;
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
-        if (n == PL_MAX_PARAMS) return err_set(&s->err, "54023", "functions cannot have more than %d arguments", PL_MAX_PARAMS);
+        if (n == PL_MAX_PARAMS) return err_set(&s->err, ERR_TOO_MANY_ARGUMENTS, "functions cannot have more than %d arguments", PL_MAX_PARAMS);
         TRY(pl_type(c, q->params[i].type, &types[n++], &s->err));
     }
     for (int64_t i = 0; i < c->n_routines; i++) {
@@ -211,6 +209,37 @@ static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const
     return ST_OK;
 }
 
+/* Views that call it, themselves or through others: binding a view binds what it reads. */
+static Status drop_views(Session *s, Arena *a, const AstDropFunction *x, const Routine *r) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        View *v = k->views[i];
+        PlanCtx c;
+        BoundStmt *b;
+        AstStmt **list;
+        int64_t n;
+        Err e = {0};
+        plan_ctx_init(s, a, &c);
+        c.err = &e;
+        if (sql_parse(a, slice_of(v->sql), &list, &n, &e) != ST_OK || n != 1 || sql_bind(&c, list[0], 0, NULL, &b) != ST_OK) continue;
+        bool calls = false;
+        for (int64_t j = 0; j < c.routine_ids.len; j++) calls |= c.routine_ids.items[j] == r->id;
+        if (!calls) continue;
+        const char *sig = pl_signature_text(a, r);
+        if (!sig) return ST_ERROR;
+        if (!x->cascade) {
+            const char *what = r->is_procedure ? "procedure" : "function";
+            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s %s because other objects depend on it", what, sig);
+            err_detail(&s->err, "view %s depends on %s %s", v->name, what, sig);
+            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
+            return ST_ERROR;
+        }
+        TRY(session_drop_view(s, v));
+        i = -1;
+    }
+    return ST_OK;
+}
+
 Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
     snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
     TRY(session_begin_write(s));
@@ -218,7 +247,9 @@ Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
         Routine *r;
         TRY(check_schema(s, &x->items[i].name));
         TRY(find_to_drop(s, st->run_arena, x, &x->items[i], &r));
-        if (r) TRY(session_drop_routine(s, r));
+        if (!r) continue;
+        TRY(drop_views(s, st->run_arena, x, r));
+        TRY(session_drop_routine(s, r));
     }
     return ST_OK;
 }

@@ -76,6 +76,7 @@ typedef struct Session {
     void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
     void *notice_ctx;
     struct PlSession *pl;     /* pl_run.c: routines made ready, calls under way */
+    bool explaining;          /* EXPLAIN without ANALYZE: set-returning functions are not called */
     const struct RunningPlan *running; /* queries under way that call routines, innermost first */
     struct Statement *statements;
     bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
@@ -83,6 +84,7 @@ typedef struct Session {
     bool device_timing;  /* EXPLAIN ANALYZE: measure kernels */
     bool in_bulk;        /* a bulk takes the lock: its images may stay ahead of their tables */
     BulkStats bulk_stats; /* of the last bulk */
+    char bulk_reason[256]; /* what bulk_stats.reason points to */
     struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
 

@@ -18,20 +18,32 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 }
 
 /* ---- calls and parts ---------------------------------------------------------------------- */
+/* Any order will do: procedure after procedure, those that only read first. So fewer reads and changes of an item take turns, and vectors are long. */
+static void order_by_part(Bulk *b) {
+    int64_t base = 0;
+    for (int writes = 0; writes < 2; writes++)
+        for (int32_t p = 0; p < b->n_parts; p++) {
+            BulkPartRun *x = &b->parts[p];
+            if (x->part->proc->writes != (bool)writes) continue;
+            x->calls = NULL;
+            x->base = base;
+            base += x->part->n;
+        }
+}
+
 static Status number_calls(Bulk *b, Err *e) {
-    if (b->n_parts == 1 && !b->parts[0].part->calls) {
-        b->parts[0].single = true;
-        return ST_OK;
-    }
+    for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
+    if (b->opt->any_order) order_by_part(b);
+    if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
     b->type_of = arena_alloc(b->arena, b->n_calls * 2 + 2);
     b->pos_of = arena_alloc(b->arena, b->n_calls * 4 + 4);
     if (!b->type_of || !b->pos_of) return ST_ERROR;
     memset(b->type_of, 0xff, (size_t)b->n_calls * 2);
     for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
+        const BulkPartRun *x = &b->parts[p];
         int64_t before = -1;
-        for (int64_t i = 0; i < part->n; i++) {
-            int64_t call = part->calls ? part->calls[i] : i;
+        for (int64_t i = 0; i < x->part->n; i++) {
+            int64_t call = part_call(x, i);
             if (call >= b->n_calls || call <= before || b->type_of[call] != UINT16_MAX) return err_internal(e, "calls of a bulk are not numbered from 0 on");
             before = call;
             b->type_of[call] = (uint16_t)p;
@@ -87,9 +99,9 @@ static Status prepare_parts(Bulk *b, bool foot, Err *e) {
 }
 
 /* ---- footprints -------------------------------------------------------------------------------------- */
-static int64_t first_at(const BulkPart *p, int64_t call) {
-    if (!p->calls) return MIN_OF(call, p->n);
-    int64_t lo = 0, hi = p->n;
+static int64_t first_at(const BulkPartRun *p, int64_t call) {
+    if (!p->calls) return MAX_OF(INT64_C(0), MIN_OF(call - p->base, p->part->n));
+    int64_t lo = 0, hi = p->part->n;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
         if (p->calls[mid] < call) lo = mid + 1;
@@ -115,23 +127,20 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
     int64_t from = block * b->block_size, to = MIN_OF(from + b->block_size, b->n_calls);
     k->n_ops = 0;
     for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
-        CallFrame *c = b->parts[p].proc->foot_frames[worker];
-        int64_t hi = first_at(part, to);
-        for (int64_t at = first_at(part, from), n; at < hi; at += n) {
-            n = MIN_OF(hi - at, b->vector_size);
+        const BulkPartRun *x = &b->parts[p];
+        CallFrame *c = x->proc->foot_frames[worker];
+        int64_t hi = first_at(x, to);
+        for (int64_t at = first_at(x, from), n; at < hi; at += n) {
+            n = MIN_OF(hi - at, c->pr->vector_size);
             int64_t had = k->n_ops, gone = c->departures;
             k->part = p;
-            callframe_run(c, k, part, n, NULL, at);
-            for (int64_t i = had; i < k->n_ops; i++) {
-                int64_t pos = at + k->ops[i].call;
-                k->ops[i].call = part->calls ? part->calls[pos] : (uint32_t)pos;
-            }
+            callframe_run(c, k, x->part, n, NULL, at);
+            for (int64_t i = had; i < k->n_ops; i++) k->ops[i].call = (uint32_t)part_call(x, at + k->ops[i].call);
             if (LIKELY(c->departures == gone)) continue;
             for (int64_t i = 0; i < n; i++)
                 if (c->goes[i] == GO_FAILED) {
                     atomic_store(&b->alone, true);
-                    b->failed_foot[part->calls ? part->calls[at + i] : at + i] = 1;
+                    b->failed_foot[part_call(x, at + i)] = 1;
                 }
         }
     }
@@ -258,7 +267,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         t->stride = MAX_OF(max, 0);
         total += max * b->parts[p].part->n;
         for (int64_t i = 0; t->counts && b->failed_foot && i < b->parts[p].part->n; i++)
-            if (b->failed_foot[b->parts[p].part->calls ? b->parts[p].part->calls[i] : i]) t->counts[i] = UNKNOWN_INSERTS;
+            if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
     }
     if (inserting == 0) return ST_OK;
     if (inserting > 1 || only->counts) {
@@ -360,6 +369,31 @@ void bulk_result_free(BulkResult *r) {
     if (r) arena_free(r->arena);
 }
 
+/* Calls that fail have zeros, as made. */
+#define TAKE(T)                                                                        \
+    {                                                                                  \
+        const T *x = v->cells;                                                         \
+        T *d = o->data;                                                                \
+        for (int64_t i = 0; i < c->n; i++) {                                           \
+            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;       \
+            int64_t call = call_number(c, i);                                          \
+            d[call] = x[i];                                                            \
+            o->valid[call] = 1;                                                        \
+        }                                                                              \
+    }
+static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
+    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
+    const Str *x = v->cells;
+    for (int64_t i = 0; i < c->n; i++) {
+        if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;
+        int64_t call = call_number(c, i);
+        char *copy = arena_strndup(w->sink.arena, x[i].ptr, x[i].len);
+        if (copy) ((Str *)o->data)[call] = str_make(copy, x[i].len);
+        else if (!w->sink.errors[part][call]) w->sink.errors[part][call] = &oom;
+        o->valid[call] = copy != NULL;
+    }
+}
+
 /* OUT values of the chunk that has run. Strings are copied: tables and frames change. */
 static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool failures) {
     const Proc *proc = c->pr->proc;
@@ -372,31 +406,17 @@ static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool f
             memset(o->valid + c->first_call, 1, (size_t)c->n);
             continue;
         }
-        int64_t bytes = cell_bytes(v->size);
-        for (int64_t i = 0; i < c->n; i++) {
-            int64_t call = call_number(c, i);
-            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue; /* zeros as made */
-            const char *cell = (const char *)v->cells + i * bytes;
-            if (text) {
-                Str s;
-                memcpy(&s, cell, sizeof s);
-                if (!(s.ptr = arena_strndup(w->sink.arena, s.ptr, s.len))) {
-                    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
-                    if (!w->sink.errors[part][call]) w->sink.errors[part][call] = &oom;
-                    continue;
-                }
-                memcpy((char *)o->data + call * bytes, &s, sizeof s);
-            } else {
-                switch (v->size) {
-                case SZ_4: memcpy((char *)o->data + call * 4, cell, 4); break;
-                case SZ_8: memcpy((char *)o->data + call * 8, cell, 8); break;
-                default: memcpy((char *)o->data + call * bytes, cell, (size_t)bytes);
-                }
-            }
-            o->valid[call] = 1;
+        switch (text ? -1 : v->size) {
+        case -1: take_texts(w, part, c, v, o); break;
+        case SZ_1: TAKE(uint8_t); break;
+        case SZ_2: TAKE(uint16_t); break;
+        case SZ_4: TAKE(uint32_t); break;
+        case SZ_8: TAKE(uint64_t); break;
+        default: TAKE(Interval);
         }
     }
 }
+#undef TAKE
 
 static bool canceled(const CallSink *k) {
     if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
@@ -433,8 +453,10 @@ static Status check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
     for (int32_t i = 0; i < n; i++) {
         b->n_calls += parts[i].n;
         const Proc *p = parts[i].proc;
+        for (int32_t k = 0; k < i; k++)
+            if (parts[k].proc == p) return err_internal(e, "%s is there twice", p->name);
         if (p->reason) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s cannot run in bulk: %s", p->name, p->reason);
-        for (int32_t k = 0; k < p->n_params; k++) {
+        for (int32_t k = 0; k < p->n_params && parts[i].n > 0; k++) {
             const Vec *v = &parts[i].params[k];
             if (v->phys != p->vars[k].phys || (v->type.id == T_NUMERIC && v->type.scale != p->vars[k].type.scale))
                 return err_internal(e, "parameter %d of %s comes in another form", (int)k + 1, p->name);
@@ -488,7 +510,7 @@ static void leave_memory(Bulk *b) {
         s->kept[2 * i] = (KeptOps){w->ops, w->cap_ops};
         s->kept[2 * i + 1] = (KeptOps){w->sink.ops, w->sink.cap_ops};
         for (KeptOps *k = &s->kept[2 * i]; k < &s->kept[2 * i + 2]; k++) {
-            if (k->cap <= KEPT_OPS_MAX) continue;
+            if (k->cap <= KEPT_OPS_MAX / (2 * b->workers)) continue;
             mem_free(&s->account, k->ops, k->cap * (int64_t)sizeof(TxnOp));
             *k = (KeptOps){0};
         }
@@ -500,7 +522,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls, e);
+    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls + 1, e);
     if (!b->blocks || !b->failed_foot) return ST_ERROR;
     for (int i = 0; i < b->workers; i++)
         if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
@@ -512,7 +534,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     TRY(gather_ops(b, e));
     int64_t t1 = clock_ns();
     if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
-    ScheduleInput in = {.n_calls = b->n_calls, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy,
+    ScheduleInput in = {.n_calls = b->n_calls, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->device ? STRATEGY_KSET : b->opt->strategy,
                         .w0_min = b->opt->w0_min, .c_max = b->opt->c_max, .d_max = b->opt->d_max, .workers = b->workers,
                         .scratch = b->images->scratch};
     TRY(schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e));
@@ -533,7 +555,7 @@ static Status plan_serial(Bulk *b, Err *e) {
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls, e);
+    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls + 1, e);
     b->w[0].counts = arena_alloc(b->arena, b->block_size * 4 + 4);
     if (!b->blocks || !b->failed_foot || !b->w[0].counts) return ST_ERROR;
     for (int32_t k = 0; k < b->n_parts; k++)
@@ -546,21 +568,30 @@ static Status plan_serial(Bulk *b, Err *e) {
 static Status run_phases(Bulk *b, Err *e) {
     BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
     int64_t t0 = clock_ns();
-    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls == 1;
+    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
     TRY(number_calls(b, e));
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
+    if (b->opt->compiled) TRY(bulk_device_prepare(b, &st.reason, e));
     if (serial) TRY(plan_serial(b, e));
     else TRY(plan_bulk(b, &st, e));
     bulk_track_inserts(b);
     bulk_plan_undo(b);
     TRY(make_result(b, e));
+    if (st.reason && !(st.reason = arena_strdup(b->result->arena, st.reason))) return err_oom(e);
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
+    if (b->device) TRY(bulk_device_start(b, e));
     int64_t t2 = clock_ns();
-    TRY(bulk_execute(b, e));
+    if (b->device) {
+        st.executor = "compiled";
+        st.device = bulk_device_name(b);
+        TRY(bulk_device_execute(b, &st.reason, e));
+    } else {
+        TRY(bulk_execute(b, e));
+    }
     bulk_note_bounds(b);
     for (int i = 0; i < b->workers; i++) st.n_failed += b->w[i].sink.n_failed;
     st.strategy = b->schedule.strategy;
@@ -586,9 +617,10 @@ Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const 
         s = run_phases(&b, e);
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    bulk_device_end(&b);
     leave_memory(&b);
     if (b.ops_bytes) mem_free(&images->account, b.ops, b.ops_bytes);
-    mem_free(q->account, b.failed_foot, b.n_calls);
+    mem_free(q->account, b.failed_foot, b.n_calls + 1);
     if (s == ST_OK) *out = b.result;
     else bulk_result_free(b.result);
     arena_free(a);

@@ -93,7 +93,7 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             pr->add_slot[i] = -1;
             const ItemSite *it = pr->p->instrs[i].aux;
-            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || it->group >= ITEM_ROWS) continue;
+            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || (it->group >= ITEM_ROWS && !it->has_amount)) continue;
             pr->add_slot[i] = ADD_EXCLUSIVE;
             if (!it->has_amount) continue;
             TableUse *t = &pr->tables[it->table];

@@ -7,8 +7,10 @@
 typedef struct BulkPartRun {
     const BulkPart *part;
     ProcEntry *proc;
-    bool single; /* calls of the part are 0 .. n - 1 of the bulk */
+    const uint32_t *calls; /* numbers of its calls in this run; NULL: base, base + 1, ... */
+    int64_t base;
 } BulkPartRun;
+static inline int64_t part_call(const BulkPartRun *p, int64_t i) { return p->calls ? p->calls[i] : p->base + i; }
 
 typedef struct BulkWorker {
     alignas(64) CallSink sink;
@@ -54,6 +56,7 @@ typedef struct Bulk {
     int64_t *set_chunk; /* first chunk of each set */
     _Atomic int64_t done;
     _Atomic uint32_t *locks;
+    struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
     Err *err;
 } Bulk;
 
@@ -78,6 +81,15 @@ void bulk_note_bounds(Bulk *b);
 
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);
+
+/* bulk_device.c. Before the schedule: b->device when kernels can run this bulk, else *reason (arena of the run). Then, when there is a device: before calls run
+ * (addresses are known, nothing has changed on an error); the calls, and what made the machine go on; at the end in any case. */
+typedef struct BulkDevice BulkDevice;
+Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
+Status bulk_device_start(Bulk *b, Err *e);
+Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
+void bulk_device_end(Bulk *b);
+const char *bulk_device_name(const Bulk *b);
 
 /* What a result owns besides its arena. */
 typedef struct BulkMemory { void *p; int64_t bytes; } BulkMemory;

@@ -39,7 +39,7 @@ static Status cut_sets(Bulk *b, Err *e) {
                 int64_t j = end;
                 if (b->type_of)
                     for (j = i + 1; j < end && b->type_of[s->order[j]] == type;) j++;
-                int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN), b->vector_size);
+                int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN), b->parts[type].proc->body->vector_size);
                 for (; i < j; i += size, n++)
                     if (pass) b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
                 i = j;
@@ -89,7 +89,9 @@ static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor
 static void part_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     const Schedule *s = &b->schedule;
-    int64_t step = MAX_OF(INT64_C(1), MIN_OF(s->n_parts / (b->workers * 4), MIN_OF(b->vector_size, (int64_t)PARTITIONS_MAX)));
+    int64_t step = MIN_OF(s->n_parts / (b->workers * 4), (int64_t)PARTITIONS_MAX);
+    for (int32_t p = 0; p < b->n_parts; p++) step = MIN_OF(step, b->parts[p].proc->body->vector_size);
+    step = MAX_OF(step, INT64_C(1));
     Cursor cur[PARTITIONS_MAX];
     uint32_t calls[PARTITIONS_MAX];
     for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_parts;) run_partitions(b, worker, i, MIN_OF(step, s->n_parts - i), cur, calls);

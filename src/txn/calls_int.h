@@ -56,7 +56,7 @@ typedef struct ProgRun {
     bool undo;            /* in this bulk: changes are logged */
     TableUse *tables;     /* by number in the procedure; made anew for each bulk */
     int32_t *add_slot;    /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
-    int64_t vector_size;
+    int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
 
 /* Errors and counts of one worker. */
@@ -108,6 +108,7 @@ typedef struct CallFrame {
     int64_t departures;     /* grows when a call leaves the list in hand */
     int32_t **lists;        /* per opening bracket: three lists of vector_size */
     int32_t run_start;      /* of the straight run in hand */
+    Vec *saved;             /* registers while rows are tried one by one; made when first needed */
     UndoCell *undo;
     int64_t n_undo, cap_undo;
     const void **cells;     /* of a row to insert */
@@ -127,9 +128,12 @@ typedef struct ProcEntry {
     const Proc *proc;
     ProgRun *body, *foot;   /* made when first needed */
     int workers;
+    int64_t uses;
     CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
+    struct ProcCode *code; /* bulk_device.c; NULL: not yet */
 } ProcEntry;
-enum { KEPT_OPS_MAX = 4 << 20 /* operations per worker: 64 MiB */ };
+enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
+enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
 struct ImageSet {
     MemAccount account;
@@ -157,8 +161,15 @@ void callframe_free(CallFrame *c);
 void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls, int64_t first);
 /* Marks row i of the frame's current rows as failed with f->err, which is cleared. */
 void call_fail(CallFrame *c, int64_t i, int32_t pc);
+/* The same with an error made before; several calls may share one. */
+void call_fail_with(CallFrame *c, int64_t i, CallError *x);
+CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice message, const char *detail, const char *hint);
 /* After call_fail: drops these calls from the run; registers that are used at or after `at` move along. */
 RunResult calls_dropped(CallFrame *c, int32_t at);
+
+/* bulk_device.c */
+typedef struct ProcCode ProcCode;
+void proc_code_free(ProcCode *c);
 
 /* vm_rows.c */
 StepFn call_step_fn(const Instr *in);

@@ -311,16 +311,20 @@ static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) 
     pthread_mutex_unlock(&x->heap_lock);
     return st;
 }
-static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
-    if (len == 0) return "";
+char *image_text_room(Image *im, int64_t n, Err *e) {
     for (;;) {
         ImageChunk *c = __atomic_load_n(&im->impl->chunks, __ATOMIC_ACQUIRE);
-        if (c && len <= c->size) {
-            int64_t at = __atomic_fetch_add(&c->used, len, __ATOMIC_RELAXED);
-            if (at + len <= c->size) return memcpy((char *)(c + 1) + at, ptr, (size_t)len);
+        if (c && n <= c->size) {
+            int64_t at = __atomic_fetch_add(&c->used, n, __ATOMIC_RELAXED);
+            if (at + n <= c->size) return (char *)(c + 1) + at;
         }
-        if (new_chunk(im, c, len, e) != ST_OK) return NULL;
+        if (new_chunk(im, c, n, e) != ST_OK) return NULL;
     }
+}
+static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
+    if (len == 0) return "";
+    char *room = image_text_room(im, len, e);
+    return room ? memcpy(room, ptr, (size_t)len) : NULL;
 }
 const char *image_text(Image *im, const char *ptr, int64_t len) { return add_text(im, ptr, len, NULL); }
 
@@ -368,7 +372,8 @@ int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_
         __atomic_store_n(&im->live[row], ROW_DEAD, __ATOMIC_RELEASE);
         return -1;
     }
-    for (; i < im->n_indexes; i++) image_enter_group(im, &im->indexes[i], row);
+    bool again = im->dirty[row] & DIRTY_INSERTED; /* then it is in the lists of its groups */
+    for (; !again && i < im->n_indexes; i++) image_enter_group(im, &im->indexes[i], row);
     im->dirty[row] = DIRTY_INSERTED;
     __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
     return row;

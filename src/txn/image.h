@@ -105,13 +105,15 @@ int64_t image_next(const Image *im, int32_t index, int64_t row);
  * Any thread. Of two threads with the same key at the same time one wins. */
 int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e);
 /* The same in two steps, for row numbers that do not depend on threads' luck: n numbers in a row (-1: no room was reserved, e set), and a row at one of
- * them, each at most once. A number that is not used stays dead. */
+ * them. A number that is not used stays dead. A row that was there and died again (its call failed) may come once more, with the same keys. */
 int64_t image_claim(Image *im, int64_t n, Err *e);
 int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e);
 void image_delete(Image *im, int64_t row);      /* marks it dead */
 void image_undelete(Image *im, int64_t row);    /* undo */
 /* Bytes of a string that is to be put in a cell; NULL out of memory. Any thread. */
 const char *image_text(Image *im, const char *ptr, int64_t len);
+/* Room for n > 0 bytes of strings that kernels put there. 53200. Any thread. */
+char *image_text_room(Image *im, int64_t n, Err *e);
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
 /* Debug: indexes and cells agree; with `against_table` after a sync, every row equals the table's. */
 Status image_verify(const Image *im, bool against_table, Err *e);

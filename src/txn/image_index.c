@@ -311,7 +311,9 @@ bool image_enter_unique(Image *im, ImageIndex *x, int64_t row) {
     for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
         uint64_t s = slot_load(&x->slots[i]);
         if (!s && __atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
-        if (entry_is(s, hash) && key_is(&k, row, entry_row(s)) && await(im, entry_row(s)) == ROW_LIVE) return false;
+        if (!entry_is(s, hash)) continue;
+        if (entry_row(s) == row) return true; /* it was there before (image_insert_at) */
+        if (key_is(&k, row, entry_row(s)) && await(im, entry_row(s)) == ROW_LIVE) return false;
     }
 }
 void image_enter_group(Image *im, ImageIndex *x, int64_t row) {

@@ -24,6 +24,7 @@ static void drop_programs(ImageSet *s, ProcEntry *x) {
     mem_free(&s->account, x->foot_frames, (int64_t)sizeof(CallFrame *) * x->workers);
     progrun_free(x->body);
     progrun_free(x->foot);
+    proc_code_free(x->code);
     *x = (ProcEntry){.proc = x->proc};
 }
 
@@ -236,7 +237,7 @@ Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size
         x = &s->procs[s->n_procs++];
         *x = (ProcEntry){.proc = proc};
     }
-    if (x->body && x->body->vector_size != vector_size) drop_programs(s, x);
+    if (x->body && (x->body->asked != vector_size || (x->body->vm->has_strings && ++x->uses > PROC_USES_MAX))) drop_programs(s, x);
     if (!x->body) TRY(progrun_new(proc, true, vector_size, &s->account, &x->body, e));
     if (foot && !x->foot) TRY(progrun_new(proc, false, vector_size, &s->account, &x->foot, e));
     if (x->workers < workers) TRY(more_workers(s, x, workers, e));

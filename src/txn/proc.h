@@ -8,7 +8,8 @@
  * Items. (table, group, key): `group` numbers a set of columns of the table that are written together, ITEM_ROWS stands for the existence of rows
  * (lookups and scans read it, inserts and deletes change it). The key of a group is made of those columns whose values every statement of every registered
  * procedure that touches the group knows beforehand: often the primary key, sometimes a prefix of it, at worst nothing: then the group is one
- * item for the whole table. So two operations that may touch the same cell always have the same item, and nothing needs two levels.
+ * item for the whole table. So two operations that may touch the same cell always have the same item. Groups that are touched by a whole key here and by
+ * less there have further, coarser items (ITEM_COARSE).
  *
  * Within a call the strongest operation on an item counts: read and add make write. A ROW_ADD's item is of kind OPK_ADD and names the column and the
  * amount (ItemSite.col, last argument): an add commutes only while no order of the bulk's adds can overflow; bulk_run looks at that and
@@ -21,7 +22,7 @@
 #include "txn/image.h"
 #include "txn/schedule.h"
 
-enum { ITEM_ROWS = 1 << 20, ITEM_WHOLE = ITEM_ROWS + 1 /* see above */ };
+enum { ITEM_ROWS = 1 << 20, ITEM_WHOLE = ITEM_ROWS + 1 /* see above */, ITEM_COARSE = ITEM_ROWS + 16 /* + 2 * group: sql/pl/compile_int.h */ };
 
 typedef struct ProcVar {
     const char *name; /* hidden ones: NULL */

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 
+enum { FRAME_BYTES = 512 << 10, VECTOR_MIN = 128 };
+
 static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
 static bool is_effect(const Instr *in) { return in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_ITEM); }
 
@@ -56,13 +58,22 @@ static bool needs_undo(const Proc *proc, const Program *p) {
         if (in->op == OP_P_LOOP && proc->writes) return true;
         bool allocates = in->op == OP_ROW_PUT && in->phys == PH_STR;
         if (in->op == OP_ROW_INSERT) {
-            const Table *t = proc->tables[((const RowInsert *)in->aux)->table].need.table;
-            for (int k = 0; k < t->n_cols; k++) allocates |= type_phys(t->cols[k].type) == PH_STR;
+            const RowInsert *ins = in->aux;
+            for (int32_t k = 0; k < ins->n; k++) {
+                const RegInfo *ri = &p->regs[ins->args[k]];
+                allocates |= ins->args[k] && ri->phys == PH_STR && !(ri->is_const && ri->value.is_null);
+            }
         }
         if (allocates && changed) return true;
         changed |= in->op >= OP_ROW_PUT && in->op <= OP_ROW_DELETE;
     }
     return false;
+}
+
+/* Variables and registers of a vector of calls should stay in a worker's second cache. */
+static int64_t fitting_vector(const Proc *proc, int64_t asked) {
+    int64_t columns = MAX_OF(proc->n_vars + proc->body->n_regs, proc->n_foot_vars + proc->footprint->n_regs);
+    return MIN_OF(asked, MAX_OF((int64_t)VECTOR_MIN, (int64_t)FRAME_BYTES / (columns * 9)));
 }
 
 Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount *acct, ProgRun **out, Err *e) {
@@ -72,7 +83,8 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     ProgRun *pr = arena_new_of(a, ProgRun);
     if (!pr) goto oom;
     const Program *p = body ? proc->body : proc->footprint;
-    *pr = (ProgRun){.proc = proc, .p = p, .is_body = body, .arena = a, .vector_size = vector_size};
+    *pr = (ProgRun){.proc = proc, .p = p, .is_body = body, .arena = a, .asked = vector_size, .vector_size = fitting_vector(proc, vector_size)};
+    vector_size = pr->vector_size;
     pr->n_vars = body ? proc->n_vars : proc->n_foot_vars;
     pr->vars = body ? proc->vars : proc->foot_vars;
     if (check_program(pr, e) != ST_OK) goto fail;
@@ -163,41 +175,44 @@ void callframe_free(CallFrame *c) {
 }
 
 /* ---- failures ------------------------------------------------------------------------------ */
-static char *text_or_null(Arena *a, const char *s) { return s[0] ? arena_strdup(a, s) : NULL; }
+static CallError out_of_memory = {"53200", (char *)(uintptr_t) "out of memory", NULL, NULL, 0, NULL};
+static char *text_or_null(Arena *a, const char *s) { return s && s[0] ? arena_strdup(a, s) : NULL; }
 
-static void note_error(CallFrame *c, int64_t pos, int32_t pc) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory", NULL, NULL, 0, NULL};
-    CallSink *k = c->sink;
-    const Err *e = &c->f->err;
-    CallError *x = arena_new_of(k->arena, CallError);
-    k->n_failed++;
-    if (x) {
-        memcpy(x->sqlstate, e->sqlstate, sizeof x->sqlstate);
-        x->message = arena_strdup(k->arena, e->message);
-        x->detail = text_or_null(k->arena, e->detail);
-        x->hint = text_or_null(k->arena, e->hint);
-        x->line = c->pr->proc->lines ? c->pr->proc->lines[pc] : 0;
-        x->place = c->pr->proc->places ? c->pr->proc->places[pc] : NULL;
-    }
-    k->errors[k->part][call_number(c, pos)] = x && x->message ? x : &oom;
+CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice message, const char *detail, const char *hint) {
+    Arena *a = c->sink->arena;
+    const Proc *p = c->pr->proc;
+    CallError *x = arena_new_of(a, CallError);
+    if (!x || !(x->message = arena_strndup(a, message.ptr, message.len))) return &out_of_memory;
+    memcpy(x->sqlstate, sqlstate, sizeof x->sqlstate);
+    x->detail = text_or_null(a, detail);
+    x->hint = text_or_null(a, hint);
+    x->line = p->lines ? p->lines[pc] : 0;
+    x->place = p->places ? p->places[pc] : NULL;
+    return x;
 }
 
-void call_fail(CallFrame *c, int64_t i, int32_t pc) {
+void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
     int64_t pos = row_pos(c->f, i);
-    if (c->pr->is_body) note_error(c, pos, pc);
+    CallSink *k = c->sink;
+    if (c->pr->is_body) {
+        k->n_failed++;
+        k->errors[k->part][call_number(c, pos)] = x;
+    }
     c->goes[pos] = GO_FAILED;
     c->departures++;
-    err_clear(&c->f->err);
+}
+void call_fail(CallFrame *c, int64_t i, int32_t pc) {
+    Err *e = &c->f->err;
+    call_fail_with(c, i, c->pr->is_body ? call_error(c, pc, e->sqlstate, slice_of(e->message), e->detail, e->hint) : NULL);
+    err_clear(e);
 }
 
 /* All rows in hand fail with the error that is set. */
 static RunResult fail_all(CallFrame *c, int32_t pc) {
-    Err e;
-    err_copy(&e, &c->f->err);
-    for (int64_t i = 0; i < c->f->n; i++) {
-        err_copy(&c->f->err, &e);
-        call_fail(c, i, pc);
-    }
+    Err *e = &c->f->err;
+    CallError *x = c->pr->is_body ? call_error(c, pc, e->sqlstate, slice_of(e->message), e->detail, e->hint) : NULL;
+    for (int64_t i = 0; i < c->f->n; i++) call_fail_with(c, i, x);
+    err_clear(e);
     undo_failed(c);
     return RUN_DONE;
 }
@@ -225,8 +240,8 @@ static NOINLINE RunResult retry_rows(CallFrame *c, int32_t pc, int32_t end) {
     const Program *p = c->pr->p;
     int64_t n = f->n, before = c->departures;
     if (n == 1) return fail_all(c, pc);
-    Vec *saved = arena_array(f->arena, Vec, p->n_regs); /* rare enough to be left there */
-    if (!saved) return fail_all(c, pc);
+    if (!c->saved && !(c->saved = arena_array(f->arena, Vec, p->n_regs))) return fail_all(c, pc);
+    Vec *saved = c->saved;
     Err first;
     err_copy(&first, &f->err);
     err_clear(&f->err);

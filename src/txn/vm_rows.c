@@ -583,31 +583,37 @@ static RunResult step_row_delete(Frame *f, const Step *s) {
     return finish(c, s, before);
 }
 
+/* The message for row i: each % is the next argument, %% is one. */
+static Slice raise_text(Frame *f, const RaiseSite *r, int64_t i, char *buf, int64_t cap) {
+    int64_t len = 0;
+    int32_t arg = 0;
+    for (const char *p = r->format; *p && len < cap; p++) {
+        Slice t = {p, 1};
+        if (*p != '%') {
+            t.len = (int64_t)strcspn(p, "%");
+            p += t.len - 1;
+        } else if (p[1] == '%') {
+            p++;
+        } else if (arg < r->n) {
+            const Vec *v = &f->regs[r->args[arg++]];
+            const Str *s = vec_cell(v, i);
+            t = vec_null(v, i) ? slice_of("<NULL>") : (Slice){s->ptr, s->len};
+        }
+        t.len = MIN_OF(t.len, cap - len);
+        if (t.len > 0) memcpy(buf + len, t.ptr, (size_t)t.len);
+        len += MAX_OF(t.len, INT64_C(0));
+    }
+    return (Slice){buf, len};
+}
+
 static RunResult step_raise(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
     const RaiseSite *r = s->in->aux;
+    CallError *x = NULL;
+    char buf[1023]; /* as long as an Err's message */
     for (int64_t i = 0; i < f->n; i++) {
-        char buf[1024] = "";
-        int32_t arg = 0;
-        for (const char *p = r->format; *p; p++) {
-            if (*p != '%') {
-                int64_t len = (int64_t)strcspn(p, "%");
-                put_text(buf, (int64_t)sizeof buf, p, len);
-                p += len - 1;
-            } else if (p[1] == '%') {
-                put_text(buf, (int64_t)sizeof buf, "%", 1);
-                p++;
-            } else if (arg < r->n) {
-                const Vec *v = &f->regs[r->args[arg++]];
-                const Str *text = vec_cell(v, i);
-                if (vec_null(v, i)) put_text(buf, (int64_t)sizeof buf, "<NULL>", 6);
-                else put_text(buf, (int64_t)sizeof buf, text->ptr, text->len);
-            }
-        }
-        err_set(&f->err, r->sqlstate, "%s", buf);
-        if (r->detail) err_detail(&f->err, "%s", r->detail);
-        if (r->hint) err_hint(&f->err, "%s", r->hint);
-        call_fail(c, i, s->pc);
+        if (c->pr->is_body && (!x || r->n > 0)) x = call_error(c, s->pc, r->sqlstate, raise_text(f, r, i, buf, (int64_t)sizeof buf), r->detail, r->hint);
+        call_fail_with(c, i, x);
     }
     return calls_dropped(c, s->pc + 1);
 }

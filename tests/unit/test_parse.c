@@ -330,7 +330,7 @@ static void test_definitions(void **state) {
         {"create or replace procedure p(a int, inout b numeric(4,1) default 2, out text) language plpgsql strict as $$begin end$$",
          "(create_function :procedure :or_replace :strict p (params (in \"a\" int4) (inout \"b\" numeric(4,1) (default= (int 2))) (out text)) language=\"plpgsql\" body=\"begin end\")"},
         {"drop function if exists f(int, t.a%type), g cascade", "(drop_function :if_exists :cascade f (params (in int4) (in t.a%type)) g)"},
-        {"call f(1, b => 'x')", "(call (func f (int 1) b=> (string \"x\")))"},
+        {"call f(1, b => 'x')", "(call (func f (int 1) =>\"b\" (string \"x\")))"},
         {"do $$begin end$$", "(do body=\"begin end\")"},
     };
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++) check_dump(cases[i][0], cases[i][1]);

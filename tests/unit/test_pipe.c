@@ -62,7 +62,7 @@ static void set(const char *name, const char *value) {
 
 /* Filters, probes and expressions in a row; many matches; rows as a sink; groups; a join as a sink. */
 static const char *const queries[] = {
-    "select sum(u.v * t.c), count(*) from t join u on t.b = u.k where t.a % 3 <> 0",
+    "select sum(u.v * t.c), count(*) from big t join u on t.b = u.k where t.a % 3 <> 0",
     "select t.s, count(*), sum(x.v), min(y.v) from t join u x on t.b = x.k join u y on t.c = y.k where t.a > 40 and x.v > 5 group by t.s order by t.s",
     "select count(*), sum(o.a) from t join t o on t.c = o.c where t.a < 900 and o.a > 7",
     "select t.a, u.n from t left join u on t.b = u.k and u.v > 10 where t.c < 9 order by 1, 2",
@@ -98,7 +98,9 @@ static int setup(void **state) {
     assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
     must("create table t(a int, b int, c int, s text)");
-    must("insert into t select g, g % 37, g * 7 % 101, 'name' || (g % 5) from generate_series(1, 20000) g");
+    must("insert into t select g, g % 37, g * 7 % 101, 'name' || (g % 5) from generate_series(1, 5000) g");
+    must("create table big(a int, b int, c int)");
+    must("insert into big select g, g % 37, g * 7 % 101 from generate_series(1, 10000) g");
     must("create table u(k int, v int, n text)");
     must("insert into u select g % 60, g % 23, 'n' || (g % 11) from generate_series(1, 150) g");
     must("vacuum t");
@@ -189,7 +191,7 @@ static void test_errors(void **state) {
     Answer a;
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
         set_up(&setups[i]);
-        assert_int_equal(run("select sum(1000 / (u.v + t.a - 15000)) from t join u on t.b = u.k where t.a > 5", &a), ST_ERROR);
+        assert_int_equal(run("select sum(1000 / (u.v + t.a - 3000)) from t join u on t.b = u.k where t.a > 5", &a), ST_ERROR);
         assert_string_equal(session->err.sqlstate, "22012");
         assert_int_equal(run("select sum(u.v) from t join u on t.b / (t.a - 300) = u.k", &a), ST_ERROR); /* the first kernel of all */
         assert_string_equal(session->err.sqlstate, "22012");
@@ -200,7 +202,7 @@ static void test_errors(void **state) {
 static void test_cancel(void **state) {
     (void)state;
     DevRuntime *r = use(true);
-    static const char sql[] = "select count(*), sum(x.a * y.a % 7 + z.a) from t x join t y on x.c = y.c join t z on y.b = z.b where x.a > 1";
+    static const char sql[] = "select count(*), sum(x.a * y.a % 7 + z.a) from big x join big y on x.c = y.c join big z on y.b = z.b where x.a > 1";
     set("statement_timeout", "300ms");
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
         set_up(&setups[i]);

@@ -128,6 +128,43 @@ static void test_data(void **state) {
     data_changes();
 }
 
+/* Many rows of a device: in order, by several threads; their strings are the result's own. */
+static void many_rows(const char *order) {
+    enum { ROWS = 20000 };
+    char sql[128];
+    must("create table many(a int, s text, u text)");
+    must("insert into many select g, case when g % 10 = 0 then null else 'name' || (g % 7) end, 'u' || g from generate_series(1, 20000) g");
+    must("vacuum many");
+    snprintf(sql, sizeof sql, "select a, s, u from many where a >= 0%s", order);
+    Statement *st[2];
+    int64_t used;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(statement_prepare(session, slice_of(sql), &st[i], &used), ST_OK);
+        assert_int_equal(statement_run(st[i]), ST_OK);
+        assert_int_equal(st[i]->n_rows, ROWS);
+    }
+    assert_ptr_equal(st[0]->plan, st[1]->plan);
+    must("drop table many");
+    for (int i = 0; i < 2; i++) {
+        for (int32_t r = 0; r < ROWS; r++) {
+            char want[32];
+            const void *cell;
+            bool null;
+            assert_int_equal(rows_cell(st[i]->rows, r, 0, &cell, &null, &session->err), ST_OK);
+            assert_int_equal(*(const int32_t *)cell, r + 1);
+            assert_int_equal(rows_cell(st[i]->rows, r, 1, &cell, &null, &session->err), ST_OK);
+            assert_int_equal(null, (r + 1) % 10 == 0);
+            snprintf(want, sizeof want, "name%d", (r + 1) % 7);
+            if (!null) assert_memory_equal(((const Str *)cell)->ptr, want, 5);
+            assert_int_equal(rows_cell(st[i]->rows, r, 2, &cell, &null, &session->err), ST_OK);
+            snprintf(want, sizeof want, "u%d", (int)r + 1);
+            assert_int_equal(((const Str *)cell)->len, strlen(want));
+            assert_memory_equal(((const Str *)cell)->ptr, want, strlen(want));
+        }
+        statement_free(st[i]);
+    }
+}
+
 /* The same on the system's C compiler, where emitted text is kept, too. */
 static void test_device(void **state) {
     (void)state;
@@ -137,6 +174,9 @@ static void test_device(void **state) {
     data_changes();
     const char *join = "select x.s, count(*) from t x join t y on x.a >= y.a - 1 and x.d = y.d group by x.s order by x.s";
     twice(join, "one,1;two,1");
+    many_rows("");
+    many_rows(" order by a");
+    anew(join, "one,1;two,1");
     must("set executor = vm");
     anew(join, "one,1;two,1");
     must("set executor = compiled");

@@ -17,8 +17,8 @@
 #include "device/cuda/nvrtc.h"
 
 enum {
-    SPIN_NS = 50 * 1000,            /* sync asks the driver without a pause for that long, */
-    SLEEP_MIN_NS = 10 * 1000,       /* then sleeps an eighth of the time passed, between these */
+    SPIN_NS = 1000 * 1000,          /* sync asks the driver without a pause for that long, */
+    SLEEP_MIN_NS = 10 * 1000,       /* then sleeps a 64th of the time passed, between these */
     SLEEP_MAX_NS = 1000 * 1000,
     POLL_NS = 5 * 1000 * 1000,
 };
@@ -186,7 +186,7 @@ static Status sync_polling(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
             if (!poll(ctx)) return ST_ERROR;
             polled = now;
         }
-        int64_t pause = MIN_OF(MAX_OF((now - start) / 8, SLEEP_MIN_NS), SLEEP_MAX_NS);
+        int64_t pause = MIN_OF(MAX_OF((now - start) / 64, SLEEP_MIN_NS), SLEEP_MAX_NS);
         nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
     }
 }

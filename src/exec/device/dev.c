@@ -64,6 +64,7 @@ void dev_runtime_free(DevRuntime *r) {
     mem_free(r->account, r, (int64_t)sizeof *r);
 }
 Device *dev_runtime_device(DevRuntime *r) { return r->d; }
+CodeCache *dev_runtime_cache(DevRuntime *r) { return r->cache; }
 
 /* ---- placement ------------------------------------------------------------------------------------- */
 static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {

@@ -34,6 +34,7 @@ typedef struct DevRuntime DevRuntime;
 Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRuntime **out, Err *e);
 void dev_runtime_free(DevRuntime *r); /* NULL is fine; no queries any more */
 Device *dev_runtime_device(DevRuntime *r);
+CodeCache *dev_runtime_cache(DevRuntime *r);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
 

@@ -40,6 +40,7 @@ typedef struct Lane {
     struct Lane *next;
     DevQueue *queue; /* kernels, zeroing, copies: in order */
     DevQueue *side;  /* stop flags of a running query, streamed uploads */
+    DevQueue *second; /* every other copy of streamed uploads: one begins while the other ends; made when first needed */
     void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
     int64_t words_bytes;
     void *down;      /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
@@ -47,7 +48,8 @@ typedef struct Lane {
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
     int stage_next; /* slots are used in turn */
-    DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
+    bool staging;   /* by a Stager, now */
+    DevEvent *copied[RING], *copied2[RING], *used[RING]; /* streaming: pieces of the ring */
     DevQueue *pipe[PIPELINE_STAGES];     /* a pipeline's kernels, made when first needed */
     DevEvent *pipe_go, *pipe_done[PIPELINE_STAGES];
     bool broken;     /* a wait failed: not to be used again */
@@ -296,6 +298,12 @@ typedef struct Upload { const void *from; int64_t bytes, at; bool registered; } 
 Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e);
 /* The same without the last wait, on either queue of the lane; registered bytes, and all when the device shares memory, must stay as they are. */
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e);
+/* Several uploads, group g being jobs[groups[g] .. groups[g + 1]): `body` sends them in order, and does whatever else belongs to them, while the pool's threads
+ * fill buffers ahead of it. */
+typedef struct Stager Stager;
+Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups, Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e);
+/* To one queue, or in turn to two. */
+Status stager_send(Stager *s, int64_t group, DevQueue *const queues[2], DevPtr to, Err *e);
 Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev.c ---- */

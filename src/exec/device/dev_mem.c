@@ -146,8 +146,10 @@ void lane_free(DevRuntime *r, Lane *l) {
     Device *d = r->d;
     if (l->queue) d->ops->queue_free(d, l->queue);
     if (l->side) d->ops->queue_free(d, l->side);
+    if (l->second) d->ops->queue_free(d, l->second);
     for (int i = 0; i < RING; i++) {
         if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
+        if (l->copied2[i]) d->ops->event_free(d, l->copied2[i]);
         if (l->used[i]) d->ops->event_free(d, l->used[i]);
     }
     for (int i = 0; i < PIPELINE_STAGES; i++) {
@@ -245,6 +247,7 @@ Status query_settle(DevQuery *q) {
     Err quiet = {0};
     if (!q->lane || (!q->busy && !q->side_busy)) return ST_OK;
     if (q->side_busy && q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+    if (q->side_busy && q->lane->second && q->d->ops->sync(q->lane->second, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
     q->side_busy = false;
     if (q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) != ST_OK) {
         q->lane->broken = true;
@@ -273,46 +276,65 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 
 /* ---- uploads ------------------------------------------------------------------------------------------- */
 /* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the query's own thread sends full ones off in
- * order (and fills some itself, if the pool has nobody else). Slice k lies in slot (first + k) % STAGES. */
+ * order, and fills some itself if the pool has nobody else. Slices are numbered through all groups of a Stager, so that the pool's threads work ahead of
+ * the group that is being sent: calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
 enum { FILLERS_MAX = 12, AHEAD = STAGES / 2 };
-typedef struct Fill {
-    const Upload *pieces;
+typedef struct StageRun { /* jobs without registered ones between them */
+    const Upload *jobs;
     int64_t n;
-    int64_t from, to; /* on the device, relative */
-    Lane *lane;
-    int first;
-    int64_t slices;
-    _Atomic int64_t next;          /* slice to be filled next */
-    _Atomic int64_t limit;         /* slices below it have a free slot */
-    _Atomic int64_t full[STAGES];  /* what lies in a slot: slice + 1 */
-    _Atomic bool stop;
+    int64_t from, to; /* on the device, relative; with what lies between the jobs */
+    int64_t slice;    /* its first */
+} StageRun;
+struct Stager {
     DevQuery *q;
-    DevQueue *queue;
-    DevPtr at;
+    Lane *lane;
+    const Upload *jobs;
+    const int64_t *groups; /* where they begin, and the last one ends */
+    StageRun *runs;
+    int64_t n_runs, run;   /* run: to be sent next */
+    int64_t slices, sent;
+    int first;
+    _Atomic int64_t next;         /* slice to be filled next */
+    _Atomic int64_t limit;        /* slices below it have a free slot */
+    _Atomic int64_t full[STAGES]; /* what lies in a slot: slice + 1 */
+    _Atomic bool stop;
+    Status (*body)(void *ctx, Stager *s, Err *e);
+    void *ctx;
     Err *e;
     Status st;
-} Fill;
+};
 
-static int slot_of(const Fill *f, int64_t slice) { return (int)((f->first + slice) % STAGES); }
+static int slot_of(const Stager *f, int64_t slice) { return (int)((f->first + slice) % STAGES); }
 
-static void fill_slot(Fill *f, int64_t slice) {
-    int64_t lo = f->from + slice * STAGE_BYTES, hi = MIN_OF(lo + STAGE_BYTES, f->to);
-    char *stage = f->lane->stage[slot_of(f, slice)];
-    int64_t a = 0, b = f->n; /* first piece that ends after lo */
-    while (a < b) {
+static const StageRun *run_of(const Stager *f, int64_t slice) {
+    int64_t a = 0, b = f->n_runs; /* the last that begins at or before it */
+    while (b - a > 1) {
         int64_t mid = a + (b - a) / 2;
-        if (f->pieces[mid].at + f->pieces[mid].bytes <= lo) a = mid + 1;
+        if (f->runs[mid].slice <= slice) a = mid;
         else b = mid;
     }
-    for (; a < f->n && f->pieces[a].at < hi; a++) {
-        const Upload *u = &f->pieces[a];
+    return &f->runs[a];
+}
+
+static void fill_slot(Stager *f, int64_t slice) {
+    const StageRun *r = run_of(f, slice);
+    int64_t lo = r->from + (slice - r->slice) * STAGE_BYTES, hi = MIN_OF(lo + STAGE_BYTES, r->to);
+    char *stage = f->lane->stage[slot_of(f, slice)];
+    int64_t a = 0, b = r->n; /* first job that ends after lo */
+    while (a < b) {
+        int64_t mid = a + (b - a) / 2;
+        if (r->jobs[mid].at + r->jobs[mid].bytes <= lo) a = mid + 1;
+        else b = mid;
+    }
+    for (; a < r->n && r->jobs[a].at < hi; a++) {
+        const Upload *u = &r->jobs[a];
         int64_t x = MAX_OF(lo, u->at), y = MIN_OF(hi, u->at + u->bytes);
         if (x < y) memcpy(stage + (x - lo), (const char *)u->from + (x - u->at), (size_t)(y - x));
     }
     atomic_store_explicit(&f->full[slot_of(f, slice)], slice + 1, memory_order_release);
 }
 
-static void fill_worker(Fill *f) {
+static void fill_ahead(Stager *f) {
     const struct timespec nap = {.tv_nsec = 20000};
     for (;;) {
         int64_t slice = atomic_fetch_add(&f->next, 1);
@@ -338,31 +360,32 @@ static Status stage_ready(DevQuery *q, int i, Err *e) {
     return ST_OK;
 }
 
-static Status send_slice(Fill *f, int64_t slice) {
+static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to) {
     const DeviceOps *ops = f->q->d->ops;
     Lane *l = f->lane;
-    int slot = slot_of(f, slice);
-    int64_t lo = f->from + slice * STAGE_BYTES;
-    TRY(ops->copy_in(f->queue, f->at + (uint64_t)lo, l->stage[slot], MIN_OF((int64_t)STAGE_BYTES, f->to - lo), f->e));
+    int slot = slot_of(f, f->sent);
+    int64_t lo = r->from + (f->sent - r->slice) * STAGE_BYTES;
+    TRY(ops->copy_in(queue, to + (uint64_t)lo, l->stage[slot], MIN_OF((int64_t)STAGE_BYTES, r->to - lo), f->e));
+    f->sent++;
     l->stage_busy[slot] = true;
-    if (ops->event_record(f->queue, l->staged[slot], f->e) == ST_OK) return ST_OK;
+    if (ops->event_record(queue, l->staged[slot], f->e) == ST_OK) return ST_OK;
     l->broken = true; /* nobody can tell when the slot is free again */
     return ST_ERROR;
 }
 
-/* The caller's part. Slots are made free some way ahead of what is sent, oldest first: by then the device has usually passed them. */
-static Status send_all(Fill *f) {
-    int64_t sent = 0;
-    while (sent < f->slices) {
+/* Slots are made free some way ahead of what is sent, oldest first: by then the device has usually passed them. */
+static Status send_run(Stager *f, const StageRun *r, DevQueue *const queues[2], DevPtr to) {
+    int64_t end = r->slice + (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
+    while (f->sent < end) {
         int64_t limit = atomic_load(&f->limit);
-        if (limit < f->slices && limit < sent + AHEAD) {
+        if (limit < f->slices && limit < f->sent + AHEAD) {
             TRY(stage_ready(f->q, slot_of(f, limit), f->e));
             atomic_store_explicit(&f->limit, limit + 1, memory_order_release);
             continue;
         }
-        if (atomic_load_explicit(&f->full[slot_of(f, sent)], memory_order_acquire) == sent + 1) {
-            if (sent % 64 == 0) TRY(query_check_cancel(f->q, f->e));
-            TRY(send_slice(f, sent++));
+        if (atomic_load_explicit(&f->full[slot_of(f, f->sent)], memory_order_acquire) == f->sent + 1) {
+            if (f->sent % 64 == 0) TRY(query_check_cancel(f->q, f->e));
+            TRY(send_slice(f, r, queues[queues[1] && f->sent % 2], to));
             continue;
         }
         int64_t mine = atomic_load(&f->next);
@@ -372,50 +395,73 @@ static Status send_all(Fill *f) {
     return ST_OK;
 }
 
-static void upload_worker(void *ctx, int worker) {
-    Fill *f = ctx;
+Status stager_send(Stager *f, int64_t group, DevQueue *const queues[2], DevPtr to, Err *e) {
+    DevQuery *q = f->q;
+    const DeviceOps *ops = q->d->ops;
+    bool all = q->d->info.shares_memory;
+    for (int64_t i = f->groups[group], k; i < f->groups[group + 1]; i = k) {
+        const Upload *u = &f->jobs[i];
+        k = i + 1;
+        if (u->registered || all) {
+            if (i % 64 == 0) TRY(query_check_cancel(q, e));
+            if (u->bytes) TRY(ops->copy_in(queues[queues[1] && i % 2], to + (uint64_t)u->at, u->from, u->bytes, e));
+            continue;
+        }
+        const StageRun *r = &f->runs[f->run++];
+        f->e = e;
+        TRY(send_run(f, r, queues, to));
+        k = i + r->n;
+    }
+    return ST_OK;
+}
+
+static void stager_worker(void *ctx, int worker) {
+    Stager *f = ctx;
     if (worker > 0) {
-        fill_worker(f);
+        fill_ahead(f);
         return;
     }
-    f->st = send_all(f);
+    f->st = f->body(f->ctx, f, f->e);
     atomic_store(&f->stop, true);
 }
 
-/* With what lies between the pieces on the device. */
-static Status upload_staged(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
+Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups, Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e) {
     Lane *l = q->lane;
-    Fill f = {.pieces = pieces, .n = n, .from = pieces[0].at, .to = pieces[n - 1].at + pieces[n - 1].bytes, .lane = l, .first = l->stage_next, .q = q, .queue = queue, .at = to, .e = e};
-    f.slices = (f.to - f.from + STAGE_BYTES - 1) / STAGE_BYTES;
+    Stager f = {.q = q, .lane = l, .jobs = jobs, .groups = groups, .first = l->stage_next, .body = body, .ctx = ctx, .e = e};
+    int64_t loose = 0;
+    for (int64_t i = 0; i < groups[n_groups] && !q->d->info.shares_memory; i++) loose += !jobs[i].registered;
+    if (loose > 0 && !(f.runs = arena_array(q->arena, StageRun, loose))) return err_oom(e);
+    for (int64_t g = 0; g < n_groups && loose > 0; g++)
+        for (int64_t i = groups[g], k; i < groups[g + 1]; i = k) {
+            k = i + 1;
+            if (jobs[i].registered) continue;
+            while (k < groups[g + 1] && !jobs[k].registered) k++;
+            StageRun *r = &f.runs[f.n_runs++];
+            *r = (StageRun){.jobs = jobs + i, .n = k - i, .from = jobs[i].at, .to = jobs[k - 1].at + jobs[k - 1].bytes, .slice = f.slices};
+            f.slices += (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
+        }
+    if (f.slices > 0 && l->staging) return err_internal(e, "an upload to device %s inside another", q->d->info.id);
     l->stage_next = slot_of(&f, f.slices);
+    l->staging |= f.slices > 0;
     int workers = q->opt.pool && f.slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
-    if (workers > 1) pool_run(q->opt.pool, workers, upload_worker, &f);
-    else upload_worker(&f, 0);
+    if (workers > 1) pool_run(q->opt.pool, workers, stager_worker, &f);
+    else stager_worker(&f, 0);
+    if (f.slices > 0) l->staging = false;
     return f.st;
 }
 
+typedef struct OneGroup { DevQueue *queues[2]; DevPtr to; } OneGroup;
+static Status send_group(void *ctx, Stager *s, Err *e) {
+    const OneGroup *x = ctx;
+    return stager_send(s, 0, x->queues, x->to, e);
+}
+
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
-    const DeviceOps *ops = q->d->ops;
-    Lane *l = q->lane;
     if (n == 0) return ST_OK;
-    if (queue == l->side) q->side_busy = true;
+    if (queue == q->lane->side) q->side_busy = true;
     else q->busy = true;
-    if (q->d->info.shares_memory) {
-        for (int64_t i = 0; i < n; i++)
-            if (pieces[i].bytes) TRY(ops->copy_in(queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
-        return ST_OK;
-    }
-    for (int64_t i = 0, k; i < n; i = k) {
-        k = i + 1;
-        if (pieces[i].registered) {
-            if (i % 64 == 0) TRY(query_check_cancel(q, e));
-            TRY(ops->copy_in(queue, to + (uint64_t)pieces[i].at, pieces[i].from, pieces[i].bytes, e));
-            continue;
-        }
-        while (k < n && !pieces[k].registered) k++;
-        TRY(upload_staged(q, queue, to, pieces + i, k - i, e));
-    }
-    return ST_OK;
+    OneGroup x = {{queue, NULL}, to};
+    return query_upload_groups(q, pieces, (const int64_t[]){0, n}, 1, send_group, &x, e);
 }
 
 Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e) {

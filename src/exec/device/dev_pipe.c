@@ -70,6 +70,8 @@ bool pipe_spread(DevQuery *q) {
 }
 
 /* ---- what the model is told ------------------------------------------------------------------------------ */
+static const double setting_up_ns = 15000, group_latencies = 10; /* the host's work before the first launch; accesses of a group's item 0 that are not for rows */
+
 /* Rates that hold where nothing was measured. */
 static void guess_machine(const Device *d, GplMachine *m) {
     const DeviceInfo *i = &d->info;
@@ -80,7 +82,8 @@ static void guess_machine(const Device *d, GplMachine *m) {
     m->latency_ns = host ? 0 : 700;
     m->read_gbps = i->peak_gbps > 0 ? i->peak_gbps * 0.8 : host ? 10 : 500;
     m->launch_ns = host ? 2000 : 8000;
-    m->fixed_ns = host ? 20000 : 40000;
+    m->fixed_ns = (host ? 20000 : 15000) + setting_up_ns;
+    m->group_ns = group_latencies * m->latency_ns;
 }
 
 static void look_up_machine(DevRuntime *r) {
@@ -102,7 +105,8 @@ static void look_up_machine(DevRuntime *r) {
         if (d->read_gbps > 0) m->read_gbps = d->read_gbps;
         if (d->compute_gips > 0 && !m->waits_are_yields) m->instruction_ns = 1 / d->compute_gips;
         if (d->latency_ns > 0 && !m->waits_are_yields) m->latency_ns = d->latency_ns;
-        if (d->pipeline_us > 0) m->fixed_ns = d->pipeline_us * 1000;
+        if (d->pipeline_us > 0) m->fixed_ns = d->pipeline_us * 1000 + setting_up_ns;
+        m->group_ns = group_latencies * m->latency_ns;
         if (d->pipeline_kernel_us > 0) m->launch_ns = d->pipeline_kernel_us * 1000;
         m->channels = d->channels;
         r->rates = *d;
@@ -244,19 +248,26 @@ static int64_t resident(DevQuery *q, const DSegment *s) {
 
 static bool in_turn(const DevQuery *q) { return q->opt.device.pipeline.in_turn || !q->d->info.concurrent; }
 
-/* ---- what earlier runs of the same kernels tell: the share of rows that K_i passed on, in millionths */
-static uint64_t share_name(const DevQuery *q, const Pipe *p, int32_t i) { return hash_combine(q->segs[p->first + i].text, 0x73686172u + (uint64_t)i); }
+/* ---- what earlier runs of the same kernels tell */
+enum { LEARNED_SHARE = 1, LEARNED_BUSY, LEARNED_BOOST };
+static uint64_t learned_name(const DevQuery *q, const Pipe *p, int32_t i, int what) { return hash_combine(q->segs[p->first + i].text, (uint64_t)(what * 32 + i * 2 + in_turn(q))); }
+
+/* The share of rows that K_i passed on, in millionths. */
 static double known_share(const DevQuery *q, const Pipe *p, int32_t i, double guess) {
-    int64_t known = learned_get(q->r, share_name(q, p, i));
-    return known >= 0 && i < p->n - 1 ? (double)known / 1e6 : guess;
+    int64_t known = i < p->n - 1 ? learned_get(q->r, learned_name(q, p, i, LEARNED_SHARE)) : -1;
+    return known >= 0 ? (double)known / 1e6 : guess;
 }
 
-static uint64_t boost_name(const DevQuery *q, const Pipe *p) { return hash_combine(q->segs[p->last].text, 0x626f6f73u + (uint64_t)in_turn(q)); }
+/* How long a group of K_i was busy per row, in picoseconds. */
+static double known_busy(const DevQuery *q, const Pipe *p, int32_t i) {
+    int64_t known = learned_get(q->r, learned_name(q, p, i, LEARNED_BUSY));
+    return known > 0 ? (double)known / 1e3 : 0;
+}
 
 static Status choose(DevQuery *q, Pipe *p, Err *e) {
     if (p->chosen) return ST_OK;
     p->chosen = true;
-    p->boost = (int32_t)MAX_OF(learned_get(q->r, boost_name(q, p)), INT64_C(0));
+    p->boost = (int32_t)MAX_OF(learned_get(q->r, learned_name(q, p, p->n - 1, LEARNED_BOOST)), INT64_C(0));
     const PipelineUse *use = &q->opt.device.pipeline;
     GplMachine m = q->r->machine;
     GplStage stages[GPL_STAGES_MAX] = {0};
@@ -268,6 +279,7 @@ static Status choose(DevQuery *q, Pipe *p, Err *e) {
         stages[i].share = share;
         stages[i].max_groups = resident(q, s);
         stages[i].row_bytes = i == 0 ? s->e.bytes_per_row : (double)state_row_bytes(q, &q->rows[s->p->source.id]);
+        stages[i].busy_ns = known_busy(q, p, i);
         share *= known_share(q, p, i, weigh(q, &q->segs[p->first], s, &stages[i]));
     }
     GplFixed fixed = {.tile_rows = use->tile_rows, .channels = use->channels, .packet_rows = use->packet_rows, .groups = use->groups};
@@ -277,9 +289,9 @@ static Status choose(DevQuery *q, Pipe *p, Err *e) {
 }
 
 /* ---- channels ---------------------------------------------------------------------------------------------- */
-/* Device memory of a pipeline: the control blocks of its channels one after the other; then the queues that they name. Rows are counted where the row store that
+/* Device memory of a pipeline: the control blocks of its channels one after the other; CLOCKS sums of times for each; then the queues that they name. Rows are counted where the row store that
  * a channel stands for has its counter. */
-enum { HEADER_BYTES = EMIT_CHANNEL_HEAD * 8, HEADER_WORDS = 12 };
+enum { HEADER_BYTES = EMIT_CHANNEL_HEAD * 8, HEADER_WORDS = 13, CLOCKS = 4 };
 
 DevPtr pipe_channel(const DevQuery *q, int32_t rows) {
     const DState *st = &q->rows[rows];
@@ -310,8 +322,12 @@ static void size_channels(DevQuery *q, Pipe *p, int64_t rows) {
         p->choice.tile_rows = MAX_OF(tile, (int64_t)q->ep->target.tile_rows);
         p->packets = 2 * (p->choice.tile_rows / MAX_OF(p->choice.packet_rows, step) + 1) + 2 * most + 2;
     }
-    p->packets = MIN_OF(p->packets, (int64_t)EMIT_CHANNEL_PACKETS_MAX);
+    p->packets = MIN_OF(MAX_OF(p->packets, most), (int64_t)EMIT_CHANNEL_PACKETS_MAX); /* a group may keep one */
 }
+
+static int64_t heads_bytes(const Pipe *p) { return (p->n - 1) * HEADER_BYTES; }
+static int64_t clocks_bytes(const Pipe *p) { return (p->n - 1) * CLOCKS * 8; }
+static DevPtr clocks_of(const Pipe *p) { return p->control.p + (uint64_t)heads_bytes(p); }
 
 /* A look at the room left is for `batch` rows of the source; it wants room for twice as many rows as these are known to become. */
 static void set_header(DevQuery *q, Pipe *p, int32_t i, DevPtr counter, DevPtr queues, uint64_t *header) {
@@ -320,18 +336,19 @@ static void set_header(DevQuery *q, Pipe *p, int32_t i, DevPtr counter, DevPtr q
     double share = known_share(q, p, i, 1);
     if (share > 1 && !in_turn(q)) room = (int64_t)fmin(2 * share * (double)batch, (double)p->cap);
     const uint64_t words[HEADER_WORDS] = {(uint64_t)c->channels, (uint64_t)p->packets, (uint64_t)p->cap, (uint64_t)c->groups[i], 0, (uint64_t)batch, 0, in_turn(q), 0,
-                                          (uint64_t)room, queues, counter};
+                                          (uint64_t)room, queues, counter, clocks_of(p) + (uint64_t)(i * CLOCKS * 8)};
     memcpy(header, words, sizeof words);
 }
 
 static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
-    int64_t heads = (p->n - 1) * HEADER_BYTES, block = emit_channel_words(p->choice.channels, p->packets) * 8;
+    int64_t heads = heads_bytes(p), clocks = clocks_bytes(p), block = emit_channel_words(p->choice.channels, p->packets) * 8;
     uint64_t words[(PIPELINE_STAGES - 1) * EMIT_CHANNEL_HEAD] = {0};
     p->queues = block * (p->n - 1);
     query_mem_put(q, &p->image);
     query_mem_put(q, &p->control);
     TRY(query_mem_get(q, heads, &p->image, e));
-    TRY(query_mem_get(q, heads + p->queues, &p->control, e));
+    TRY(query_mem_get(q, heads + clocks + p->queues, &p->control, e));
+    TRY(query_zero(q, clocks_of(p), clocks, e));
     for (int32_t i = 0; i < p->n - 1; i++) {
         DState *st = &q->rows[q->segs[p->first + i].p->sink.id];
         if (!st->mem.bytes || st->cap != p->packets * p->cap) {
@@ -339,7 +356,7 @@ static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
             TRY(state_alloc_rows(q, st, p->packets * p->cap, e));
         }
         if (p->ran) TRY(query_zero(q, st->counter, 8, e));
-        set_header(q, p, i, st->counter, p->control.p + (uint64_t)(heads + i * block), words + i * EMIT_CHANNEL_HEAD);
+        set_header(q, p, i, st->counter, p->control.p + (uint64_t)(heads + clocks + i * block), words + i * EMIT_CHANNEL_HEAD);
     }
     p->ran = true;
     return query_set_words(q, p->image.p, words, (p->n - 1) * EMIT_CHANNEL_HEAD, e);
@@ -347,19 +364,42 @@ static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
 
 /* As they are before a round. */
 static Status reset_channels(DevQuery *q, Pipe *p, Err *e) {
-    int64_t heads = (p->n - 1) * HEADER_BYTES;
-    TRY(q->d->ops->copy(q->lane->queue, p->control.p, p->image.p, heads, e));
-    return query_zero(q, p->control.p + (uint64_t)heads, p->queues, e);
+    TRY(q->d->ops->copy(q->lane->queue, p->control.p, p->image.p, heads_bytes(p), e));
+    return query_zero(q, clocks_of(p) + (uint64_t)clocks_bytes(p), p->queues, e);
 }
 
-/* Rows that each kernel passed on: the model knows better next time. In turn they were all there at once. */
-static void count_rows(DevQuery *q, Pipe *p) {
+/* The times on their way to the host; *out NULL: no room in the lane's pinned words. */
+static Status fetch_clocks(DevQuery *q, const Pipe *p, const uint64_t **out, Err *e) {
+    int64_t n = (p->n - 1) * CLOCKS;
+    *out = NULL;
+    if (q->word_next + n > WORDS - 1) return ST_OK;
+    uint64_t *words = (uint64_t *)q->lane->words + q->word_next;
+    q->word_next += n;
+    *out = words;
+    return q->d->ops->copy_out(q->lane->queue, words, clocks_of(p), clocks_bytes(p), e);
+}
+
+/* Lives of K_i's groups without their waits and what every group takes anyway, per row, averaged with what is known: the last runs count. */
+static void learn_busy(DevQuery *q, const Pipe *p, int32_t i, const uint64_t *clocks, double rows) {
+    double life = i > 0 ? (double)clocks[(i - 1) * CLOCKS + 3] : (double)clocks[1], waits = 0;
+    if (i > 0) waits += (double)clocks[(i - 1) * CLOCKS + 2];
+    if (i < p->n - 1) waits += (double)clocks[i * CLOCKS];
+    double busy = life - waits - (double)(p->choice.groups[i] * p->rounds) * q->r->machine.group_ns, known = known_busy(q, p, i);
+    if (life <= 0 || rows <= 0) return;
+    busy = fmax(busy, 0.05 * (life - waits)) / rows;
+    learned_put(q->r, learned_name(q, p, i, LEARNED_BUSY), (int64_t)fmin(fmax((known > 0 ? (known + busy) / 2 : busy) * 1e3, 1), 1e15));
+}
+
+/* What a run tells: the model knows better next time. In turn all rows handed over were there at once. */
+static void learn(DevQuery *q, Pipe *p, const uint64_t *clocks) {
     double in = (double)source_rows(q, &q->segs[p->first]);
-    for (int32_t i = 0; i < p->n - 1; i++) {
+    for (int32_t i = 0; i < p->n; i++) {
         DSegment *s = &q->segs[p->first + i];
+        if (clocks) learn_busy(q, p, i, clocks, in);
+        if (i == p->n - 1) break;
         const DState *st = &q->rows[s->p->sink.id];
         int64_t rows = (int64_t)q->seen[st->counter_word];
-        if (in > 0) learned_put(q->r, share_name(q, p, i), (int64_t)fmin((double)rows / in * 1e6, 1e15));
+        if (in > 0) learned_put(q->r, learned_name(q, p, i, LEARNED_SHARE), (int64_t)fmin((double)rows / in * 1e6, 1e15));
         if (in_turn(q)) s->stats.materialized = rows * state_row_bytes(q, st);
         s->added = rows;
         in = (double)rows;
@@ -468,6 +508,7 @@ Status pipe_run(DevQuery *q, Pipe *p, Err *e) {
     TRY(lock_device(q, e));
     look_up_machine(q->r);
     p->rounds = 0;
+    const uint64_t *clocks = NULL;
     Status st = choose(q, p, e);
     if (st == ST_OK) {
         size_channels(q, p, source_rows(q, s));
@@ -476,13 +517,14 @@ Status pipe_run(DevQuery *q, Pipe *p, Err *e) {
     if (st == ST_OK && !in_turn(q)) st = queues_ready(q, p->n, e);
     if (st == ST_OK) {
         st = run_source(q, p, e);
+        if (st == ST_OK) st = fetch_clocks(q, p, &clocks, e);
         if (st == ST_OK) st = q->d->ops->copy_out(q->lane->queue, q->seen, q->control.p, q->control_words * 8, e);
         if (st == ST_OK) st = query_sync(q, e);
         else give_up(q, p);
     }
     pthread_mutex_unlock(&q->r->pipe_lock);
     if (st != ST_OK) return st;
-    count_rows(q, p);
+    learn(q, p, clocks);
     s->rows_in = source_rows(q, s);
     return ST_OK;
 }
@@ -498,7 +540,7 @@ Status pipe_check(DevQuery *q, bool *again, Err *e) {
         Pipe *p = q->segs[i].pipe;
         if (++p->boost > BOOST_MAX)
             return err_set(e, ERR_LIMIT_EXCEEDED, "the channels of a pipeline on device %s would need packets of more than %lld rows", q->d->info.id, (long long)p->cap);
-        learned_put(q->r, boost_name(q, p), p->boost);
+        learned_put(q->r, learned_name(q, p, p->n - 1, LEARNED_BOOST), p->boost);
         TRY(query_zero(q, q->control.p + (uint64_t)i * 16, 8, e));
         q->seen[2 * i] = 0;
         *again = true;

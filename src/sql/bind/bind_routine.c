@@ -199,6 +199,10 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
     b->c->calls_routine = true;
     b->c->writes_routine |= c.r->may_write;
+    bool known = false;
+    for (int64_t i = 0; i < b->c->routine_ids.len && !known; i++) known = b->c->routine_ids.items[i] == c.r->id;
+    const FuncDef *later = NULL;
+    if (!known && (!vec_push(b->a, &b->c->routine_ids, c.r->id) || !vec_push(b->a, &b->c->routine_defs, later))) return ST_ERROR;
     *out = c.r;
     *args_out = args;
     return ST_OK;
@@ -250,8 +254,9 @@ static Status call_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, V
 /* One per routine and statement, so that equal calls are equal expressions. */
 static const FuncDef *def_of(Binder *b, const Routine *r, Type ret) {
     PlanCtx *c = b->c;
-    for (int64_t i = 0; i < c->routine_ids.len; i++)
-        if (c->routine_ids.items[i] == r->id) return c->routine_defs.items[i];
+    int64_t k = 0;
+    while (c->routine_ids.items[k] != r->id) k++; /* bind_args put it there */
+    if (c->routine_defs.items[k]) return c->routine_defs.items[k];
     FuncDef *d = arena_new_of(b->a, FuncDef);
     if (!d || !(d->name = arena_strdup(b->a, r->name))) return NULL;
     d->flags = (uint16_t)(FN_CAN_FAIL | FN_VARIADIC | (r->volatility == 'v' ? FN_VOLATILE : FN_STABLE));
@@ -260,8 +265,7 @@ static const FuncDef *def_of(Binder *b, const Routine *r, Type ret) {
     d->args[0] = T_VOID;
     d->kernel = call_kernel;
     d->doc = "a function of the catalog";
-    const FuncDef *def = d;
-    return vec_push(b->a, &c->routine_defs, def) && vec_push(b->a, &c->routine_ids, r->id) ? d : NULL;
+    return c->routine_defs.items[k] = d;
 }
 
 static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t location) {

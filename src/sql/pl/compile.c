@@ -54,26 +54,50 @@ static Status make_groups(Registry *r, CpTable *t) {
         if (t->group[i] == NO_GROUP) t->group[i] = t->n_groups++;
     }
     t->key = arena_array(r->arena, bool *, t->n_groups + 1);
-    t->touched = arena_calloc(r->arena, t->n_groups + 1);
-    t->kinds = arena_calloc(r->arena, t->n_groups + 1);
-    if (!t->key || !t->touched || !t->kinds) return ST_ERROR;
+    t->fine = arena_array(r->arena, int32_t, t->n_groups + 1);
+    t->fine_kinds = arena_calloc(r->arena, t->n_groups + 1);
+    t->coarse_kinds = arena_calloc(r->arena, t->n_groups + 1);
+    t->sites.len = 0;
+    if (!t->key || !t->fine || !t->fine_kinds || !t->coarse_kinds) return ST_ERROR;
     for (int32_t g = 0; g <= t->n_groups; g++)
         if (!(t->key[g] = arena_calloc(r->arena, t->table->n_cols + 1))) return ST_ERROR;
     return ST_OK;
 }
 
-/* What is known everywhere may be more than it takes to name a row: a unique key among it is enough. */
-static void shorten_keys(CpTable *t) {
-    for (int32_t g = 0; g <= t->n_groups; g++)
+static uint64_t key_bits(const Table *t, int k) {
+    const KeyConstraint *key = &t->keys[k];
+    uint64_t bits = 0;
+    for (int i = 0; i < key->n_cols; i++) {
+        if (key->cols[i] >= 64 || (!key->primary && !t->cols[key->cols[i]].not_null)) return 0;
+        bits |= UINT64_C(1) << key->cols[i];
+    }
+    return bits;
+}
+/* From the places that touch a group to its keys: the unique key that most of them know, and what all know. */
+static void make_keys(CpTable *t) {
+    for (int32_t g = 0; g <= t->n_groups; g++) {
+        uint64_t all = UINT64_MAX;
+        int64_t n = 0, best = 0;
+        for (int64_t i = 0; i < t->sites.len; i++)
+            if (t->sites.items[i].group == g) all &= t->sites.items[i].known, n++;
+        t->fine[g] = -1;
         for (int k = 0; k < t->table->n_keys; k++) {
-            const KeyConstraint *key = &t->table->keys[k];
-            bool all = key->n_cols > 0;
-            for (int i = 0; i < key->n_cols; i++) all &= t->key[g][key->cols[i]] && (key->primary || t->table->cols[key->cols[i]].not_null);
-            if (!all) continue;
-            memset(t->key[g], 0, (size_t)t->table->n_cols);
-            for (int i = 0; i < key->n_cols; i++) t->key[g][key->cols[i]] = true;
-            break;
+            uint64_t bits = key_bits(t->table, k);
+            int64_t hits = 0;
+            for (int64_t i = 0; bits && i < t->sites.len; i++) hits += t->sites.items[i].group == g && (t->sites.items[i].known & bits) == bits;
+            if (hits > best) best = hits, t->fine[g] = k;
         }
+        uint64_t fine = t->fine[g] >= 0 ? key_bits(t->table, t->fine[g]) : 0;
+        for (int64_t i = 0; i < t->sites.len; i++) {
+            const CpSite *s = &t->sites.items[i];
+            if (s->group != g) continue;
+            if (fine && (s->known & fine) == fine) t->fine_kinds[g] |= (uint8_t)(1 << s->kind);
+            else t->coarse_kinds[g] |= (uint8_t)(1 << s->kind);
+        }
+        if (n == 0) all = 0;
+        if (fine && best == n) all = fine; /* what is known everywhere may be more than it takes to name a row */
+        for (int i = 0; i < t->table->n_cols; i++) t->key[g][i] = i < 64 && (all >> i & 1);
+    }
 }
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -185,11 +209,25 @@ Status cp_unknown(Cp *c, int32_t var) {
     return ST_OK;
 }
 
+Status cp_copy(Cp *c, int32_t to, int32_t from) {
+    if (cp_foot(c) && !c->vars.items[from].known) return cp_unknown(c, to);
+    return cp_store(c, to, cp_load(c, from));
+}
+
 Expr *cp_cast(Cp *c, Expr *e, Type to) {
     if (!e) return NULL;
     if (type_eq(e->type, to)) return e;
     if (e->kind == EX_CONST && e->u.value.is_null) {
         Value v = {.type = to, .is_null = true};
+        Expr *n = expr_const(&c->ctx, &v);
+        return n ? n : (c->oom = true, NULL);
+    }
+    if (!cast_exists(e->type, to, CAST_ASSIGNMENT) && e->kind == EX_CONST && type_is_text(e->type)) { /* PL/pgSQL assigns by way of the text */
+        Value v;
+        if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session ? c->reg->session->tz_offset : 0, c->arena, &v, &c->scratch) != ST_OK) {
+            (void)refuse_error(c);
+            return NULL;
+        }
         Expr *n = expr_const(&c->ctx, &v);
         return n ? n : (c->oom = true, NULL);
     }
@@ -298,6 +336,16 @@ static Type var_type(void *ctx, int32_t var) {
     return c->var_of[var] >= 0 ? c->vars.items[c->var_of[var]].type : c->f->vars[var].type;
 }
 
+/* A hidden copy of a variable as it is now. */
+static int32_t snapshot(Cp *c, int32_t var) {
+    for (int64_t i = 0; i + 1 < c->copies.len; i += 2)
+        if (c->copies.items[i] == var) return c->copies.items[i + 1];
+    int32_t copy = cp_var_new(c, NULL, c->vars.items[var].type);
+    if (copy < 0 || cp_copy(c, copy, var) != ST_OK) return -1;
+    if (!vec_push(c->arena, &c->copies, var) || !vec_push(c->arena, &c->copies, copy)) return c->oom = true, -1;
+    return copy;
+}
+
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
     if (e->kind == EX_SUBQUERY) return cp_refuse(c, "a subquery in an expression"), false;
@@ -306,6 +354,7 @@ static bool to_column(void *ctx, Expr *e) {
     int32_t var = cp_ref(c, r);
     if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->f->vars[r.var].name), false;
     if (r.var == c->f->found) c->found_seen = true;
+    if (c->snapshot && (var = snapshot(c, var)) < 0) return false;
     ColId col = c->vars.items[var].col;
     e->kind = EX_COL;
     e->u.col = col;
@@ -335,6 +384,7 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
     if (c->ctx.calls_routine) return (void)cp_refuse(c, "a call of a function of the database"), NULL;
     c->depth = 0;
+    c->copies.len = 0;
     if (plan_to_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
     return b;
 }
@@ -400,6 +450,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
     c->in_scope = colset_new(&c->ctx);
     Status st = declare(c);
+    if (st == ST_OK && c->uses_found && c->var_of[f->found] >= 0) st = cp_store_int(c, c->var_of[f->found], 0);
     for (int32_t i = 0; st == ST_OK && mode != CP_BODY && i < proc->n_tables; i++) { /* the numbers are the body's */
         CpTable *t = NULL;
         for (int64_t k = 0; k < reg->tables.len && !t; k++)
@@ -530,10 +581,12 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
                 again |= procs[i].reason != NULL;
             }
         if (again) continue;
+        for (int32_t i = 0; i < n; i++)
+            if (!procs[i].reason) count_inserts(&procs[i]);
         for (int64_t t = 0; t < reg.tables.len; t++)
             if (make_groups(&reg, reg.tables.items[t]) != ST_OK) return err_oom(e);
         for (int step = 0; step < 2 && !again; step++) {
-            for (int64_t t = 0; step && t < reg.tables.len; t++) shorten_keys(reg.tables.items[t]);
+            for (int64_t t = 0; step && t < reg.tables.len; t++) make_keys(reg.tables.items[t]);
             for (int32_t i = 0; i < n; i++) {
                 if (procs[i].reason) continue;
                 if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK) return err_oom(e);
@@ -554,7 +607,6 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);
         p->undo_adds = needs_undo(p->body, true);
-        count_inserts(p);
     }
     *out = procs;
     return ST_OK;

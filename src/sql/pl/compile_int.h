@@ -12,6 +12,10 @@
  * that are found by known keys in a table where no rows come or go; what is computed from known values. Where a condition is not known, both ways are gone, one after the
  * other: then nothing is assigned, variables that would be are unknown afterwards. A loop whose end is not known is gone through once, with everything that it assigns unknown.
  *
+ * A group that some statements touch by a whole unique key and others by less has items of two kinds: fine ones, and coarse ones by what is known everywhere. Who
+ * touches it finely says so at the coarse ones as well, by adding, which commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it
+ * coarsely reads or writes these. So fine operations only meet each other at fine items.
+ *
  * Registers live within a straight run; every statement of control starts a new one (cp_control). Rows are numbers in hidden variables.
  */
 #ifndef STELE_SQL_PL_COMPILE_INT_H
@@ -24,6 +28,9 @@
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
 
+/* A place that touches a group, with the columns that are known there (of the first 64). */
+typedef struct CpSite { int32_t group; uint8_t kind; uint64_t known; } CpSite;
+
 /* What all procedures together do to a table. */
 typedef struct CpTable {
     Table *table;
@@ -33,8 +40,9 @@ typedef struct CpTable {
     int32_t n_groups;
     int32_t *group;    /* by column; NO_GROUP: nobody writes it */
     bool **key;        /* by group, last that of the rows' existence: columns that are known wherever it is touched */
-    bool *touched;     /* by group */
-    uint8_t *kinds;    /* by group: bits of the kinds of operations that there are */
+    int32_t *fine;     /* by group: unique key that is known at some of the places, -1 none */
+    uint8_t *fine_kinds, *coarse_kinds; /* by group: bits of the kinds of operations where that key is known, and elsewhere */
+    VEC(CpSite) sites;
     ImageNeed need;    /* what all procedures want of its image */
     int32_t cap_groups;
 } CpTable;
@@ -83,11 +91,13 @@ typedef struct Cp {
     int32_t line;
     const char *place;
     PlNames names;
+    bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
+    VEC(int32_t) copies; /* ... of the last one: variable, its copy */
     bool uses_found, found_seen;
     int32_t ret;         /* variable of a function's result, -1 none */
     VEC(CpLabel) labels;
     int32_t next_block;  /* numbers for P_BLOCK and P_LOOP */
-    int32_t loops;       /* open loops of the program */
+    int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
     bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
     bool ended;          /* footprint: the rest of this arm is not reached */
     int32_t depth;
@@ -114,6 +124,7 @@ Status cp_store_null(Cp *c, int32_t var);
 /* var := e (assignment cast). In the footprint as known as e is. */
 Status cp_assign(Cp *c, int32_t var, Expr *e);
 Status cp_unknown(Cp *c, int32_t var);             /* footprint: no value any more */
+Status cp_copy(Cp *c, int32_t to, int32_t from);   /* of one type; as known as it is */
 Reg cp_load(Cp *c, int32_t var);
 Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b);
 Reg cp_int(Cp *c, Phys phys, int64_t v);
@@ -145,6 +156,10 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single);
 int32_t cp_table(Cp *c, Table *t); /* number in the procedure */
 
 /* ---- statements (compile_stmt.c) ---- */
+/* Trials: what was compiled since is taken back; hidden variables stay. */
+typedef struct CpState { int64_t instrs, regs, ranges, lines, labels, writes; int32_t sites; bool blind; } CpState;
+CpState cp_state(const Cp *c);
+void cp_state_back(Cp *c, CpState s);
 Status cp_body(Cp *c, const PlBody *b);
 
 #endif

@@ -87,23 +87,21 @@ static bool same_cells(Type a, Type b) {
     return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b);
 }
 
-/* Items: the values of the group's key columns. */
-static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
+static uint64_t known_bits(const Scan *s) {
+    uint64_t bits = 0;
+    for (int i = 0; i < s->table->table->n_cols && i < 64; i++) bits |= (uint64_t)s->known[i] << i;
+    return bits;
+}
+/* One ITEM: `group` as the schedule sees it, by the columns `key`. */
+static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, OpKind kind, int32_t amount_col, Expr *amount) {
     CpTable *t = s->table;
     int n_cols = t->table->n_cols;
-    if (c->mode == CP_SITES) {
-        for (int i = 0; i < n_cols; i++) t->key[group][i] = s->known[i] && (!t->touched[group] || t->key[group][i]);
-        t->touched[group] = true;
-        t->kinds[group] |= (uint8_t)(1 << kind);
-        return ST_OK;
-    }
-    if (group == rows_group(t) && t->kinds[group] == 1 << OPK_ADD) return ST_OK; /* rows come, and nobody looks */
     ItemSite *x = arena_new_of(c->arena, ItemSite);
     Reg *args = arena_array(c->arena, Reg, n_cols + 2);
     if (!x || !args) return cp_oom(c);
     int32_t n = 0;
     for (int i = 0; i < n_cols; i++) {
-        if (!t->key[group][i]) continue;
+        if (!key[i]) continue;
         Type type = t->table->cols[i].type;
         ColId id = s->plan ? scan_col(s->plan, i) : 0;
         Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type) : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
@@ -112,14 +110,43 @@ static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_
     }
     bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group == rows_group(t) ? ITEM_ROWS : (uint32_t)group, .kind = (uint8_t)kind,
-                    .has_amount = has_amount, .col = amount_col, .n = n, .args = args};
-    Reg d = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-    Instr *in = d ? builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0) : NULL;
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .col = amount_col, .n = n, .args = args};
+    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
     cp_mark(c);
     return ST_OK;
+}
+
+/* An operation on a group of columns of the row, or on the existence of rows. */
+static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
+    enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
+    CpTable *t = s->table;
+    if (c->mode == CP_SITES) {
+        CpSite site = {group, (uint8_t)kind, known_bits(s)};
+        return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
+    }
+    uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group];
+    bool rows = group == rows_group(t);
+    if (rows && (fine_kinds | coarse_kinds) == ADDS) return ST_OK; /* rows come, and nobody looks */
+    uint32_t name = rows ? ITEM_ROWS : (uint32_t)group, coarse = (uint32_t)ITEM_COARSE + 2 * (uint32_t)group;
+    if (!fine_kinds || !coarse_kinds) return emit_item(c, s, name, t->key[group], kind, amount_col, amount);
+    const KeyConstraint *k = &t->table->keys[t->fine[group]];
+    bool fine = true;
+    bool *key = arena_calloc(c->arena, t->table->n_cols + 1);
+    if (!key) return cp_oom(c);
+    for (int i = 0; i < k->n_cols; i++) {
+        fine &= s->known[k->cols[i]];
+        key[k->cols[i]] = true;
+    }
+    if (fine) {
+        TRY(emit_item(c, s, name, key, kind, amount_col, amount));
+        if (kind != OPK_READ) return emit_item(c, s, coarse, t->key[group], OPK_ADD, -1, NULL);
+        return coarse_kinds & (ADDS | WRITES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL) : ST_OK;
+    }
+    if (kind != OPK_READ && fine_kinds & READS) TRY(emit_item(c, s, coarse + 1, t->key[group], OPK_WRITE, -1, NULL));
+    if (kind == OPK_ADD && fine_kinds & WRITES) kind = OPK_WRITE;
+    return emit_item(c, s, coarse, t->key[group], kind, amount_col, amount);
 }
 
 /* The operations of looking at a row: existence, and the groups of the columns that are read. */
@@ -239,7 +266,6 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
             break;
         }
     }
-    for (int i = 0; i < t->n_cols; i++) s->known[i] = s->eq[i] && cp_known(c, s->eq[i]);
     for (int k = 0; k < t->n_keys && !s->unique; k++) {
         s->unique = t->keys[k].n_cols > 0;
         for (int i = 0; i < t->keys[k].n_cols; i++) s->unique &= s->eq[t->keys[k].cols[i]] && !s->table->written[t->keys[k].cols[i]];
@@ -254,7 +280,14 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         if (s->n_key == 0) return cp_refuse(c, "a scan of table \"%s\" without equality on a column that nobody updates", t->name);
         if (!c->dry && (s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols)) < 0) return cp_oom(c);
     }
-    for (int32_t i = 0; i < s->n_key; i++) used[from[s->key_cols[i]]] = true;
+    /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
+    bool *key = arena_calloc(c->arena, t->n_cols + 1);
+    if (!key) return cp_oom(c);
+    for (int32_t i = 0; i < s->n_key; i++) key[s->key_cols[i]] = used[from[s->key_cols[i]]] = true;
+    for (int i = 0; i < t->n_cols; i++) {
+        if (!key[i]) s->eq[i] = NULL;
+        s->known[i] = s->eq[i] && cp_known(c, s->eq[i]);
+    }
     /* Conditions on other columns of this table and on what is there already; those that need more are tested above. */
     for (int32_t i = 0; i < p->n_out; i++) colset_add(&c->ctx, &c->in_scope, p->out_cols[i]);
     int32_t kept = 0;
@@ -276,7 +309,12 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         }
         enumerate = ask;
     }
-    if (!enumerate) return use_row(c, s);
+    if (!enumerate) {
+        c->open += !s->unique;
+        TRY(use_row(c, s));
+        c->open -= !s->unique;
+        return ST_OK;
+    }
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
     c->vars.items[s->row].known = true;
     TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
@@ -301,15 +339,23 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     *k = (RowKey){s->number, s->index, 0, NULL};
     in->aux = k;
     TRY(cp_store(c, next, d));
-    c->loops++;
     TRY(use_row(c, s));
-    c->loops--;
     TRY(cp_store(c, s->row, cp_load(c, next)));
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
 }
 
 /* ---- other operators ------------------------------------------------------------------------- */
-typedef struct Above { Plan *plan; Conds *conds; ColSet *needed; CpRow row; void *ctx; bool *single; Plan *right; int32_t *vars; int32_t count, best; } Above;
+typedef struct Above {
+    Plan *plan, *right;
+    Conds *conds;
+    ColSet *needed;
+    CpRow row;
+    void *ctx;
+    bool *single;
+    int32_t *vars;
+    int32_t count, best;
+    bool unknown; /* footprint: some value that is kept is not known */
+} Above;
 
 /* Conditions that nothing below used. */
 static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
@@ -365,6 +411,11 @@ static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg
 }
 static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
+    for (int32_t i = 0; cp_foot(c) && i < a->plan->n_aggs; i++) {
+        const AggCall *g = &a->plan->aggs[i];
+        a->unknown |= c->blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
+    }
+    if (a->unknown) return ST_OK;
     for (int32_t i = 0; i < a->plan->n_aggs; i++) {
         const AggCall *g = &a->plan->aggs[i];
         int32_t var = a->vars[i], open = 0;
@@ -416,17 +467,27 @@ static Status agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         if (!ok || g->distinct) return cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : "");
         if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8)) return cp_refuse(c, "sum of floating-point numbers"); /* its order counts */
         if ((vars[i] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
-        if (cp_foot(c)) TRY(cp_unknown(c, vars[i]));
-        else TRY(agg_init(c, g, vars[i]));
+        c->vars.items[vars[i]].known = true;
     }
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!inner) return cp_oom(c);
     bool single = true, blind = c->blind;
     Above *x = arena_new_of(c->arena, Above);
     if (!x) return cp_oom(c);
-    *x = (Above){.plan = p, .vars = vars};
-    TRY(rows_of(c, p->children[0], inner, needed, cp_foot(c) ? NULL : agg_row, x, &single));
+    *x = (Above){.plan = p, .vars = vars, .unknown = cp_foot(c) && blind};
+    if (cp_foot(c)) { /* is all of it known? */
+        CpState before = cp_state(c);
+        TRY(rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
+        cp_state_back(c, before);
+        inner->n = 0;
+    }
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        if (x->unknown) TRY(cp_unknown(c, vars[i]));
+        else TRY(agg_init(c, &p->aggs[i], vars[i]));
+    }
+    TRY(rows_of(c, p->children[0], inner, needed, x->unknown ? NULL : agg_row, x, &single));
     c->blind = blind;
+    for (int32_t i = 0; i < p->n_aggs; i++) c->vars.items[vars[i]].known = !x->unknown;
     for (int32_t i = 0; i < p->n_aggs; i++) {
         ColEntry *e = cp_entry(c, p->aggs[i].out);
         Expr *v = expr_col(&c->ctx, c->vars.items[vars[i]].col);
@@ -440,6 +501,12 @@ static Status agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
 /* The first row in an order: the best so far is kept in variables. */
 static Status top_row(Cp *c, void *ctx) {
     Above *a = ctx;
+    for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
+        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
+        if (!e) return cp_oom(c);
+        a->unknown |= c->blind || !cp_known(c, e);
+    }
+    if (a->unknown) return ST_OK;
     int32_t done = c->next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
@@ -508,11 +575,19 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         if (v < 0) return ST_ERROR;
         a->vars[2 * a->count] = id;
         a->vars[2 * a->count++ + 1] = v;
-        if (cp_foot(c)) TRY(cp_unknown(c, v));
+        c->vars.items[v].known = true;
     }
-    if (!cp_foot(c)) TRY(cp_store_int(c, a->best, 0));
     bool single = true, blind = c->blind;
-    TRY(rows_of(c, p->children[0], inner, &below, cp_foot(c) ? NULL : top_row, a, &single));
+    CpState before = cp_state(c);
+    if (cp_foot(c)) { /* is all of it known? */
+        a->unknown = blind;
+        TRY(rows_of(c, p->children[0], inner, &below, top_row, a, &single));
+        cp_state_back(c, before);
+        inner->n = 0;
+        for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
+    }
+    if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
+    TRY(rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
@@ -521,7 +596,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
         colset_add(&c->ctx, &c->in_scope, a->vars[2 * j]);
     }
-    if (cp_foot(c)) {
+    if (a->unknown) {
         c->blind = true;
         TRY(test_rest(c, conds, row, ctx));
         c->blind = blind;
@@ -737,7 +812,7 @@ static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     if (!type_is_integer(t) && t.id != T_NUMERIC) return NULL;
     if (type_phys(t) == PH_I128) return NULL;
     Expr *e = value;
-    if (e->kind == EX_CAST && (type_is_integer(e->args[0]->type) || e->args[0]->type.id == T_NUMERIC)) e = e->args[0];
+    while (e->kind == EX_CAST && (type_is_integer(e->args[0]->type) || e->args[0]->type.id == T_NUMERIC)) e = e->args[0];
     if (e->kind != EX_FUNC || e->n_args != 2 || (e->u.func->opcode != OP_ADD && e->u.func->opcode != OP_SUB)) return NULL;
     Expr *base = e->args[0], *by = e->args[1];
     while (base->kind == EX_CAST) base = base->args[0];
@@ -940,10 +1015,16 @@ static Status insert_row(Cp *c, void *ctx) {
         for (int i = 0; i < t->n_cols; i++) {
             if (!(s.eq[i] = expr_col(&c->ctx, b->values[i]))) return cp_oom(c);
             s.known[i] = cp_known(c, s.eq[i]);
+            for (int j = 0; j < t->n_keys && t->n_keys > 1; j++) { /* it meets others in any of the keys: only what is part of all of them tells */
+                bool part = false;
+                for (int m = 0; m < t->keys[j].n_cols; m++) part |= t->keys[j].cols[m] == i;
+                s.known[i] &= part;
+            }
             if (!s.known[i]) s.eq[i] = NULL;
         }
         TRY(scan_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL));
-        if (c->loops > 0 && c->mode == CP_FOOTPRINT) { /* how many is counted */
+        if (c->open > 0) return cp_refuse(c, "an INSERT in a loop whose end is not known beforehand");
+        if (c->mode == CP_FOOTPRINT && c->tables.items[k->number].max_inserts < 0) { /* how many is counted */
             ItemSite *x = arena_new_of(c->arena, ItemSite);
             Reg *one = arena_array(c->arena, Reg, 1);
             if (!x || !one || !(one[0] = cp_int(c, PH_I64, 1))) return cp_oom(c);

@@ -17,11 +17,10 @@ static Status set_found(Cp *c, bool v) {
 }
 
 /* ---- footprints of what is gone through several times or not surely ------------------------------- */
-typedef struct State { int64_t instrs, regs, ranges, lines, labels, writes; int32_t sites; bool blind; } State;
-static State state_now(Cp *c) {
-    return (State){c->pipe.b.instrs.len, c->pipe.b.regs.len, c->pipe.ranges.len, c->lines.len, c->labels.len, c->write_tables.len, c->pipe.b.n_sites, c->blind};
+CpState cp_state(const Cp *c) {
+    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len, c->pipe.ranges.len, c->lines.len, c->labels.len, c->write_tables.len, c->pipe.b.n_sites, c->blind};
 }
-static void state_back(Cp *c, State s) {
+void cp_state_back(Cp *c, CpState s) {
     cp_fresh(c);
     c->pipe.b.instrs.len = s.instrs;
     c->pipe.b.regs.len = s.regs;
@@ -39,9 +38,9 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
         int64_t n = c->vars.len;
         bool *before = cp_known_copy(c);
         if (!before) return ST_ERROR;
-        State s = state_now(c);
+        CpState s = cp_state(c);
         TRY(run(c, ctx));
-        state_back(c, s);
+        cp_state_back(c, s);
         again = false;
         for (int64_t i = 0; i < n; i++) {
             again |= before[i] && !c->vars.items[i].known;
@@ -55,8 +54,10 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
 static Status run_blind(Cp *c, Part run, void *ctx) {
     bool blind = c->blind;
     c->blind = true;
+    c->open++;
     TRY(settle_known(c, run, ctx));
     TRY(run(c, ctx));
+    c->open--;
     c->blind = blind;
     return ST_OK;
 }
@@ -145,6 +146,20 @@ static Status found_row(Cp *c, void *ctx) {
 
 static Status check_loop_writes(Cp *c, const Plan *p, int64_t from);
 
+/* A statement that reads its own targets sees them as they were until it ends: its rows go to other variables first. */
+static Status spare_targets(Cp *c, Into *k) {
+    bool read = false;
+    for (int64_t r = 0; r < c->names.refs.len; r++)
+        for (int32_t i = 0; i < k->n; i++) read |= cp_ref(c, c->names.refs.items[r]) == k->vars[i];
+    if (!read) return ST_OK;
+    int32_t *spare = arena_array(c->arena, int32_t, k->n + 1);
+    if (!spare) return cp_oom(c);
+    for (int32_t i = 0; i < k->n; i++)
+        if ((spare[i] = cp_var_new(c, NULL, c->vars.items[k->vars[i]].type)) < 0) return ST_ERROR;
+    k->vars = spare;
+    return ST_OK;
+}
+
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     BoundStmt *b = cp_bind(c, q->stmt, q);
     if (!b) return ST_ERROR;
@@ -165,6 +180,8 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c->ctx.cols.items[b->result[i]].type;
     Into k = {.s = s, .b = b, .block = -1, .count = -1};
     if (!(k.vars = target_vars(c, s, b->n_result, types, b->names, &k.n))) return ST_ERROR;
+    int32_t *targets = k.vars;
+    TRY(spare_targets(c, &k));
     bool strict = s->strict || change; /* changes with RETURNING INTO: more than one row is an error */
     if (strict && b->kind != STMT_INSERT) {
         if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
@@ -194,6 +211,10 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
     } else if (cp_foot(c) && !k.sure) {
         for (int32_t i = 0; i < k.n; i++) TRY(cp_unknown(c, k.vars[i]));
+    }
+    for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
+        if (cp_foot(c) && c->blind) TRY(cp_unknown(c, targets[i]));
+        else TRY(cp_copy(c, targets[i], k.vars[i]));
     }
     if (s->strict && k.count >= 0 && !cp_foot(c)) {
         Reg there = cp_load(c, k.count);
@@ -301,14 +322,12 @@ static Status loop_known(Cp *c, LoopRun *k) {
         TRY(settle_known(c, loop_part, k));
         c->blind = blind;
     }
-    c->loops++;
     TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
     int64_t n = c->vars.len;
     TRY(loop_part(c, k));
     TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
-    c->loops--;
     for (int64_t v = 0; cp_foot(c) && v < n; v++) c->vars.items[v].known &= before[v];
     return ST_OK;
 }
@@ -320,7 +339,7 @@ static Status loop_statement(Cp *c, const PlStmt *s) {
     *k = (LoopRun){.s = s, .loop = c->next_block++};
     if (!cp_foot(c)) return loop_known(c, k);
     if (!c->blind) {
-        State st = state_now(c);
+        CpState st = cp_state(c);
         bool *before = cp_known_copy(c);
         if (!before) return ST_ERROR;
         int64_t n = c->vars.len, first = c->pipe.b.instrs.len;
@@ -334,7 +353,7 @@ static Status loop_statement(Cp *c, const PlStmt *s) {
                 ends |= in->op == OP_P_RETURN || (in->op == OP_P_LEAVE && in->imm == k->loop && !in->aux);
             }
         }
-        state_back(c, st);
+        cp_state_back(c, st);
         for (int64_t v = 0; v < n; v++) c->vars.items[v].known = before[v];
         if (ends) return loop_known(c, k);
     }
@@ -434,7 +453,10 @@ static Status query_loop(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     int64_t from = c->write_tables.len;
     /* The binding is done anew for every time through: what is compiled changes it. */
-    if (!(k->b = cp_bind(c, k->s->query->stmt, k->s->query))) return ST_ERROR;
+    c->snapshot = true;
+    k->b = cp_bind(c, k->s->query->stmt, k->s->query);
+    c->snapshot = false;
+    if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
     Type *types = arena_array(c->arena, Type, k->b->n_result + 1);
     if (!types) return cp_oom(c);

@@ -123,8 +123,6 @@ const char *pl_stmt_name(PlStmtKind k) {
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 
-#define BAD_DEFINITION "42P13"
-
 /* Parameters and results have no lengths and scales, as in PostgreSQL. */
 static Type without_modifiers(Type t) {
     Type r = t;
@@ -173,11 +171,11 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     r->ret = n_outs == 1 ? out_type : type_make(T_VOID);
     if (x->is_procedure) return ST_OK;
     if (!t) {
-        if (n_outs == 0) return err_set(e, BAD_DEFINITION, "function result type must be specified");
+        if (n_outs == 0) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be specified");
         return ST_OK;
     }
     if (plain && (strcmp(t->name, "trigger") == 0 || strcmp(t->name, "event_trigger") == 0)) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "trigger functions are not supported");
-    if (n_outs > 1) return record ? ST_OK : err_at(e, 0, BAD_DEFINITION, "function result type must be record because of OUT parameters");
+    if (n_outs > 1) return record ? ST_OK : err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be record because of OUT parameters");
     if (record && n_outs == 0) {
         r->returns_record = true;
         return ST_OK;
@@ -185,7 +183,7 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     if (plain && strcmp(t->name, "void") == 0) {
         if (n_outs) {
             char name[64];
-            return err_at(e, 0, BAD_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+            return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
         }
         r->returns_void = true;
         return ST_OK;
@@ -199,7 +197,7 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     }
     if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
         char name[64];
-        return err_at(e, 0, BAD_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+        return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
     }
     r->ret = n_outs == 1 ? out_type : ret;
     return ST_OK;
@@ -210,11 +208,11 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     *r = (Routine){.is_procedure = x->is_procedure, .strict = x->strict, .volatility = x->volatility};
     if (x->unsupported) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", x->unsupported);
     if (x->sql_body) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a routine's body without quotes is not supported");
-    if (!x->language) return err_set(e, BAD_DEFINITION, "no language specified");
+    if (!x->language) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no language specified");
     if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
-    if (!x->body.ptr) return err_set(e, BAD_DEFINITION, "no function body specified");
-    if (x->is_procedure && x->strict) return err_set(e, BAD_DEFINITION, "invalid attribute in procedure definition");
-    if (x->n_params > PL_MAX_PARAMS) return err_set(e, "54023", "%s cannot have more than %d arguments", x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
+    if (!x->body.ptr) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no function body specified");
+    if (x->is_procedure && x->strict) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "invalid attribute in procedure definition");
+    if (x->n_params > PL_MAX_PARAMS) return err_set(e, ERR_TOO_MANY_ARGUMENTS, "%s cannot have more than %d arguments", x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
     r->name = (char *)(uintptr_t)x->name.name;
     r->language = (char *)(uintptr_t)x->language;
     r->n_params = (int)x->n_params;
@@ -228,27 +226,27 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     for (int i = 0; i < r->n_params; i++) {
         const AstFuncParam *p = &x->params[i];
         if (p->mode == AST_PARAM_VARIADIC) return err_at(e, p->location, ERR_FEATURE_NOT_SUPPORTED, "VARIADIC parameters are not supported");
-        if (p->type->setof) return err_at(e, p->location, BAD_DEFINITION, x->is_procedure ? "procedures cannot accept set arguments" : "functions cannot accept set arguments");
+        if (p->type->setof) return err_at(e, p->location, ERR_INVALID_FUNCTION_DEFINITION, x->is_procedure ? "procedures cannot accept set arguments" : "functions cannot accept set arguments");
         r->param_names[i] = (char *)(uintptr_t)p->name;
         r->param_modes[i] = modes[p->mode];
         TRY(param_type(c, p->type, &r->param_types[i], e));
         for (int k = 0; p->name && k < i; k++)
             if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 && (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
-                return err_set(e, BAD_DEFINITION, "parameter name \"%s\" used more than once", p->name);
+                return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "parameter name \"%s\" used more than once", p->name);
         bool in = p->mode == AST_PARAM_IN || p->mode == AST_PARAM_INOUT;
         if (p->mode != AST_PARAM_IN) {
             n_outs++;
             if (n_outs == 1) out_type = r->param_types[i];
         }
         if (routine_is_arg(r, i)) r->n_args++;
-        if (p->def && !in) return err_at(e, 0, BAD_DEFINITION, "only input parameters can have default values");
+        if (p->def && !in) return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "only input parameters can have default values");
         if (p->def) {
             r->n_defaults++;
             no_default = true;
         } else if (in && no_default) {
-            return err_set(e, BAD_DEFINITION, "input parameters after one with a default value must also have defaults");
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "input parameters after one with a default value must also have defaults");
         } else if (routine_is_arg(r, i) && no_default) {
-            return err_set(e, BAD_DEFINITION, "procedure OUT parameters cannot appear after one with a default value");
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "procedure OUT parameters cannot appear after one with a default value");
         }
     }
     return result_type(a, c, x, n_outs, out_type, r, e);
@@ -314,7 +312,7 @@ static Status sql_body(PlParser *p) {
         b->body.stmts[b->body.n++] = s;
     }
     p->block = outer;
-    if (n == 0 && returns) return err_set(p->e, BAD_DEFINITION, "return type mismatch in function declared to return something: the body has no statements");
+    if (n == 0 && returns) return err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return something: the body has no statements");
     return ST_OK;
 }
 

@@ -299,7 +299,7 @@ static Status not_variable(PlParser *p, Tok t) {
 
 static Status assignable(PlParser *p, PlRef r, Tok t) {
     const PlVar *v = &p->vars.items[r.var];
-    if (v->constant) return err_at(p->e, pl_position(p, t.start), "22005", "variable \"%s\" is declared CONSTANT", v->name);
+    if (v->constant) return err_at(p->e, pl_position(p, t.start), ERR_ERROR_IN_ASSIGNMENT, "variable \"%s\" is declared CONSTANT", v->name);
     return ST_OK;
 }
 

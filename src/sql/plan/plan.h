@@ -51,8 +51,8 @@ typedef struct PlanCtx {
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     PlanVariables *variables;    /* NULL: names are columns only */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
-    VEC(const FuncDef *) routine_defs;  /* made for them, one per routine (bind_routine.c) */
-    VEC(int64_t) routine_ids;
+    VEC(int64_t) routine_ids;           /* which */
+    VEC(const FuncDef *) routine_defs;  /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
 ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0 on OOM */
 

@@ -1,0 +1,877 @@
+/* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. */
+#include "base/hash.h"
+#include "codegen/emit_int.h"
+#include "codegen/emit_proc.h"
+#include "codegen/like_code.h"
+#include "codegen/prelude.h"
+
+enum { LOOP_LOG = 256 /* changes of a call that may loop */, RK_ROWS = 64, RK_RAISED, RK_STEPS, RK_STOPPED, RK_ROOM, RK_NULL, RK_KEY };
+
+typedef struct ProcEm {
+    Em m;
+    const Proc *proc;
+    const ProcTableForm *tables;
+    Out funcs, undo, tail;
+    RegForm *regs;
+    bool *labels;          /* instructions that are jumped to */
+    uint8_t *found;        /* per table and index: functions that are there */
+    bool *early;           /* parameters that keys are made of */
+    bool **bounds;         /* per table and column: a variable for its bound is there */
+    int32_t n_sites;
+    bool in_loop, logs_in_loop;
+    ProcSource *out;
+} ProcEm;
+enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64 };
+
+#define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
+#define PARAM(kind, id, col) em_param(&x->m, (ParamKind)(kind), (id), (col), NULL)
+
+static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
+static const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
+static int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
+
+/* ---- what has no form ---------------------------------------------------------------------------- */
+static const char *instr_reason(const Proc *proc, const Instr *in, Arena *a) {
+    switch (in->op) {
+    case OP_LOAD_CODE:
+    case OP_LOAD_ROWID:
+    case OP_DECODE:
+    case OP_CODE_TEST:
+    case OP_CODE_MAP: return "codes of a dictionary";
+    case OP_IN_SET: return in->phys == PH_STR ? "a set of strings" : NULL;
+    case OP_FILTER:
+    case OP_FILTER_RANGE:
+    case OP_FILTER_CODES:
+    case OP_PROBE:
+    case OP_PROBE_BEGIN:
+    case OP_PROBE_END:
+    case OP_LOAD_BUILD:
+    case OP_REPEAT:
+    case OP_ITEM: return op_info[in->op].name;
+    default: return expr_reason(NULL, proc->body, in, NULL, a);
+    }
+}
+
+/* Instructions between the last effect of a run and the RAISE at its end make the message: the virtual machine does that. */
+static void mark_message(const Program *p, int32_t raise, bool *skip) {
+    int32_t from = raise;
+    while (from > 0 && !is_statement(&p->instrs[from - 1])) from--;
+    for (int32_t i = raise - 1; i >= from; i--) {
+        const Instr *in = &p->instrs[i];
+        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_ITEM) || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF, used = false;
+        for (int32_t k = i + 1; !effect && in->dst && k < raise && !used; k++) {
+            if (skip[k]) continue;
+            Reg r;
+            for (int32_t u = 0; (r = instr_use(&p->instrs[k], u)) >= 0; u++) used |= r == in->dst;
+        }
+        skip[i] = !effect && !used;
+    }
+}
+
+/* ---- forms ------------------------------------------------------------------------------------------- */
+static void find_forms(ProcEm *x) {
+    const Program *p = x->proc->body;
+    RegForm *f = x->regs;
+    for (int32_t r = 0; r < p->n_regs; r++) f[r] = (RegForm){.phys = p->regs[r].phys, .nullable = r > 0 && p->regs[r].is_const && p->regs[r].value.is_null};
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (!in->dst) continue;
+        bool *n = &f[in->dst].nullable;
+        switch (in->op) {
+        case OP_LOAD:
+        case OP_ROW_GET:
+        case OP_SELECT:
+        case OP_NULLIF:
+        case OP_IN_SET:
+        case OP_KEY_PACK:
+        case OP_ENDIF: *n = true; break;
+        case OP_COALESCE: *n = f[in->a].nullable && f[in->b].nullable; break;
+        case OP_CALL: {
+            const CallSite *c = in->aux;
+            for (int32_t k = 0; k < c->n_args; k++) *n |= f[c->args[k]].nullable;
+            break;
+        }
+        default:
+            if (op_info[in->op].nulls != NV) *n = (in->a && f[in->a].nullable) || (in->b && f[in->b].nullable) || (in->c && f[in->c].nullable);
+        }
+    }
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------- */
+/* The cell at index `at` behind parameter p. */
+static void load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at) {
+    if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * 16)", p, at);
+    else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * 16)", p, at);
+    else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p)[%s] != 0)" : "G(%s, %p)[%s]", m_type[phys], p, at);
+}
+static void store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at) {
+    if (phys == PH_I128) W("st_i128(%p + (u64)(%s) * 16, ", p, at);
+    else if (phys == PH_STR) W("st_text(%p + (u64)(%s) * 16, ", p, at);
+    else W("G(%s, %p)[%s] = ", m_type[phys], p, at);
+}
+static void store_end(ProcEm *x, uint8_t phys) { W(phys == PH_I128 || phys == PH_STR ? ");\n" : ";\n"); }
+static void store_reg(ProcEm *x, uint8_t phys, int32_t p, const char *at, Reg r) {
+    store_begin(x, phys, p, at);
+    W(phys == PH_STR ? "%t" : "%r", r);
+    store_end(x, phys);
+}
+static const char *raw_type(uint8_t phys) {
+    switch (phys_size((Phys)phys)) {
+    case 1: return "u8";
+    case 2: return "u16";
+    case 4: return "u32";
+    default: return "u64";
+    }
+}
+
+/* ---- variables ---------------------------------------------------------------------------------------- */
+static void declare_vars(ProcEm *x, Out *o) {
+    const Proc *proc = x->proc;
+    for (int32_t i = 0; i < proc->n_vars; i++) {
+        uint8_t phys = proc->vars[i].phys;
+        if (i >= proc->n_params) {
+            out_w(&x->m, o, "%s y%d = %s;\nbool z%d = false;\n", c_type[phys], i, c_zero(phys), i);
+            continue;
+        }
+        int32_t cells = PARAM(PP_ARG_CELLS, i, 0), valid = PARAM(PP_ARG_VALID, i, 0), step = PARAM(PP_ARG_STEP, i, 0);
+        char at[32];
+        snprintf(at, sizeof at, "pos * P(%d)", (int)step);
+        out_w(&x->m, o, "%s y%d = ", c_type[phys], i);
+        load_cell(x, o, phys, cells, at);
+        out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
+    }
+}
+static void put_outs(ProcEm *x) {
+    const Proc *proc = x->proc;
+    for (int32_t k = 0; k < proc->n_outs; k++) {
+        int32_t v = proc->outs[k];
+        uint8_t phys = proc->vars[v].phys;
+        W("if (z%d) {\n", v);
+        store_begin(x, phys, PARAM(PP_OUT_CELLS, k, 0), "pos");
+        W("y%d", v);
+        store_end(x, phys);
+        W("G(u8, %p)[pos] = 1;\n}\n", PARAM(PP_OUT_VALID, k, 0));
+        x->out->text_outs |= phys == PH_STR;
+    }
+}
+
+/* ---- indexes -------------------------------------------------------------------------------------------- */
+static void key_params(ProcEm *x, const Image *im, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", u64 c%d", c);
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", %s k%d", c_type[im->cols[ix->cols[c]].phys], c);
+}
+static void key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) {
+        char k[16];
+        snprintf(k, sizeof k, "k%d", (int)c);
+        out_w(&x->m, &x->funcs, c ? "    h = " : "    u64 h = ");
+        em_hash(&x->m, &x->funcs, im->cols[ix->cols[c]].phys, c ? "h" : NULL, k);
+        out_w(&x->m, &x->funcs, ";\n");
+    }
+    if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
+}
+static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) {
+        uint8_t phys = im->cols[ix->cols[c]].phys;
+        char a[64], b[16];
+        snprintf(b, sizeof b, "k%d", (int)c);
+        if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * 16)", (int)c);
+        else if (phys == PH_STR) snprintf(a, sizeof a, "ld_text(c%d + (u64)row * 16)", (int)c);
+        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GVOL(u8, c%d)[row] != 0)", (int)c);
+        else snprintf(a, sizeof a, phys <= PH_F64 ? "GVOL(%s, c%d)[row]" : "G(%s, c%d)[row]", m_type[phys], (int)c);
+        if (c) out_w(&x->m, &x->funcs, " && ");
+        em_equal(&x->m, &x->funcs, phys, a, b);
+    }
+}
+/* What is passed: addresses of the key columns. */
+static void key_columns(ProcEm *x, int32_t table, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) W(", %p", PARAM(PP_CELLS, table, ix->cols[c]));
+}
+
+/* find_T_I (unique keys), first_T_I (groups): the row. */
+static void find_function(ProcEm *x, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    const ImageIndex *ix = &im->indexes[index];
+    if (x->found[table * INDEXES_MAX + index] & FIND_KEY) return;
+    x->found[table * INDEXES_MAX + index] |= FIND_KEY;
+    Out *o = &x->funcs;
+    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", table, index);
+    key_params(x, im, ix);
+    out_w(&x->m, o, ") {\n");
+    key_hash(x, im, ix);
+    out_w(&x->m, o, "    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        const u64 s = GVOL(u64, slots)[i];\n        if (s == 0) return -1;\n"
+                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+    key_equal(x, im, ix);
+    out_w(&x->m, o, ix->unique ? " && GVOL(u8, live)[row] == ROW_LIVE) return row;\n    }\n}\n" : ") return row;\n    }\n}\n");
+}
+/* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
+static void enter_function(ProcEm *x, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    const ImageIndex *ix = &im->indexes[index];
+    if (x->found[table * INDEXES_MAX + index] & ENTER) return;
+    x->found[table * INDEXES_MAX + index] |= ENTER;
+    Out *o = &x->funcs;
+    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, i64 mine", table, index);
+    key_params(x, im, ix);
+    out_w(&x->m, o, ") {\n");
+    key_hash(x, im, ix);
+    out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n");
+    if (ix->unique) {
+        out_w(&x->m, o, "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
+                        "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+        key_equal(x, im, ix);
+        out_w(&x->m, o, " && GVOL(u8, live)[row] == ROW_LIVE) return false;\n    }\n}\n");
+        return;
+    }
+    out_w(&x->m, o, "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n                const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
+    key_equal(x, im, ix);
+    out_w(&x->m, o, ")) break;\n            }\n            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE();\n"
+                    "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
+}
+
+static void row_find(ProcEm *x, const Instr *in) {
+    const RowKey *k = in->aux;
+    int32_t index = x->tables[k->table].index[k->index];
+    const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
+    find_function(x, k->table, index);
+    W("i64 r%d = -1;\nif (true", in->dst);
+    for (int32_t i = 0; i < k->n; i++) W(" && %v", k->args[i]);
+    W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, k->table, index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
+    key_columns(x, k->table, ix);
+    for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
+    W(");\n");
+    if (!ix->unique) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, PARAM(PP_NEXT, k->table, index), PARAM(PP_LIVE, k->table, 0), in->dst);
+    W("}\n");
+}
+static void row_next(ProcEm *x, const Instr *in) {
+    const RowKey *k = in->aux;
+    int32_t index = x->tables[k->table].index[k->index], next = PARAM(PP_NEXT, k->table, index);
+    W("const i64 r%d = %v && %r >= 0 ? skip_dead(%p, %p, GVOL(i64, %p)[%r] - 1) : -1;\n", in->dst, in->a, in->a, next, PARAM(PP_LIVE, k->table, 0), next, in->a);
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+static void row_get(ProcEm *x, const Instr *in) {
+    const RowCol *rc = in->aux;
+    const ImageColumn *c = column(x, rc->table, rc->col);
+    Reg d = in->dst;
+    char at[16];
+    snprintf(at, sizeof at, "r%d", (int)in->a);
+    em_use(&x->m, in->a);
+    W("const bool h%d = %v && %r >= 0;\nconst %s r%d = h%d ? ", d, in->a, in->a, c_type[c->phys], d, d);
+    load_cell(x, &x->m.body, c->phys, PARAM(PP_CELLS, rc->table, rc->col), at);
+    W(" : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
+    if (c->valid) W(" && G(u8, %p)[%r] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a);
+    W(";\n");
+}
+
+/* ---- changing -------------------------------------------------------------------------------------------------- */
+/* Begins an entry of the log at `u`; the number of its case. */
+static int32_t log_begin(ProcEm *x) {
+    int32_t site = x->n_sites++;
+    if (x->in_loop) x->logs_in_loop = true;
+    W("if (%p != 0) {\n", PARAM(PP_UNDO, 0, 0));
+    if (x->in_loop) W("if (n_undo >= UNDO_MAX) FAIL(%d);\n", fail_code(x, RK_ROOM));
+    W("const u64 u = undo + (u64)n_undo++ * %d;\nG(i64, u)[1] = row;\n", (int32_t)UNDO_ENTRY);
+    return site;
+}
+static void log_cell(ProcEm *x, int32_t table, int32_t col) {
+    const ImageColumn *c = column(x, table, col);
+    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, table, col);
+    bool wide = phys_size((Phys)c->phys) == 16;
+    const char *t = raw_type(c->phys);
+    if (c->valid) W("G(u64, u)[0] = %d | (u64)G(u8, %p)[row] << 32;\n", site, PARAM(PP_VALID, table, col));
+    else W("G(u64, u)[0] = %d;\n", site);
+    if (wide) W("G(u64, u)[2] = G(u64, %p)[row * 2];\nG(u64, u)[3] = G(u64, %p)[row * 2 + 1];\n}\n", cells, cells);
+    else W("G(u64, u)[2] = (u64)G(%s, %p)[row];\n}\n", t, cells);
+    Out *o = &x->undo;
+    out_w(&x->m, o, "case %d:\n", site);
+    if (wide) out_w(&x->m, o, "G(u64, %p)[row * 2] = G(u64, u)[2];\nG(u64, %p)[row * 2 + 1] = G(u64, u)[3];\n", cells, cells);
+    else out_w(&x->m, o, "G(%s, %p)[row] = (%s)G(u64, u)[2];\n", t, cells, t);
+    if (c->valid) out_w(&x->m, o, "G(u8, %p)[row] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col));
+    out_w(&x->m, o, "break;\n");
+}
+static void mark_dirty(ProcEm *x, int32_t table) {
+    int32_t p = PARAM(PP_DIRTY, table, 0);
+    W("if ((GVOL(u8, %p)[row] & 1u) == 0) GVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | 1u);\n", p, p, p);
+}
+/* Remembers |value|, an i64 expression. */
+static void track(ProcEm *x, int32_t table, int32_t col, const char *value, Reg valid) {
+    int32_t p = PARAM(PP_BOUND, table, col);
+    char name[32];
+    snprintf(name, sizeof name, "b%d_%d", (int)table, (int)col);
+    if (!x->bounds[table][col]) {
+        x->bounds[table][col] = true;
+        out_w(&x->m, &x->m.top, "u64 %s = 0;\n", name);
+        out_w(&x->m, &x->tail, "if (%p != 0 && %s > KC_PEEK(%p)) ga_max_u64(%p, %s);\n", p, name, p, p, name);
+    }
+    if (valid) W("if (%p != 0 && %v) %s = max_abs(%s, %s);\n", p, valid, name, name, value);
+    else W("if (%p != 0) %s = max_abs(%s, %s);\n", p, name, name, value);
+}
+static bool may_track(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
+static void track_reg(ProcEm *x, int32_t table, int32_t col, Reg r) {
+    if (!may_track(column(x, table, col)->phys)) return;
+    char value[32];
+    em_use(&x->m, r);
+    snprintf(value, sizeof value, "(i64)r%d", (int)r);
+    track(x, table, col, value, r);
+}
+
+/* A string goes to the image's heap: declares t<n>. */
+static void put_text(ProcEm *x, int32_t table, Reg r, int32_t n) {
+    x->out->text_puts[table]++;
+    W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = put_text(%p, s);\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", n, r, r, PARAM(PP_HEAP, table, 0),
+      fail_code(x, RK_ROOM), n);
+}
+
+static void row_put(ProcEm *x, const Instr *in) {
+    const RowCol *rc = in->aux;
+    const ImageColumn *c = column(x, rc->table, rc->col);
+    Reg b = in->b;
+    int32_t cells = PARAM(PP_CELLS, rc->table, rc->col);
+    bool null = x->regs[b].nullable;
+    W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
+    if (!c->valid && null) W("if (!%v) FAIL(%d);\n", b, fail_code(x, RK_NULL));
+    if (c->phys == PH_STR) put_text(x, rc->table, b, 0);
+    log_cell(x, rc->table, rc->col);
+    if (null) W("if (%v) {\n", b);
+    if (c->phys == PH_STR) W("st_text(%p + (u64)row * 16, t0);\n", cells);
+    else store_reg(x, c->phys, cells, "row", b);
+    track_reg(x, rc->table, rc->col, b);
+    if (null) {
+        W("} else {\n");
+        store_begin(x, c->phys, cells, "row");
+        W("%s", c_zero(c->phys));
+        store_end(x, c->phys);
+        W("}\n");
+    }
+    if (c->valid) W("G(u8, %p)[row] = %v;\n", PARAM(PP_VALID, rc->table, rc->col), b);
+    mark_dirty(x, rc->table);
+    W("}\n");
+}
+
+static void add_exclusive(ProcEm *x, const RowCol *rc, const Instr *in) {
+    const ImageColumn *c = column(x, rc->table, rc->col);
+    int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), lo = PARAM(PP_LO, rc->table, rc->col), hi = PARAM(PP_HI, rc->table, rc->col), code = fail_code(x, KE_RANGE);
+    W("%s sum;\n", c->phys == PH_I128 ? "i128" : "i64");
+    if (c->phys == PH_I128) {
+        W("const i128 low = i128_from_limbs(%p, %p), high = i128_from_limbs(%p, %p);\n", lo, PARAM(PP_LO, rc->table, rc->col + PROC_HIGH), hi, PARAM(PP_HI, rc->table, rc->col + PROC_HIGH));
+        W("if (ovf_add_i128(ld_i128(%p + (u64)row * 16), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", cells, in->b, code);
+        return;
+    }
+    W("if (ovf_add_i64((i64)G(%s, %p)[row], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", m_type[c->phys], cells, in->b, lo, hi, code);
+}
+static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
+    static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * 2, 0u - (u32)G(u64, u)[2]);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * 4, 0u - (u32)G(u64, u)[2]);\n",
+                                       [PH_I64] = "ga_add_u64(%p + (u64)row * 8, 0 - G(u64, u)[2]);\n"};
+    uint8_t phys = column(x, rc->table, rc->col)->phys;
+    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col);
+    if (phys == PH_I128) W("st_i128(u + 16, %r);\n", in->b);
+    else W("G(u64, u)[2] = (u64)(i64)%r;\n", in->b);
+    W("G(u64, u)[0] = %d;\n}\n", site);
+    out_w(&x->m, &x->undo, "case %d:\n", site);
+    if (phys == PH_I128) out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * 16, i128_sub(ld_i128(%p + (u64)row * 16), ld_i128(u + 16)));\n", cells, cells);
+    else out_w(&x->m, &x->undo, take[phys], cells);
+    out_w(&x->m, &x->undo, "break;\n");
+}
+
+static void row_add(ProcEm *x, const Instr *in) {
+    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * 2, (u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * 4, (u32)%r);\n",
+                                         [PH_I64] = "ga_add_u64(%p + (u64)row * 8, (u64)%r);\n"};
+    const RowCol *rc = in->aux;
+    const ImageColumn *c = column(x, rc->table, rc->col);
+    int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), valid = c->valid ? PARAM(PP_VALID, rc->table, rc->col) : -1;
+    W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
+    if (c->valid) W("if (G(u8, %p)[row] != 0) {\n", valid);
+    if (x->regs[in->b].nullable) {
+        W("if (!%v) {\n", in->b);
+        if (!c->valid) {
+            W("FAIL(%d);\n", fail_code(x, RK_NULL));
+        } else {
+            log_cell(x, rc->table, rc->col);
+            store_begin(x, c->phys, cells, "row");
+            W("%s", c_zero(c->phys));
+            store_end(x, c->phys);
+            W("G(u8, %p)[row] = 0;\n", valid);
+        }
+        W("} else ");
+    }
+    if (c->phys != PH_I128) {
+        W("if (%p != 0) {\n", PARAM(PP_SHARED, rc->table, rc->col));
+        log_add(x, rc, in);
+        W(atomic[c->phys], cells, in->b);
+        W("} else ");
+    }
+    W("{\n");
+    add_exclusive(x, rc, in);
+    log_add(x, rc, in);
+    store_begin(x, c->phys, cells, "row");
+    W(c->phys == PH_I128 ? "sum" : "(%s)sum", c_type[c->phys]);
+    store_end(x, c->phys);
+    if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);
+    W("}\n");
+    mark_dirty(x, rc->table);
+    W(c->valid ? "}\n}\n" : "}\n");
+}
+
+/* Enters the row's keys; a conflict leaves it dead. */
+static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
+    const RowInsert *ins = in->aux;
+    const Image *im = x->tables[table].image;
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *ix = &im->indexes[i];
+        enter_function(x, table, i);
+        W("if (made");
+        bool none = false;
+        for (int32_t c = 0; c < ix->n_cols; c++) {
+            Reg r = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
+            if (!r) none = true; /* a NULL is in no index */
+            else W(" && %v", r);
+        }
+        if (none) {
+            W(" && false) {}\n");
+            continue;
+        }
+        W(") {\n%s enter_%d_%d(%p, %p, %p, %s", ix->unique ? "made =" : "", table, i, PARAM(PP_SLOTS, table, i), PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
+        if (!ix->unique) W("%p", PARAM(PP_NEXT, table, i));
+        W(", row");
+        key_columns(x, table, ix);
+        for (int32_t c = 0; c < ix->n_cols; c++) {
+            int32_t col = ix->cols[c];
+            if (im->cols[col].phys == PH_STR) W(", t%d", col);
+            else W(", %r", ins->args[col]);
+        }
+        W(");\n}\n");
+    }
+}
+
+static void row_insert(ProcEm *x, const Instr *in) {
+    const RowInsert *ins = in->aux;
+    int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0), counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
+    const Image *im = x->tables[table].image;
+    W("i64 r%d = -1;\n{\n", in->dst);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        Reg r = c < ins->n ? ins->args[c] : 0;
+        if (im->cols[c].valid || (r && !x->regs[r].nullable)) continue;
+        if (r) W("if (!%v) FAIL(%d);\n", r, fail_code(x, RK_NULL));
+        else W("FAIL(%d);\n", fail_code(x, RK_NULL));
+    }
+    W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride, fail_code(x, RK_ROWS));
+    W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)(pos * %p)) + i%d++;\n", PARAM(PP_BASE, table, 0), starts, starts, stride, table);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        Reg r = c < ins->n ? ins->args[c] : 0;
+        uint8_t phys = im->cols[c].phys;
+        int32_t cells = PARAM(PP_CELLS, table, c);
+        bool null = !r || x->regs[r].nullable;
+        if (r && phys == PH_STR) {
+            put_text(x, table, r, c);
+            W("st_text(%p + (u64)row * 16, t%d);\n", cells, c);
+        } else {
+            store_begin(x, phys, cells, "row");
+            if (r && null) W("%v ? %r : ", r, r);
+            if (r && !null) W("%r", r);
+            else W("%s", c_zero(phys));
+            store_end(x, phys);
+        }
+        if (!im->cols[c].valid) continue;
+        if (r) W("G(u8, %p)[row] = %v;\n", PARAM(PP_VALID, table, c), r);
+        else W("G(u8, %p)[row] = 0;\n", PARAM(PP_VALID, table, c));
+    }
+    W("G(i64, %p)[row] = -1;\n", PARAM(PP_ROWIDS, table, 0));
+    if (im->n_indexes > 0) {
+        W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\n", live);
+        enter_keys(x, in, table);
+        W("if (!made) GVOL(u8, %p)[row] = ROW_DEAD;\n", live);
+        W(ins->skip ? "if (made) {\n" : "if (!made) FAIL(%d);\n{\n", fail_code(x, RK_KEY));
+    } else {
+        W("{\n");
+    }
+    W("r%d = row;\nG(u8, %p)[row] = DIRTY_INSERTED;\n", in->dst, PARAM(PP_DIRTY, table, 0));
+    if (im->n_indexes > 0) W("FENCE();\n");
+    W("GVOL(u8, %p)[row] = ROW_LIVE;\n", live);
+    int32_t site = log_begin(x);
+    W("G(u64, u)[0] = %d;\n}\n", site);
+    out_w(&x->m, &x->undo, "case %d:\nG(u8, %p)[row] = (u8)(G(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\nbreak;\n", site, PARAM(PP_DIRTY, table, 0), PARAM(PP_DIRTY, table, 0), live);
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (c < ins->n && ins->args[c]) track_reg(x, table, c, ins->args[c]);
+    W("}\n}\n");
+}
+
+static void row_delete(ProcEm *x, const Instr *in) {
+    const RowCol *rc = in->aux;
+    int32_t live = PARAM(PP_LIVE, rc->table, 0), dirty = PARAM(PP_DIRTY, rc->table, 0);
+    W("if (%v && %r >= 0 && GVOL(u8, %p)[%r] != ROW_DEAD) {\nconst i64 row = %r;\n", in->a, in->a, live, in->a, in->a);
+    int32_t site = log_begin(x);
+    W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\n}\n", site, dirty, dirty, live);
+    out_w(&x->m, &x->undo, "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\nbreak;\n", site, dirty, dirty, live);
+}
+
+/* ---- a run's instructions ----------------------------------------------------------------------------------- */
+static bool write_instr(ProcEm *x, const Instr *in) {
+    const Program *p = x->proc->body;
+    switch (in->op) {
+    case OP_LOAD: {
+        int32_t v = (int32_t)in->imm;
+        W("const %s r%d = y%d;\nconst bool v%d = z%d;\n", c_type[in->phys], in->dst, v, in->dst, v);
+        return true;
+    }
+    case OP_STORE: {
+        int32_t v = (int32_t)in->imm;
+        W(in->phys == PH_STR ? "y%d = %t;\n" : "y%d = %r;\n", v, in->a);
+        W("z%d = %v;\n", v, in->a);
+        return true;
+    }
+    case OP_IF: {
+        Reg d = p->instrs[p->instrs[in->jump].jump].dst;
+        W("%s r%d = %s;\nbool v%d = true;\nif (%v && %r) {\n", c_type[x->regs[d].phys], d, c_zero(x->regs[d].phys), d, in->a, in->a);
+        return true;
+    }
+    case OP_ELSE:
+    case OP_ENDIF: {
+        Reg d = in->op == OP_ELSE ? p->instrs[in->jump].dst : in->dst;
+        W(x->regs[d].phys == PH_STR ? "r%d = %t;\n" : "r%d = %r;\n", d, in->a);
+        W(in->op == OP_ELSE ? "v%d = %v;\n} else {\n" : "v%d = %v;\n}\n", d, in->a);
+        return true;
+    }
+    case OP_ROW_FIND:
+    case OP_ROW_FIRST: row_find(x, in); return true;
+    case OP_ROW_NEXT: row_next(x, in); return true;
+    case OP_ROW_GET: row_get(x, in); return true;
+    case OP_ROW_PUT: row_put(x, in); return true;
+    case OP_ROW_ADD: row_add(x, in); return true;
+    case OP_ROW_INSERT: row_insert(x, in); return true;
+    case OP_ROW_DELETE: row_delete(x, in); return true;
+    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, RK_RAISED)); return true;
+    default: return em_expr(&x->m, in);
+    }
+}
+
+static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loops) {
+    switch (in->op) {
+    case OP_P_IF: W("if (cond) {\n"); break;
+    case OP_P_ELSE: W("} else {\n"); break;
+    case OP_P_ENDIF: W("}\n"); break;
+    case OP_P_LOOP:
+        ++*loops;
+        W("for (;;) {\n");
+        break;
+    case OP_P_STEP:
+        if (x->labels[pc]) W("L%d: ;\n", pc);
+        break;
+    case OP_P_ENDLOOP:
+        --*loops;
+        W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\nif ((steps & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0),
+          fail_code(x, RK_STEPS), fail_code(x, RK_STOPPED));
+        if (x->labels[pc]) W("L%d: ;\n", pc);
+        break;
+    case OP_P_BLOCK: W("{\n"); break;
+    case OP_P_ENDBLOCK:
+        W("}\n");
+        if (x->labels[pc]) W("L%d: ;\n", pc);
+        break;
+    case OP_P_LEAVE: W("goto L%d;\n", in->jump); break;
+    default: W("goto done;\n");
+    }
+}
+
+static void write_body(ProcEm *x, const bool *skip) {
+    const Program *p = x->proc->body;
+    bool open = false, ends = false; /* in a run; past its RAISE */
+    int32_t loops = 0;
+    for (int32_t pc = 0; pc < p->n_instrs; pc++) {
+        const Instr *in = &p->instrs[pc];
+        x->m.pc = pc;
+        x->in_loop = loops > 0;
+        if (!is_statement(in)) {
+            if (!open) W("{\n");
+            open = true;
+            if (ends || skip[pc]) continue;
+            if (!write_instr(x, in)) x->m.reason = op_info[in->op].name;
+            ends = in->op == OP_RAISE;
+            continue;
+        }
+        if (in->op == OP_P_IF && !ends) W("cond = %v && %r;\n", in->a, in->a);
+        if (open) W("}\n");
+        open = ends = false;
+        write_statement(x, in, pc, &loops);
+    }
+    if (open) W("}\n");
+}
+
+/* ---- looking ahead --------------------------------------------------------------------------------------------- */
+/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with two rounds over its calls: the slots of keys that are
+ * known from the arguments are fetched, then the rows that they name. */
+typedef struct Ahead { int32_t table, index; bool rows; char keys[256]; } Ahead;
+enum { AHEAD_MAX = 16 };
+
+/* The key as an expression of arguments w<n> and constants; false when it depends on more. Appends ", key". */
+static bool early_key(ProcEm *x, Reg r, const bool *stored, char *out, int64_t cap, int depth) {
+    const Program *p = x->proc->body;
+    int64_t n = (int64_t)strlen(out);
+    if (!r || depth > 4 || n + 64 > cap) return false;
+    if (p->regs[r].is_const) {
+        em_use(&x->m, r);
+        snprintf(out + n, (size_t)(cap - n), "r%d", (int)r);
+        return !p->regs[r].value.is_null;
+    }
+    const Instr *in = &p->instrs[p->regs[r].first];
+    if (in->op == OP_LOAD && in->imm < x->proc->n_params && !stored[in->imm]) {
+        snprintf(out + n, (size_t)(cap - n), "w%d", (int)in->imm);
+        x->early[in->imm] = true;
+        return true;
+    }
+    if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 || p->regs[r].phys < in->phys) return false;
+    snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
+    return early_key(x, in->a, stored, out, cap, depth + 1);
+}
+static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool rows, const bool *stored, Ahead *sites, int32_t *count) {
+    Ahead *a = &sites[*count];
+    if (*count == AHEAD_MAX) return;
+    *a = (Ahead){.table = table, .index = index, .rows = rows};
+    for (int32_t i = 0; i < n; i++) {
+        if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
+        if (!early_key(x, keys[i], stored, a->keys, (int64_t)sizeof a->keys, 0)) return;
+    }
+    for (int32_t i = 0; i < *count; i++)
+        if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
+    ++*count;
+}
+static int32_t find_ahead(ProcEm *x, Ahead *sites) {
+    const Program *p = x->proc->body;
+    int32_t count = 0;
+    bool *stored = arena_array(x->m.arena, bool, x->proc->n_vars + 1);
+    for (int32_t i = 0; stored && i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_STORE) stored[p->instrs[i].imm] = true;
+    for (int32_t i = 0; stored && i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST) {
+            const RowKey *k = in->aux;
+            add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, true, stored, sites, &count);
+        } else if (in->op == OP_ROW_INSERT) {
+            const RowInsert *ins = in->aux;
+            const Image *im = x->tables[ins->table].image;
+            for (int32_t k = 0; k < im->n_indexes; k++) {
+                Reg keys[32] = {0};
+                for (int32_t c = 0; c < im->indexes[k].n_cols && c < 32; c++)
+                    if (im->indexes[k].cols[c] < ins->n) keys[c] = ins->args[im->indexes[k].cols[c]];
+                add_ahead(x, ins->table, k, MIN_OF(im->indexes[k].n_cols, 32), keys, false, stored, sites, &count);
+            }
+        }
+    }
+    return count;
+}
+
+/* key_T_I: the hash of a key. */
+static void hash_function(ProcEm *x, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    const ImageIndex *ix = &im->indexes[index];
+    if (x->found[table * INDEXES_MAX + index] & HASH_KEY) return;
+    x->found[table * INDEXES_MAX + index] |= HASH_KEY;
+    out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", table, index);
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
+    out_w(&x->m, &x->funcs, ") {\n");
+    key_hash(x, im, ix);
+    out_w(&x->m, &x->funcs, "    return h;\n}\n");
+}
+/* What the body touches of a row of the table. */
+static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const Program *p = x->proc->body;
+    const Image *im = x->tables[table].image;
+    bool *seen = arena_array(x->m.arena, bool, im->n_cols + 1), writes = false;
+    for (int32_t c = 0; seen && c < im->indexes[index].n_cols; c++) seen[im->indexes[index].cols[c]] = true;
+    for (int32_t i = 0; seen && i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->op != OP_ROW_GET && in->op != OP_ROW_PUT && in->op != OP_ROW_ADD) continue;
+        const RowCol *rc = in->aux;
+        if (rc->table != table) continue;
+        seen[rc->col] = true;
+        writes |= in->op != OP_ROW_GET;
+    }
+    for (int32_t c = 0; seen && c < im->n_cols; c++)
+        if (seen[c]) out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)phys_size((Phys)im->cols[c].phys));
+    out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_LIVE, table, 0));
+    if (writes) out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_DIRTY, table, 0));
+}
+static void look_ahead(ProcEm *x, Out *o) {
+    Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
+    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
+    int32_t n = sites && x->early ? find_ahead(x, sites) : 0, pos = PARAM(PP_POS, 0, 0), order = PARAM(PP_ORDER, 0, 0);
+    if (n == 0) return;
+    for (int32_t i = 0; i < n; i++) {
+        hash_function(x, sites[i].table, sites[i].index);
+        out_w(&x->m, o, "u64 a%d[TILE];\n", i);
+    }
+    out_w(&x->m, o, "for (u64 nth = first; nth < end; nth++) {\nconst u64 call = G(u32, %p)[nth], pos = %p != 0 ? G(u32, %p)[call] : call;\n", order, pos, pos);
+    for (int32_t i = 0; i < x->proc->n_params; i++) {
+        if (!x->early[i]) continue;
+        char at[32];
+        snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
+        out_w(&x->m, o, "const %s w%d = ", c_type[x->proc->vars[i].phys], i);
+        load_cell(x, o, x->proc->vars[i].phys, PARAM(PP_ARG_CELLS, i, 0), at);
+        out_w(&x->m, o, ";\n");
+    }
+    for (int32_t i = 0; i < n; i++)
+        out_w(&x->m, o, "a%d[nth - first] = key_%d_%d(%s);\nFETCH(%p + (a%d[nth - first] & %p) * 8);\n", i, sites[i].table, sites[i].index, sites[i].keys,
+              PARAM(PP_SLOTS, sites[i].table, sites[i].index), i, PARAM(PP_MASK, sites[i].table, sites[i].index));
+    out_w(&x->m, o, "}\nfor (u64 nth = 0; nth < end - first; nth++) {\n");
+    for (int32_t i = 0; i < n; i++) {
+        if (!sites[i].rows) continue;
+        out_w(&x->m, o, "{\nconst u64 s = GVOL(u64, %p)[a%d[nth] & %p];\nif (s != 0 && ((s ^ a%d[nth]) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n",
+              PARAM(PP_SLOTS, sites[i].table, sites[i].index), i, PARAM(PP_MASK, sites[i].table, sites[i].index), i);
+        fetch_row(x, o, sites[i].table, sites[i].index);
+        out_w(&x->m, o, "}\n}\n");
+    }
+    out_w(&x->m, o, "}\n");
+}
+
+/* ---- putting it together -------------------------------------------------------------------------------------- */
+static const char helpers[] =
+    "#undef RAISE\n"
+    "#define FAIL(code) do { status = (u32)(code); goto failed; } while (0)\n"
+    "#define RAISE(code) FAIL(code)\n"
+    "#define ENTRY_ROWS U64C(0xffffffffff)\n"
+    "#define FETCH(address) __builtin_prefetch((const void *)(address))\n"
+    "#define ROW_DEAD 0u\n#define ROW_LIVE 1u\n#define ROW_PENDING 2u\n#define DIRTY_INSERTED 2u\n#define DIRTY_DELETED 4u\n"
+    "FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }\n"
+    "FN void st_text(u64 a, str s) {\n"
+    "    u32 prefix = 0;\n"
+    "    for (i64 k = 0; k < 4 && k < s.len; k++) prefix |= (u32)G(u8, s.ptr)[k] << (8 * (u32)k);\n"
+    "    G(u64, a)[0] = s.ptr;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
+    "FN u64 put_text(u64 heap, str s) {\n"
+    "    if (s.len == 0) return heap;\n"
+    "    const u64 at = ga_add_u64(heap, (u64)s.len);\n"
+    "    if (at + (u64)s.len > G(u64, heap)[1]) return 0;\n"
+    "    for (i64 k = 0; k < s.len; k++) G(u8, at)[k] = G(u8, s.ptr)[k];\n"
+    "    return at;\n}\n"
+    "FN i64 skip_dead(u64 next, u64 live, i64 row) {\n"
+    "    while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;\n"
+    "    return row;\n}\n"
+    "FN u64 max_abs(u64 most, i64 v) {\n"
+    "    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n"
+    "    return a > most ? a : most;\n}\n"
+    "FN void ga_add_i16(u64 addr, u32 v) {\n" /* the half of a word */
+    "    const u64 word = addr & ~U64C(3);\n"
+    "    const u32 shift = ((u32)addr & 2u) * 8u, mask = 0xffffu << shift;\n"
+    "    u32 old = GVOL(u32, word)[0];\n"
+    "    for (;;) {\n"
+    "        const u32 seen = ga_cas_u32(word, old, (old & ~mask) | ((((old >> shift) + v) << shift) & mask));\n"
+    "        if (seen == old) return;\n"
+    "        old = seen;\n"
+    "    }\n}\n";
+
+static void append_out(ProcEm *x, Out *o, const Out *part) {
+    o->failed |= part->failed;
+    if (part->n) out_put(&x->m, o, part->p, part->n);
+}
+
+static void assemble(ProcEm *x, const EmitTarget *t, Out *o) {
+    Em *m = &x->m;
+    Out vars = {0}, ahead = {0};
+    declare_vars(x, &vars);
+    if (t->kind == DEVICE_HOST) look_ahead(x, &ahead);
+    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
+    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0);
+    out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
+    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n", t->kind == DEVICE_HOST ? (int32_t)PROC_TILE : t->group_size, x->out->undo_max);
+    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
+    out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
+    append_out(x, o, &x->funcs);
+    out_w(m, o, "\nKERNEL(proc_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
+    append_out(x, o, &m->top);
+    out_w(m, o, "const u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\n", calls, area, (int32_t)UNDO_ENTRY);
+    out_w(m, o, "for (u64 tile = GID; tile * TILE < n_calls; tile += NGROUPS) {\nconst u64 first = tile * TILE, end = first + TILE < n_calls ? first + TILE : n_calls;\n");
+    append_out(x, o, &ahead);
+    out_w(m, o, "for (u64 nth = first + LID; nth < end; nth += LSIZE) {\nconst u64 call = G(u32, %p)[nth], pos = %p != 0 ? G(u32, %p)[call] : call;\n"
+                "u32 status = 0, n_undo = 0;\nu64 steps = 0;\nbool cond = false;\n(void)steps; (void)cond;\n", order, pos, pos);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    append_out(x, o, &vars);
+    append_out(x, o, &m->body);
+    out_w(m, o, "goto next;\nfailed: ;\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", (int32_t)UNDO_ENTRY);
+    append_out(x, o, &x->undo);
+    out_w(m, o, "default: break;\n}\n}\n{\nconst u64 at = ga_add_u64(%p, 1);\nG(u64, %p + 8)[at] = (u64)status << 32 | call;\nga_cas_u64(%p, 0, %p);\n}\nnext: ;\n}\n}\n", failed, failed, blocked, launch);
+    append_out(x, o, &x->tail);
+    out_w(m, o, "}\n");
+}
+
+static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
+    const Proc *proc = x->proc;
+    for (int32_t i = 0; i < proc->body->n_instrs; i++) {
+        const char *why = skip[i] ? NULL : instr_reason(proc, &proc->body->instrs[i], a);
+        if (!why) continue;
+        const char *text = proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
+        return text ? text : why;
+    }
+    for (int32_t i = 0; i < proc->n_tables; i++)
+        if (x->tables[i].image->n_indexes > INDEXES_MAX || x->tables[i].image->n_cols >= PROC_HIGH) return "a table with too many columns or keys";
+    return NULL;
+}
+
+Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, Arena *a, ProcSource *out, Err *e) {
+    const Program *p = proc->body;
+    *out = (ProcSource){0};
+    ProcEm *x = arena_new_of(a, ProcEm);
+    bool *skip = arena_array(a, bool, p->n_instrs + 1);
+    out->text_puts = arena_array(a, uint32_t, proc->n_tables + 1);
+    if (!x || !skip || !out->text_puts) return err_oom(e);
+    *x = (ProcEm){.m = {.prog = p, .arena = a, .err = e}, .proc = proc, .tables = tables, .out = out};
+    x->regs = arena_array(a, RegForm, p->n_regs + 1);
+    x->labels = arena_array(a, bool, p->n_instrs + 1);
+    x->found = arena_array(a, uint8_t, proc->n_tables * INDEXES_MAX + 1);
+    x->bounds = arena_array(a, bool *, proc->n_tables + 1);
+    x->m.const_done = arena_array(a, bool, p->n_regs + 1);
+    if (!x->regs || !x->labels || !x->found || !x->bounds || !x->m.const_done) return err_oom(e);
+    for (int32_t i = 0; i < proc->n_tables; i++)
+        if (!(x->bounds[i] = arena_array(a, bool, tables[i].image->n_cols + 1))) return err_oom(e);
+    x->m.regs = x->regs;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        if (p->instrs[i].op == OP_RAISE) mark_message(p, i, skip);
+        if (p->instrs[i].op == OP_P_LEAVE) x->labels[p->instrs[i].jump] = true;
+    }
+    if ((out->reason = find_reason(x, skip, a))) return ST_OK;
+    find_forms(x);
+    em_param(&x->m, KP_ERR, 0, 0, NULL);
+    write_body(x, skip);
+    W("done: ;\n");
+    put_outs(x);
+    out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
+    Out text = {0};
+    assemble(x, target, &text);
+    out_put(&x->m, &text, "", 1);
+    if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (x->m.reason) out->reason = x->m.reason;
+    if (x->m.params.len > DEV_PARAMS_MAX) out->reason = "it reaches too many columns";
+    out->source = text.p;
+    out->n_params = (int32_t)x->m.params.len;
+    out->params = x->m.params.items;
+    return ST_OK;
+}
+
+bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out) {
+    const Program *prog = proc->body;
+    *out = 0;
+    switch (p->kind) {
+    case KP_CONST: {
+        const RegInfo *ri = &prog->regs[p->id];
+        Str s;
+        if (ri->phys == PH_STR && p->col == 0 && !ri->value.is_null) {
+            memcpy(&s, value_cell_const(&ri->value), sizeof s);
+            *out = (uint64_t)(uintptr_t)s.ptr;
+        } else {
+            *out = emit_const_limb(ri, p->col);
+        }
+        return true;
+    }
+    case KP_SET: *out = (uint64_t)(uintptr_t)((const InSet *)prog->instrs[p->id].aux)->cells; return true;
+    case KP_SET_N: *out = (uint64_t)((const InSet *)prog->instrs[p->id].aux)->n; return true;
+    case KP_LIKE: {
+        const LikePattern *like = prog->instrs[p->id].aux;
+        void *code = arena_alloc(a, like_encoded_bytes(like) + 8);
+        if (!code) return true;
+        code = (void *)(((uintptr_t)code + 7) & ~(uintptr_t)7);
+        like_encode(like, code);
+        *out = (uint64_t)(uintptr_t)code;
+        return true;
+    }
+    default: return false;
+    }
+}

@@ -1,0 +1,496 @@
+/* driver.c - bulks against calls one at a time: runs the cases that oracle.py writes.
+ *
+ * A case comes on standard input, a command per line, fields separated by tabs:
+ *
+ *   S sql                                a statement of the setup, run in every database of the case
+ *   R name                               a routine: calls name them by number, in this order
+ *   T table                              a table to compare
+ *   C routine arg arg ..                 a call; its IN and INOUT arguments as texts, \N is NULL
+ *   G strategy vector threads cuts flags settings
+ *                                        a configuration: calls are cut into bulks at `cuts` (numbers with commas, or -); settings: further SQL
+ *   .                                    runs the case
+ *
+ * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every configuration runs the same calls in a database of its own:
+ * SQLSTATE, message and OUT values of every call and the rows of all tables must be the reference's, to the bit in their text form.
+ *
+ * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
+ *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
+ *        m  every second piece goes through CALL   f  the footprint's figures are printed
+ *
+ * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the case is no case; `. calls failed` at the end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/bulk.h"
+
+enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
+
+typedef struct Lines { int64_t n, cap; char **items; } Lines;
+typedef struct Call { int routine, n_args; char *args[MAX_ARGS]; } Call;
+typedef struct Config { char *strategy, *cuts, *flags, *settings, *name; int vector, threads; } Config;
+typedef struct Outcome { char sqlstate[6]; char *message, *outs; } Outcome; /* outs: texts with tabs */
+
+typedef struct Case {
+    Lines setup, tables, routines, configs;
+    int64_t n_calls, cap_calls;
+    Call *calls;
+} Case;
+
+typedef struct Conn { Database *db; Session *s; } Conn;
+
+static void *check(void *p) {
+    if (p) return p;
+    fprintf(stderr, "driver: out of memory\n");
+    exit(3);
+}
+static char *copy_text(const char *t) { return check(strdup(t)); }
+static void lines_add(Lines *l, char *text) {
+    if (l->n == l->cap) l->items = check(realloc(l->items, (size_t)(l->cap = l->cap * 2 + 16) * sizeof *l->items));
+    l->items[l->n++] = text;
+}
+static void lines_free(Lines *l) {
+    for (int64_t i = 0; i < l->n; i++) free(l->items[i]);
+    free(l->items);
+    *l = (Lines){0};
+}
+static void case_free(Case *k) {
+    lines_free(&k->setup), lines_free(&k->tables), lines_free(&k->routines), lines_free(&k->configs);
+    for (int64_t i = 0; i < k->n_calls; i++)
+        for (int a = 0; a < k->calls[i].n_args; a++) free(k->calls[i].args[a]);
+    free(k->calls);
+    *k = (Case){0};
+}
+static void outcomes_free(Outcome *o, int64_t n) {
+    for (int64_t i = 0; i < n; i++) free(o[i].message), free(o[i].outs);
+    free(o);
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+static bool conn_open(Conn *c, int threads) {
+    *c = (Conn){0};
+    Err e = {0};
+    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && (c->db->txn_lock = txn_lock_new(&e)) && session_new(c->db, &c->s, &e) == ST_OK) return true;
+    printf("E %s\n", e.message);
+    return false;
+}
+static void conn_close(Conn *c) {
+    if (c->s) session_free(c->s);
+    TxnLock *lock = c->db ? c->db->txn_lock : NULL;
+    if (c->db) database_close(c->db);
+    if (lock) txn_lock_free(lock);
+    *c = (Conn){0};
+}
+
+/* Appends to a text that grows. */
+typedef struct Text { char *p; size_t n, cap; } Text;
+static void text_add(Text *t, const char *p, size_t n) {
+    if (t->n + n + 1 > t->cap) t->p = check(realloc(t->p, t->cap = (t->n + n + 1) * 2));
+    memcpy(t->p + t->n, p, n);
+    t->p[t->n += n] = 0;
+}
+static void text_value(Text *t, Session *s, const Value *v, bool first) {
+    if (!first) text_add(t, "\t", 1);
+    if (v->is_null) {
+        text_add(t, "\\N", 2);
+        return;
+    }
+    Arena *a = check(arena_new(&s->account, &s->err));
+    int64_t n = 0;
+    const char *p = check(value_to_text(a, v, &n));
+    text_add(t, p, (size_t)n);
+    arena_free(a);
+}
+
+/* A row of a statement that ran, as text. */
+static void row_text(Text *t, Statement *st, int64_t row) {
+    for (int32_t k = 0; k < st->n_cols; k++) {
+        Value v = {.is_null = true};
+        if (st->values) {
+            v = st->values[row * st->n_cols + k];
+        } else if (st->is_text) {
+            const char *x = st->text_rows[row][k];
+            if (x) v = (Value){.type = type_make(T_TEXT), .u.str = str_make(x, (int64_t)strlen(x))};
+        } else {
+            const void *cell;
+            bool null = true;
+            if (rows_cell(st->rows, st->row_map ? st->row_map[row] : row, st->first_col + k, &cell, &null, &st->session->err) == ST_OK && !null) {
+                v = (Value){.type = st->types[k]};
+                memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+            }
+        }
+        text_value(t, st->session, &v, k == 0);
+    }
+}
+static bool run_sql(Session *s, const char *sql, Lines *rows) {
+    Statement *st = NULL;
+    int64_t used = 0;
+    Slice text = slice_of(sql);
+    while (text.len > 0) {
+        if (statement_prepare(s, text, &st, &used) != ST_OK) return false;
+        if (st && statement_run(st) != ST_OK) return statement_free(st), false;
+        for (int64_t i = 0; st && rows && st->show_rows && i < st->n_rows; i++) {
+            Text t = {0};
+            row_text(&t, st, i);
+            lines_add(rows, t.p ? t.p : copy_text(""));
+        }
+        statement_free(st);
+        text.ptr += used, text.len -= used;
+    }
+    return true;
+}
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static bool table_rows(Session *s, const char *table, Lines *out) {
+    char sql[200];
+    snprintf(sql, sizeof sql, "select * from %s", table);
+    if (!run_sql(s, sql, out)) return false;
+    if (out->n) qsort(out->items, (size_t)out->n, sizeof *out->items, by_text);
+    return true;
+}
+
+static bool setup(const Case *k, Conn *c, int threads) {
+    if (!conn_open(c, threads)) return false;
+    for (int64_t i = 0; i < k->setup.n; i++)
+        if (!run_sql(c->s, k->setup.items[i], NULL)) {
+            printf("E %s: %s: %s\n", c->s->err.sqlstate, c->s->err.message, k->setup.items[i]);
+            conn_close(c);
+            return false;
+        }
+    return true;
+}
+static const Routine *routine_of(const Case *k, Session *s, int number) {
+    const Routine *r = NULL;
+    return session_bulk_routine(s, slice_of(k->routines.items[number]), &r) == ST_OK ? r : NULL;
+}
+
+/* ---- the reference ------------------------------------------------------------------------------ */
+static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Outcome *o) {
+    const Call *x = &k->calls[at];
+    const Routine *r = routine_of(k, s, x->routine);
+    if (!r) return false;
+    if (!kept[x->routine]) {
+        Text t = {0};
+        char piece[40];
+        text_add(&t, r->is_procedure ? "call " : "select ", r->is_procedure ? 5 : 7);
+        text_add(&t, r->name, strlen(r->name));
+        text_add(&t, "(", 1);
+        for (int i = 0, n = 0, args = 0; i < r->n_params; i++) {
+            bool in = r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
+            if (!in && !r->is_procedure) continue;
+            int len = in ? snprintf(piece, sizeof piece, "%s$%d", args ? ", " : "", ++n) : snprintf(piece, sizeof piece, "%snull", args ? ", " : "");
+            text_add(&t, piece, (size_t)len);
+            args++;
+        }
+        text_add(&t, ")", 1);
+        int64_t used;
+        Status st = statement_prepare(s, slice_of(t.p), &kept[x->routine], &used);
+        free(t.p);
+        if (st != ST_OK) return false;
+    }
+    Statement *st = kept[x->routine];
+    statement_reset(st);
+    for (int i = 0; i < x->n_args && i < st->n_params; i++) {
+        statement_clear_param(st, i);
+        if (strcmp(x->args[i], "\\N") == 0) continue;
+        int64_t len = (int64_t)strlen(x->args[i]);
+        char *copy = check(mem_alloc(&s->account, len + 1, &s->err));
+        memcpy(copy, x->args[i], (size_t)len + 1);
+        st->params[i] = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};
+    }
+    free(o->message), free(o->outs);
+    *o = (Outcome){0};
+    if (statement_run(st) != ST_OK) {
+        memcpy(o->sqlstate, s->err.sqlstate, sizeof o->sqlstate);
+        o->message = copy_text(s->err.message);
+        return true;
+    }
+    Text t = {0};
+    if (st->show_rows && st->n_rows > 0) row_text(&t, st, 0);
+    o->outs = t.p;
+    return true;
+}
+
+/* ---- bulks --------------------------------------------------------------------------------------- */
+static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outcome *out, BulkStats *stats) {
+    int n_routines = (int)k->routines.n, n_parts = 0;
+    BulkCalls parts[MAX_ROUTINES];
+    int numbers[MAX_ROUTINES];
+    Arena *a = check(arena_new(&s->db->account, &s->err));
+    bool ok = true;
+    for (int p = 0; p < n_routines && ok; p++) {
+        const Routine *r = routine_of(k, s, p);
+        int64_t n = 0;
+        for (int64_t c = from; c < to; c++) n += k->calls[c].routine == p;
+        if (n == 0) continue;
+        if (!r) return arena_free(a), false;
+        Vec *v = check(arena_calloc(a, (MAX_ARGS + 1) * (int64_t)sizeof *v));
+        uint32_t *calls = check(arena_calloc(a, n * (int64_t)sizeof *calls + 8));
+        int in = 0;
+        for (int i = 0; i < r->n_params; i++) {
+            if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
+            Type t = r->param_types[i];
+            int64_t size = phys_size(type_phys(t)), at = 0;
+            v[in] = (Vec){.phys = (uint8_t)type_phys(t), .type = t, .data = check(arena_calloc(a, (n + 1) * size)), .valid = check(arena_calloc(a, n + 1))};
+            for (int64_t c = from; c < to && ok; c++) {
+                if (k->calls[c].routine != p) continue;
+                const char *text = k->calls[c].args[in];
+                Value x;
+                if (strcmp(text, "\\N") != 0) {
+                    ok = value_from_text(t, slice_of(text), 0, a, &x, &s->err) == ST_OK;
+                    if (ok) memcpy((char *)v[in].data + at * size, value_cell(&x), (size_t)size);
+                    v[in].valid[at] = 1;
+                }
+                at++;
+            }
+            in++;
+        }
+        for (int64_t c = from, at = 0; c < to; c++)
+            if (k->calls[c].routine == p) calls[at++] = (uint32_t)(c - from);
+        numbers[n_parts] = p;
+        parts[n_parts++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
+    }
+    BulkResult *b = NULL;
+    if (ok && n_parts > 0) {
+        atomic_store(&s->cancel, false);
+        err_clear(&s->err);
+        Status st = session_bulk_run(s, n_parts, parts, &b);
+        ok = session_end_statement(s, st) == ST_OK;
+    }
+    for (int p = 0; p < n_parts && ok; p++) {
+        const Routine *r = parts[p].routine;
+        int n_outs = 0;
+        for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
+        if (n_outs == 0 && !r->is_procedure) n_outs = 1;
+        for (int64_t i = 0; i < parts[p].n; i++) {
+            Outcome *o = &out[from + parts[p].calls[i]];
+            const CallError *e = b->errors[p][i];
+            free(o->message), free(o->outs);
+            *o = (Outcome){0};
+            if (e) {
+                memcpy(o->sqlstate, e->sqlstate, sizeof o->sqlstate);
+                o->message = copy_text(e->message ? e->message : "");
+                continue;
+            }
+            Text t = {0};
+            for (int q = 0; q < n_outs; q++) {
+                const Vec *x = &b->outs[p][q];
+                Value val = {.type = x->type, .is_null = x->valid && !x->valid[i]};
+                int64_t size = phys_size((Phys)x->phys);
+                if (!val.is_null) memcpy(value_cell(&val), (const char *)x->data + i * size, (size_t)size);
+                text_value(&t, s, &val, q == 0);
+            }
+            o->outs = t.p;
+        }
+    }
+    if (b) {
+        stats->n_ops += b->stats.n_ops;
+        stats->depth = MAX_OF(stats->depth, b->stats.depth);
+        stats->strategy = b->stats.strategy;
+        bulk_result_free(b);
+    }
+    (void)numbers;
+    arena_free(a);
+    return ok;
+}
+
+static bool has(const Config *g, char flag) { return strchr(g->flags, flag) != NULL; }
+
+/* All calls, cut as the configuration says. */
+static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats) {
+    Statement *kept[MAX_ROUTINES] = {0};
+    int64_t from = 0;
+    bool ok = true;
+    const char *cuts = g->cuts;
+    for (int piece = 0; ok && from < k->n_calls; piece++) {
+        int64_t to = k->n_calls;
+        if (*cuts && *cuts != '-') {
+            char *end;
+            to = MIN_OF((int64_t)strtol(cuts, &end, 10), k->n_calls);
+            cuts = *end == ',' ? end + 1 : end;
+        }
+        if (has(g, 'm') && piece % 2 == 1) {
+            for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, c, kept, &out[c]);
+        } else if (to > from) {
+            ok = bulk_piece(k, s, from, to, out, stats);
+        }
+        for (int64_t t = 0; ok && has(g, 's') && t < k->tables.n; t++) {
+            Lines rows = {0};
+            ok = table_rows(s, k->tables.items[t], &rows);
+            lines_free(&rows);
+        }
+        from = MAX_OF(from, to);
+    }
+    for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
+    return ok;
+}
+
+/* ---- comparison ------------------------------------------------------------------------------------- */
+static const char *text_or(const char *t, const char *none) { return t ? t : none; }
+static int compare(const Case *k, const Config *g, Session *s, const Outcome *want, const Outcome *got, const Lines *tables) {
+    int n = 0;
+    for (int64_t i = 0; i < k->n_calls && n < MAX_DIFFERENCES; i++) {
+        const Outcome *a = &want[i], *b = &got[i];
+        if (strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(text_or(a->message, ""), text_or(b->message, "")) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0) continue;
+        n++;
+        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
+               a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives", b->sqlstate[0] ? b->message : text_or(b->outs, ""));
+    }
+    for (int64_t t = 0; t < k->tables.n; t++) {
+        Lines rows = {0};
+        if (!table_rows(s, k->tables.items[t], &rows)) {
+            printf("D %s: table %s cannot be read: %s\n", g->name, k->tables.items[t], s->err.message);
+            n++;
+            continue;
+        }
+        int64_t i = 0, j = 0;
+        for (int shown = 0; (i < tables[t].n || j < rows.n) && shown < MAX_DIFFERENCES;) {
+            int c = i == tables[t].n ? 1 : j == rows.n ? -1 : strcmp(tables[t].items[i], rows.items[j]);
+            if (c != 0) printf("D %s: table %s: %s row %s\n", g->name, k->tables.items[t], c < 0 ? "misses" : "has", c < 0 ? tables[t].items[i] : rows.items[j]), n++, shown++;
+            i += c <= 0, j += c >= 0;
+        }
+        lines_free(&rows);
+    }
+    return n;
+}
+
+static bool restore(const Case *k, Session *s) {
+    char sql[300];
+    for (int64_t t = 0; t < k->tables.n; t++) {
+        const char *name = k->tables.items[t];
+        snprintf(sql, sizeof sql, "delete from %s; insert into %s select * from orig_%s", name, name, name);
+        if (!run_sql(s, sql, NULL)) return false;
+    }
+    return true;
+}
+static void failed(const Config *g, Session *s, const char *what) { printf("D %s: %s: %s: %s\n", g->name, what, s->err.sqlstate, s->err.message); }
+
+static void run_config(const Case *k, const Config *g, const Outcome *want, const Lines *tables) {
+    Conn c;
+    if (!setup(k, &c, g->threads)) return;
+    char sql[400];
+    snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy, g->vector, g->threads, g->settings);
+    Outcome *got = check(calloc((size_t)k->n_calls + 1, sizeof *got));
+    BulkStats stats = {0};
+    bool ok = run_sql(c.s, sql, NULL);
+    if (!ok) failed(g, c.s, "settings");
+    for (int64_t t = 0; ok && has(g, 'x') && t < k->tables.n; t++) {
+        snprintf(sql, sizeof sql, "create table orig_%s as select * from %s", k->tables.items[t], k->tables.items[t]);
+        if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
+    }
+    if (ok && has(g, 'q')) {
+        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
+    }
+    for (int round = 0; ok && round < (has(g, 'x') ? 2 : 1); round++) {
+        if (round > 0 && !(ok = restore(k, c.s))) failed(g, c.s, "putting tables back");
+        if (ok && has(g, 't')) ok = run_sql(c.s, "begin", NULL);
+        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats))) failed(g, c.s, "a bulk");
+        if (ok && has(g, 't')) ok = run_sql(c.s, "commit", NULL);
+        if (ok && compare(k, g, c.s, want, got, tables) > 0) break;
+    }
+    if (ok && has(g, 'f')) printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops, (long long)stats.depth, (int)stats.strategy);
+    outcomes_free(got, k->n_calls);
+    conn_close(&c);
+}
+
+/* Which routines run in bulk. */
+static void print_compiled(const Case *k, Session *s) {
+    for (int64_t i = 0; i < k->routines.n; i++) {
+        char sql[200];
+        Lines rows = {0};
+        const Routine *r = routine_of(k, s, (int)i);
+        snprintf(sql, sizeof sql, "explain %s %s", r && !r->is_procedure ? "function" : "procedure", k->routines.items[i]);
+        if (!run_sql(s, sql, &rows)) printf("P %s\t%s\n", k->routines.items[i], s->err.message);
+        const char *why = rows.n ? strstr(rows.items[0], " runs one call at a time: ") : NULL;
+        if (rows.n) printf("P %s\t%s\n", k->routines.items[i], why ? why + 26 : "");
+        lines_free(&rows);
+    }
+}
+
+static char *field(char **at) {
+    char *f = *at, *tab = f ? strchr(f, '\t') : NULL;
+    *at = tab ? tab + 1 : NULL;
+    if (tab) *tab = 0;
+    return f;
+}
+static char *field_or_empty(char **at) {
+    char *f = field(at);
+    static char empty[1] = "";
+    return f ? f : empty;
+}
+
+static void run_case(const Case *k) {
+    Conn c;
+    if (!setup(k, &c, 1)) return;
+    print_compiled(k, c.s);
+    Outcome *want = check(calloc((size_t)k->n_calls + 1, sizeof *want));
+    Statement *kept[MAX_ROUTINES] = {0};
+    Lines tables[MAX_TABLES] = {0};
+    bool ok = true;
+    int64_t n_failed = 0;
+    for (int64_t i = 0; ok && i < k->n_calls; i++) {
+        if (!(ok = one_call(k, c.s, i, kept, &want[i]))) printf("E call %lld: %s\n", (long long)i, c.s->err.message);
+        n_failed += want[i].sqlstate[0] != 0;
+    }
+    for (int64_t t = 0; ok && t < k->tables.n; t++)
+        if (!(ok = table_rows(c.s, k->tables.items[t], &tables[t]))) printf("E %s\n", c.s->err.message);
+    for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
+    conn_close(&c);
+    for (int64_t g = 0; ok && g < k->configs.n; g++) {
+        char *line = copy_text(k->configs.items[g]), *at = line;
+        Config x = {.name = k->configs.items[g]};
+        x.strategy = field_or_empty(&at);
+        x.vector = atoi(field_or_empty(&at));
+        x.threads = atoi(field_or_empty(&at));
+        x.cuts = field_or_empty(&at);
+        x.flags = field_or_empty(&at);
+        x.settings = field_or_empty(&at);
+        run_config(k, &x, want, tables);
+        fflush(stdout);
+        free(line);
+    }
+    for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
+    outcomes_free(want, k->n_calls);
+    printf(". %lld %lld\n", (long long)k->n_calls, (long long)n_failed);
+}
+
+static bool read_call(Case *k, char *at) {
+    if (k->n_calls == k->cap_calls) k->calls = check(realloc(k->calls, (size_t)(k->cap_calls = k->cap_calls * 2 + 64) * sizeof *k->calls));
+    Call *c = &k->calls[k->n_calls++];
+    *c = (Call){.routine = atoi(field_or_empty(&at))};
+    while (at && c->n_args < MAX_ARGS) c->args[c->n_args++] = copy_text(field(&at));
+    return c->routine >= 0 && c->routine < k->routines.n;
+}
+
+int main(void) {
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    Case k = {0};
+    while ((n = getline(&line, &cap, stdin)) > 0) {
+        if (line[n - 1] == '\n') line[n - 1] = 0;
+        char *rest = line[0] && line[1] ? line + 2 : line + 1;
+        bool ok = true;
+        switch (line[0]) {
+        case 'S': lines_add(&k.setup, copy_text(rest)); break;
+        case 'T': lines_add(&k.tables, copy_text(rest)), ok = k.tables.n <= MAX_TABLES; break;
+        case 'R': lines_add(&k.routines, copy_text(rest)), ok = k.routines.n <= MAX_ROUTINES; break;
+        case 'G': lines_add(&k.configs, copy_text(rest)); break;
+        case 'C': ok = read_call(&k, rest); break;
+        case '.':
+            run_case(&k);
+            printf("=\n");
+            fflush(stdout);
+            case_free(&k);
+            break;
+        default: ok = false;
+        }
+        if (!ok) {
+            fprintf(stderr, "driver: %s\n", line);
+            return 2;
+        }
+    }
+    case_free(&k);
+    free(line);
+    return 0;
+}

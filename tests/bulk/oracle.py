@@ -1,0 +1,903 @@
+#!/usr/bin/env python3
+"""Random procedures and random bulks of their calls: whatever the strategy, vector, number of threads, executor and cut, the results of all calls and all tables must be
+those of calling them one by one.
+
+usage: oracle.py [--build DIR] [--seconds N] [--seed S] [--rounds N] [--verbose] [--big N] [--set "SQL"]
+
+Every round has a seed of its own: `--seed S --rounds 1` runs one again. A difference is reduced (fewer calls, routines, statements) and written to BUILD/bulk/.
+The driver (driver.c) runs the cases. The last line is `N passed, N failed`.
+"""
+import argparse
+import collections
+import os
+import random
+import select
+import subprocess
+import sys
+import time
+
+SMALL_WORDS = ["", "a", "b", "ab", "abc", "x", "foo", "bar", "Abc", "é", "a text of more than twelve bytes", "another rather long text", "0", "7"]
+
+
+# ---- the driver ---------------------------------------------------------------------------------
+class Driver:
+    def __init__(self, path):
+        self.path = path
+        self.p = None
+
+    def run(self, text, timeout):
+        """The answer's lines; the last one is ('X', why) when the driver died."""
+        if self.p is None or self.p.poll() is not None:
+            self.p = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, left = b"", text.encode()
+        end = time.monotonic() + timeout
+        os.set_blocking(self.p.stdin.fileno(), False)
+        while not (out == b"=\n" or out.endswith(b"\n=\n")):
+            wait = end - time.monotonic()
+            if wait <= 0:
+                return self.lines(out) + [("X", f"no answer in {timeout} s" + self.kill())]
+            r, w, _ = select.select([self.p.stdout], [self.p.stdin] if left else [], [], wait)
+            try:
+                if w:
+                    left = left[os.write(self.p.stdin.fileno(), left[:65536]):]
+            except (BlockingIOError, BrokenPipeError):
+                left = left if self.p.poll() is None else b""
+            if r:
+                chunk = os.read(self.p.stdout.fileno(), 1 << 16)
+                if not chunk:
+                    return self.lines(out) + [("X", "the driver ended" + self.kill())]
+                out += chunk
+        return self.lines(out)
+
+    @staticmethod
+    def lines(out):
+        return [(x[:1], x[2:]) for x in out.decode("utf-8", "replace").split("\n") if x and x != "="]
+
+    def kill(self):
+        self.p.kill()
+        code = self.p.wait()
+        err = self.p.stderr.read().decode("utf-8", "replace")
+        for f in (self.p.stdin, self.p.stdout, self.p.stderr):
+            f.close()
+        self.p = None
+        return f" ({code}): {err[-3000:]}"
+
+    def close(self):
+        if self.p:
+            self.kill()
+
+
+# ---- schemas -------------------------------------------------------------------------------------
+class Col:
+    def __init__(self, name, type_, not_null):
+        self.name, self.type, self.not_null = name, type_, not_null
+        self.key = False     # of a unique key
+        self.frozen = False  # no UPDATE sets it
+
+
+class Table:
+    pass
+
+
+def literal(rng, t, domain=10):
+    """SQL text of a value."""
+    k = rng.random()
+    if t == "int":
+        return str(rng.randrange(domain)) if k < 0.9 else str(rng.choice([-1, 100, 2000, -7]))
+    if t == "smallint":
+        return str(rng.randrange(domain)) if k < 0.95 else str(rng.choice([32767, -32768, 300]))
+    if t == "bigint":
+        return str(rng.randrange(domain)) if k < 0.9 else str(rng.choice([-1, 10**10, 4 * 10**18, -5]))
+    if t == "numeric(12,2)":
+        return f"{rng.randrange(-200, 2000) / 100:.2f}"
+    if t == "numeric":
+        return rng.choice(["0", "1.5", "0.001", "-3", "12345678901.5", str(rng.randrange(100))])
+    if t == "boolean":
+        return rng.choice(["true", "false"])
+    if t == "double precision":
+        return rng.choice(["0", "1.5", "-2.25", "1e10", "0.1"])
+    if t == "date":
+        return f"'2020-01-{rng.randrange(1, 29):02d}'"
+    return "'" + rng.choice(SMALL_WORDS) + "'"
+
+
+def key_literal(rng, t, domain):
+    n = rng.randrange(min(domain, 3)) if rng.random() < 0.5 else rng.randrange(domain)
+    return f"'k{n}'" if t == "text" else str(n)
+
+
+class Gen:
+    def __init__(self, seed, big=0):
+        self.r = random.Random(seed)
+        self.big = big
+        self.tables, self.procs, self.setup, self.calls = [], [], [], []
+
+    def chance(self, p):
+        return self.r.random() < p
+
+    # ---- tables ----
+    def table(self, number):
+        r, t = self.r, Table()
+        t.name = f"t{number}"
+        t.domain = r.choice([1, 2, 4, 10, 40])
+        t.frozen_rows = self.chance(0.4)
+        t.cols, t.keys = [], []
+        n_key = r.choice([0, 1, 1, 1, 2, 2, 3])
+        for i in range(n_key):
+            c = Col(f"k{i}", r.choice(["int", "int", "int", "bigint", "text", "smallint"]), True)
+            c.key = c.frozen = True
+            t.cols.append(c)
+        if n_key:
+            t.keys.append(list(t.cols))
+        elif True:
+            c = Col("g", r.choice(["int", "text"]), False)
+            c.frozen = True
+            t.cols.append(c)
+        for i in range(r.randrange(1, 5)):
+            c = Col(f"v{i}", r.choice(["int", "int", "bigint", "bigint", "numeric(12,2)", "numeric", "text", "boolean", "double precision", "date", "smallint"]), self.chance(0.4))
+            c.frozen = self.chance(0.3)
+            t.cols.append(c)
+        if n_key and self.chance(0.3):
+            more = []
+            for i in range(r.choice([1, 1, 2])):
+                c = Col(f"u{i}", r.choice(["int", "text"]), self.chance(0.5))
+                c.key = c.frozen = True
+                t.cols.append(c)
+                more.append(c)
+            t.keys.append(more)
+        defs = [f"{c.name} {c.type}" + (" not null" if c.not_null and not (n_key and c in t.keys[0]) else "") for c in t.cols]
+        if t.keys:
+            defs.append(f"primary key ({', '.join(c.name for c in t.keys[0])})")
+        for k in t.keys[1:]:
+            defs.append(f"unique ({', '.join(c.name for c in k)})")
+        for c in t.cols:
+            if not c.key and self.chance(0.25):
+                if c.type in ("int", "bigint", "smallint", "numeric(12,2)", "numeric"):
+                    defs.append(f"check ({c.name} > {r.choice(['-100', '-10', '-1000'])})")
+                elif c.type == "text":
+                    defs.append(f"check ({c.name} <> 'foo')")
+        self.setup.append(f"create table {t.name} ({', '.join(defs)})")
+        n = r.choice([0, 3, 10, 30]) if n_key else r.choice([0, 5])
+        for _ in range(n):
+            self.setup.append(f"insert into {t.name} values ({', '.join(self.cell(t, c) for c in t.cols)}) on conflict do nothing")
+        self.tables.append(t)
+
+    def cell(self, t, c):
+        r = self.r
+        if not c.not_null and self.chance(0.12):
+            return "null"
+        if c.key or c.name == "g":
+            return key_literal(r, c.type, t.domain)
+        for _ in range(9):
+            x = literal(r, c.type)
+            if not (c.type == "text" and x == "'foo'") and not x.startswith("-"):
+                return x
+        return "'ok'" if c.type == "text" else "1"
+
+    # ---- expressions ----
+    def var(self, *types):
+        xs = [n for n, t in self.vars.items() if t in types]
+        return self.r.choice(xs) if xs else None
+
+    def num(self, d=0, safe=False):
+        """int expression"""
+        r = self.r
+        k = r.randrange(12 if d < 2 else 5)
+        if k < 2:
+            return str(r.choice([0, 1, 2, 3, 5, 10, -1, 7]))
+        if k < 5:
+            return self.var("int") or "1"
+        if k < 8:
+            return f"({self.num(d + 1, safe)} {r.choice('+-' if safe else '+-*')} {self.num(d + 1, safe)})"
+        if k == 8:
+            return f"({self.num(d + 1, safe)} {r.choice('+-' if safe else '/%')} {self.num(d + 1, safe)})"
+        if k == 9:
+            return f"coalesce({self.num(d + 1, safe)}, {self.num(d + 1, safe)})"
+        if k == 10:
+            return f"(case when {self.cond(d + 1, safe)} then {self.num(d + 1, safe)} else {self.num(d + 1, safe)} end)"
+        return r.choice([f"greatest({self.num(d + 1, safe)}, 0)", f"abs({self.num(d + 1, safe)})", f"least({self.num(d + 1, safe)}, 5)", f"coalesce(length({self.expr('text', d + 1, safe)}), 0)"])
+
+    def cond(self, d=0, safe=False):
+        r = self.r
+        k = r.randrange(9 if d < 2 else 3)
+        if k < 3:
+            return f"{self.num(d + 1, safe)} {r.choice(['<', '>', '=', '<>', '<=', '>='])} {self.num(d + 1, safe)}"
+        if k == 3:
+            return f"({self.cond(d + 1, safe)} {r.choice(['and', 'or'])} {self.cond(d + 1, safe)})"
+        if k == 4:
+            return f"not ({self.cond(d + 1, safe)})"
+        if k == 5:
+            return f"{self.var('int', 'bigint', 'text', 'numeric')} is {r.choice(['', 'not '])}null"
+        if k == 6:
+            return "found" if self.use_found else "true"
+        if k == 7:
+            return f"{self.expr('text', d + 1, safe)} {r.choice(['=', '<', '<>'])} {self.expr('text', d + 1, safe)}"
+        return f"{self.var('bigint') or '1'} > {self.expr('bigint', d + 1, safe)}"
+
+    def expr(self, t, d=0, safe=False):
+        r = self.r
+        if d == 0 and not safe and self.chance(0.06):
+            return "null"
+        if t == "int":
+            return self.num(d, safe)
+        if t == "smallint":
+            return f"({self.num(d + 1, safe)})::smallint" if not safe else str(r.randrange(5))
+        if t == "boolean":
+            return f"({self.cond(d, safe)})"
+        if t == "bigint":
+            v = self.var("bigint")
+            k = r.randrange(5 if d < 2 else 3)
+            if k == 0 or not v:
+                return f"{self.num(d + 1, safe)}::bigint"
+            if k < 3:
+                return v
+            return f"({v} {r.choice('+-' if safe else '+-*/')} {self.expr('bigint', d + 1, safe)})"
+        if t == "numeric(12,2)":
+            return r.choice([f"{self.num(d + 1, safe)}::numeric(12,2)", f"({self.num(d + 1, safe)} * 0.25)::numeric(12,2)", str(r.randrange(-500, 500) / 100), self.var("numeric(12,2)") or "1.5"])
+        if t == "numeric":
+            v = self.var("numeric")
+            return r.choice([f"{self.num(d + 1, safe)}::numeric", v or "2.5", f"({v or '1.25'} + {self.num(d + 1, safe)})", str(r.randrange(-500, 500) / 100)])
+        if t == "double precision":
+            return f"{self.num(d + 1, safe)} * 0.5::double precision"
+        if t == "date":
+            return r.choice(["date '2021-05-05'", f"date '2020-02-02' + ({self.num(2, True)}) % 100"])
+        v = self.var("text") or "'v'"
+        k = r.randrange(6 if d < 2 else 2)
+        if k == 0:
+            return literal(r, "text")
+        if k < 3:
+            return v
+        if k == 3:
+            return f"left({v} || {self.expr('text', d + 1, safe)}, 30)"
+        if k == 4:
+            return f"({self.num(d + 1, safe)})::text"
+        return r.choice([f"upper({v})", f"coalesce({v}, 'n')"])
+
+    # ---- rows ----
+    def key_value(self, t, c, row=None):
+        """What a key column is compared with."""
+        r = self.r
+        if row and self.chance(0.6):
+            xs = [f"{row}.{x.name}" for x in self.rows[row].cols if x.type == c.type]
+            if xs:
+                return r.choice(xs)
+        k = r.random()
+        keys = [n for n, tt in self.params.items() if tt == c.type]
+        if k < 0.6 and keys:
+            return r.choice(keys)
+        if k < 0.75:
+            return key_literal(r, c.type, t.domain) + ("::smallint" if c.type == "smallint" else "::bigint" if c.type == "bigint" else "")
+        if k < 0.9 or c.type == "text":
+            return self.var(c.type) or key_literal(r, c.type, t.domain)
+        if c.type == "int":
+            if self.array and self.chance(0.5):
+                return f"a[{self.num(1)}]"
+            return f"(abs({self.num(1)}) % {t.domain})"
+        return f"{self.var('int') or 1}::{c.type}"
+
+    def where_key(self, t, alias="", row=None):
+        """(text, whether at most one row matches)"""
+        r = self.r
+        p = alias + "." if alias else ""
+        if t.keys and self.chance(0.8):
+            k = r.choice(t.keys)
+            conds = [f"{p}{c.name} = {self.key_value(t, c, row)}" for c in k]
+            r.shuffle(conds)
+            return " and ".join(conds), True
+        cols = [c for c in t.cols if c.key or c.frozen] or t.cols
+        conds = [f"{p}{c.name} = {self.key_value(t, c, row)}" for c in r.sample(cols, min(len(cols), r.choice([1, 1, 2])))]
+        return " and ".join(conds), False
+
+    def extra(self, t, alias=""):
+        """A further condition; its columns may be anything."""
+        r = self.r
+        if self.chance(0.7):
+            return ""
+        p = alias + "." if alias else ""
+        c = r.choice(t.cols)
+        if self.chance(0.3):
+            return f" and {p}{c.name} is {r.choice(['', 'not '])}null"
+        return f" and {p}{c.name} {r.choice(['=', '>', '<', '<>', '>='])} {self.expr(c.type, 1, True)}"
+
+    def target(self, t):
+        return self.var_set(t)
+
+    def var_set(self, t):
+        xs = [n for n, tt in self.vars.items() if tt == t and n not in self.fixed]
+        return self.r.choice(xs) if xs else None
+
+    def into(self, t, cols_max=2):
+        """(select list, targets) of columns of t; None when no variable fits."""
+        r = self.r
+        cols = [c for c in t.cols if self.var_set(c.type)]
+        if not cols:
+            return None
+        cols = r.sample(cols, min(len(cols), r.randrange(1, cols_max + 1)))
+        targets, out = [], []
+        for c in cols:
+            v = self.var_set(c.type)
+            if v in targets:
+                continue
+            targets.append(v)
+            out.append(c.name)
+        return out, targets
+
+    def set_item(self, t, c, many):
+        """SET of a column; many: several rows may be changed: nothing may fail."""
+        r = self.r
+        numeric = c.type in ("int", "bigint", "numeric(12,2)", "numeric", "smallint")
+        k = r.random()
+        if numeric and k < 0.55:
+            by = self.expr(c.type, 1, many) if c.type != "smallint" else r.choice(["1", "2"])
+            if self.chance(0.5):
+                by = r.choice([self.var("int") or "1", "1", "2", self.var(c.type) or "3"])
+            return f"{c.name} = {c.name} {r.choice('++-')} {by}" if self.chance(0.9) else f"{c.name} = {by} + {c.name}"
+        if k < 0.75:
+            other = [x for x in t.cols if x.type == c.type]
+            if other and numeric and not many:
+                return f"{c.name} = {r.choice(other).name} {r.choice('+-*')} {r.choice(other).name}"
+            if other and many is False and self.chance(0.5):
+                return f"{c.name} = {r.choice(other).name}"
+        return f"{c.name} = {self.expr(c.type, 0, many)}"
+
+    def update(self, row=None):
+        r = self.r
+        ts = [t for t in self.tables if any(not c.frozen for c in t.cols)]
+        if not ts:
+            return "null;"
+        t = r.choice(ts)
+        where, one = self.where_key(t, "", row)
+        if row and not one:
+            return "null;"
+        cols = [c for c in t.cols if not c.frozen]
+        cols = r.sample(cols, min(len(cols), r.choice([1, 1, 1, 2, 3])))
+        sets = ", ".join(self.set_item(t, c, not one) for c in cols)
+        sql = f"update {t.name} set {sets} where {where}{self.extra(t)}"
+        if self.chance(0.3) and not row:
+            x = self.into(t)
+            if x:
+                sql += f" returning {', '.join(x[0])} into {r.choice(['', '', 'strict '])}{', '.join(x[1])}"
+        return sql + ";"
+
+    def insert(self, row=None):
+        r = self.r
+        ts = [t for t in self.tables if not t.frozen_rows]
+        if not ts:
+            return "null;"
+        t = r.choice(ts)
+        vals = [self.key_value(t, c, row) if (c.key or c.name == "g") else ("null" if not c.not_null and self.chance(0.1) else self.expr(c.type, 0, bool(row))) for c in t.cols]
+        rows = [f"({', '.join(vals)})"]
+        sql = f"insert into {t.name} ({', '.join(c.name for c in t.cols)}) values "
+        if self.chance(0.07):
+            rows.append("(" + ", ".join(self.key_value(t, c, row) if (c.key or c.name == "g") else self.expr(c.type, 1) for c in t.cols) + ")")
+        sql += ", ".join(rows)
+        if row or self.chance(0.4):
+            sql += " on conflict do nothing"
+        if self.chance(0.2) and not row and len(rows) == 1:
+            x = self.into(t)
+            if x:
+                sql += f" returning {', '.join(x[0])} into {', '.join(x[1])}"
+        return sql + ";"
+
+    def delete(self, row=None):
+        r = self.r
+        ts = [t for t in self.tables if not t.frozen_rows]
+        if not ts:
+            return "null;"
+        t = r.choice(ts)
+        where, one = self.where_key(t, "", row)
+        sql = f"delete from {t.name} where {where}{self.extra(t)}"
+        if self.chance(0.25) and one and not row:
+            x = self.into(t)
+            if x:
+                sql += f" returning {', '.join(x[0])} into {', '.join(x[1])}"
+        return sql + ";"
+
+    def query(self):
+        r = self.r
+        t = r.choice(self.tables)
+        k = r.randrange(10)
+        where, one = self.where_key(t)
+        strict = r.choice(["", "", "strict "])
+        x = self.into(t, 3)
+        if k < 5 and x:
+            if not one and not strict:
+                strict = "strict "
+            tail = f" if not found then {self.simple()} end if;" if self.use_found and self.chance(0.4) and not strict else ""
+            return f"select {', '.join(x[0])} into {strict}{', '.join(x[1])} from {t.name} where {where}{self.extra(t)};{tail}"
+        if k == 5 and x and t.keys:
+            cols = [c.name for c in r.choice(t.keys[:1])]
+            r.shuffle(cols)
+            order = ", ".join(c + r.choice(["", " desc"]) for c in cols)
+            return f"select {', '.join(x[0])} into {', '.join(x[1])} from {t.name} where {where}{self.extra(t)} order by {order} limit 1;"
+        if k == 6 and one and len(self.rows) == 0:
+            return f"select * into rec from {t.name} where {where}; if found then {self.log(f'rec.{r.choice(t.cols).name}')} end if;" if self.use_found else \
+                f"select * into rec from {t.name} where {where}; {self.log(f'rec.{r.choice(t.cols).name}')}"
+        if k == 7:
+            u = r.choice(self.tables)
+            pairs = [(a, b) for a in t.cols for b in u.cols if a.type == b.type and (b.key or b.frozen)]
+            if pairs:
+                conds = []
+                if u.keys and self.chance(0.8):
+                    for b in r.choice(u.keys):
+                        same = [a for a in t.cols if a.type == b.type]
+                        conds.append(f"y.{b.name} = x.{r.choice(same).name}" if same and self.chance(0.7) else f"y.{b.name} = {self.key_value(u, b)}")
+                else:
+                    a, b = r.choice(pairs)
+                    conds.append(f"y.{b.name} = x.{a.name}")
+                where = self.where_key(t, "x")[0]
+                v = self.var_set("bigint")
+                if v:
+                    return f"select count(*) into {v} from {t.name} x join {u.name} y on {' and '.join(conds)} where {where}{self.extra(u, 'y')};"
+        # aggregates
+        items, targets = [], []
+        for _ in range(r.randrange(1, 4)):
+            c = r.choice(t.cols)
+            f = r.choice(["count", "max", "min", "sum"])
+            if f == "count":
+                item, ty = r.choice(["count(*)", f"count({c.name})"]), "bigint"
+            elif f == "sum":
+                ty = {"int": "bigint", "smallint": "bigint", "bigint": "numeric", "numeric(12,2)": "numeric", "numeric": "numeric"}.get(c.type)
+                item = f"sum({c.name})"
+            else:
+                ty = c.type if c.type != "boolean" else None
+                item = f"{f}({c.name})"
+            v = self.var_set(ty) if ty else None
+            if not v or v in targets:
+                continue
+            if self.chance(0.1):
+                item = f"coalesce({item}, 0)" if c.type != "date" and ty in ("int", "bigint", "numeric") else item
+            items.append(item)
+            targets.append(v)
+        if not items:
+            return "null;"
+        return f"select {', '.join(items)} into {', '.join(targets)} from {t.name} where {where}{self.extra(t)};"
+
+    def log(self, text):
+        return f"o := left(coalesce(o, '') || coalesce(({text})::text, 'N') || ',', 200);"
+
+    def simple(self):
+        r = self.r
+        k = r.randrange(6)
+        if k == 0:
+            return self.log(self.var("int", "bigint", "text", "numeric") or "1")
+        t = r.choice(["int", "int", "int", "bigint", "numeric", "text", "boolean"])
+        v = self.var_set(t)
+        return f"{v} := {self.expr(t)};" if v else "null;"
+
+    # ---- statements ----
+    def stmt(self, d, loop):
+        r = self.r
+        k = r.randrange(28)
+        if k < 4:
+            return self.simple()
+        if k < 9:
+            return self.update()
+        if k < 12:
+            return self.insert()
+        if k < 13:
+            return self.delete()
+        if k < 17:
+            return self.query()
+        if k == 17:
+            c = r.randrange(4)
+            if c == 0:
+                return f"if {self.cond()} then raise exception 'stop % %', {self.var('int') or 1}, {self.var('text') or 1}; end if;"
+            if c == 1:
+                return f"if {self.cond()} then raise exception 'broken' using errcode = '{r.choice(['22012', 'AB123'])}'; end if;"
+            if c == 2:
+                return f"assert {self.cond()};"
+            return f"if {self.cond()} then raise exception 'at %', {self.num(1)}; end if;"
+        if k == 18:
+            return r.choice([f"if {self.cond()} then return; end if;", self.simple()]) if not self.function else f"if {self.cond()} then return {self.num(1)}; end if;"
+        if k == 19 and loop:
+            return f"{r.choice(['exit', 'continue'])} when {self.cond()};"
+        if k == 20:
+            t = r.choice(self.tables)
+            return f"perform 1 from {t.name} where {self.where_key(t)[0]}{self.extra(t)};" + (" " + self.log("found") if self.use_found else "")
+        if d >= 3:
+            return self.simple()
+        if k <= 22:
+            e = "".join(f" elsif {self.cond()} then {self.body(d + 1, loop)}" for _ in range(r.choice([0, 0, 0, 1])))
+            if self.chance(0.5):
+                e += f" else {self.body(d + 1, loop)}"
+            return f"if {self.cond()} then {self.body(d + 1, loop)}{e} end if;"
+        if k == 23:
+            e = f" else {self.body(d + 1, loop)}" if self.chance(0.7) else ""
+            return f"case {self.num(1)} when 0, 1 then {self.body(d + 1, loop)} when {self.num(2)} then {self.body(d + 1, loop)}{e} end case;"
+        if k == 24:
+            v = f"i{d}"
+            low, high = r.choice(["0", "1", self.num(2)]), r.choice(["2", "3", f"least({self.num(2)}, 4)", "abs(p0) % 4"])
+            if self.array and self.chance(0.5):
+                low, high = "1", r.choice(["array_length(a, 1)", "coalesce(array_length(a, 1), 0)", "3"])
+            if low not in "01":
+                low = f"greatest({low}, -2)"
+            self.vars[v] = "int"
+            self.fixed.add(v)
+            body = self.body(d + 1, True)
+            del self.vars[v]
+            self.fixed.discard(v)
+            by = r.choice(["", "", " by 2"])
+            if self.chance(0.2):
+                return f"for {v} in reverse {high}..{low}{by} loop {body} end loop;"
+            return f"for {v} in {low}..{high}{by} loop {body} end loop;"
+        if k == 25:
+            t = r.choice(self.tables)
+            where, one = self.where_key(t)
+            q = f"q{d}"
+            self.rows[q] = t
+            c = r.choice(t.cols)
+            text = []
+            for _ in range(r.randrange(1, 3)):
+                m = r.randrange(5)
+                v = self.var_set("bigint")
+                if m == 0 and c.type in ("int", "smallint", "bigint") and v:
+                    text.append(f"{v} := coalesce({v}, 0) + coalesce({q}.{c.name}, 1) % 1000;")
+                elif m == 1 and one:
+                    text.append(self.log(f"{q}.{c.name}"))
+                elif m == 2:
+                    text.append(self.order_free_update(q, t))
+                elif v:
+                    text.append(f"{v} := coalesce({v}, 0) % 1000000 + 1;")
+            del self.rows[q]
+            return f"for {q} in select * from {t.name} where {where}{self.extra(t)} loop {' '.join(text) or 'null;'} end loop;"
+        if k == 26:
+            v = f"c{d}"
+            return f"{v} := 0; while {v} < {r.choice(['3', self.num(2)])} loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} end loop;"
+        if self.array and self.chance(0.5):
+            v = self.var_set("int")
+            if v:
+                return f"foreach {v} in array a loop {self.body(d + 1, True)} end loop;"
+        v = f"c{d}"
+        return f"{v} := 0; loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} exit when {v} >= {r.choice(['2', self.num(2)])}; end loop;"
+
+    def order_free_update(self, q, t):
+        """A change that may be done for the rows of a query in any order."""
+        r = self.r
+        ts = [u for u in self.tables if u is not t and u.keys]
+        if not ts:
+            return "null;"
+        u = r.choice(ts)
+        cols = [c for c in u.cols if not c.frozen and c.type in ("int", "bigint")]
+        if not cols:
+            return "null;"
+        conds = []
+        for b in r.choice(u.keys):
+            same = [a for a in t.cols if a.type == b.type]
+            conds.append(f"{b.name} = {q}.{r.choice(same).name}" if same and self.chance(0.8) else f"{b.name} = {self.key_value(u, b)}")
+        c = r.choice(cols)
+        return f"update {u.name} set {c.name} = {c.name} + {r.choice(['1', '2', self.var('int') or '1'])} where {' and '.join(conds)};"
+
+    def body(self, d, loop):
+        return " ".join(self.stmt(d, loop) for _ in range(self.r.randrange(1, 4 if d else 7)))
+
+    # ---- routines ----
+    def routine(self, number):
+        r = self.r
+        self.function = self.chance(0.15)
+        self.use_found = self.chance(0.5)
+        self.array = self.chance(0.25)
+        self.params = {"p0": "int"}
+        for i in range(1, r.randrange(2, 6)):
+            self.params[f"p{i}"] = r.choice(["int", "int", "int", "bigint", "text", "text", "numeric", "smallint"])
+        self.vars = dict(self.params)
+        self.fixed = set(self.params) if self.chance(0.7) else set()
+        self.rows = {}
+        for v, t in (("x0", "int"), ("x1", "int"), ("b0", "bigint"), ("b1", "bigint"), ("n0", "numeric"), ("s0", "text"), ("f0", "boolean")):
+            self.vars[v] = t
+        if any(c.type == "numeric(12,2)" for t in self.tables for c in t.cols):
+            self.vars["m0"] = "numeric(12,2)"
+        if any(c.type == "smallint" for t in self.tables for c in t.cols):
+            self.vars["h0"] = "smallint"
+        decl = " ".join(f"{v} {t}{r.choice(['', ' := ' + {'int': '1', 'bigint': '2', 'numeric': '0.5', 'text': repr('t'), 'boolean': 'false'}.get(t, '0')])};" for v, t in self.vars.items()
+                        if v not in self.params)
+        decl += " rec record; " + " ".join(f"q{d} record; c{d} int;" for d in range(4))
+        args = [f"{n} {t}" for n, t in self.params.items()]
+        if self.array:
+            args.append("a int[]")
+        name = f"p{number}"
+        body = self.body(0, False)
+        if self.function:
+            sql = f"create function {name}({', '.join(args)}) returns int language plpgsql as $$ declare {decl} o text := ''; begin {body} return {self.num(1)}; end $$"
+        else:
+            outs = [f"out o{i} {t}" for i, t in enumerate(self.r.sample(["int", "bigint", "text", "numeric"], self.r.randrange(0, 3)))]
+            args += [self.r.choice(["out o text", "inout o text"])] + outs
+            ends = " ".join(f"{x.split()[1]} := {self.var(x.split(None, 2)[2])};" for x in outs)
+            sql = f"create procedure {name}({', '.join(args)}) language plpgsql as $$ declare {decl} begin {body} {ends} end $$"
+        p = Table()
+        p.name, p.params, p.array, p.sql = name, dict(self.params), self.array, sql
+        p.inout = not self.function and "inout o text" in args
+        self.procs.append(p)
+
+    def argument(self, t):
+        r = self.r
+        if self.chance(0.04):
+            return "\\N"
+        if t == "int":
+            return str(r.randrange(3)) if self.chance(0.5) else str(r.choice([r.randrange(12), r.randrange(45), -1, 1000, 2147483647, -50, 2])) if self.chance(0.5) else str(r.randrange(6))
+        if t == "bigint":
+            return str(r.randrange(4)) if self.chance(0.7) else str(r.choice([10, 40, -3, 9 * 10**18, 10**10]))
+        if t == "smallint":
+            return str(r.randrange(4)) if self.chance(0.8) else str(r.choice([10, 30, -3]))
+        if t == "numeric":
+            return r.choice(["0", "1", "2.5", "-0.01", "100", "3.141"])
+        return f"k{r.randrange(3)}" if self.chance(0.5) else r.choice([f"k{r.randrange(40)}", *SMALL_WORDS])
+
+    def call(self):
+        r = self.r
+        i = r.randrange(len(self.procs))
+        p = self.procs[i]
+        args = [self.argument(t) for t in p.params.values()]
+        if p.array:
+            args.append(r.choice(["\\N", "{}", "{NULL}"]) if self.chance(0.1) else "{" + ",".join(str(r.randrange(6)) if self.chance(0.95) else "NULL" for _ in range(r.randrange(1, 5))) + "}")
+        if p.inout:
+            args.append(self.argument("text"))
+        return (i, args)
+
+    def case(self):
+        r = self.r
+        for i in range(r.choice([1, 1, 2, 2, 3, 4])):
+            self.table(i)
+        for i in range(r.choice([1, 1, 2, 3, 5])):
+            self.routine(i)
+        n = self.big or r.choice([1, 2, 5, 20, 20, 60, 200])
+        self.calls = [self.call() for _ in range(n)]
+        return Case([*self.setup], [t.name for t in self.tables], [(p.name, p.sql) for p in self.procs], self.calls)
+
+
+# ---- cases ---------------------------------------------------------------------------------------
+class Case:
+    def __init__(self, setup, tables, procs, calls):
+        self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
+
+    def text(self, configs):
+        out = ["S " + s for s in self.setup] + ["S " + s for _, s in self.procs] + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
+        out += ["C " + "\t".join([str(i), *args]) for i, args in self.calls]
+        out += ["G " + g for g in configs]
+        return "\n".join(out) + "\n.\n"
+
+
+def configs(rng, n, extra):
+    """Strategies, vectors and threads all in turn; cuts and flags at random."""
+    out = []
+    def cuts():
+        if n < 2 or rng.random() < 0.5:
+            return "-"
+        return ",".join(str(x) for x in sorted({rng.randrange(1, n) for _ in range(rng.randrange(1, 4))}))
+    for strategy in ("serial", "kset", "tpl", "part", "auto"):
+        for vector in rng.sample((1, 3, 1024), 2):
+            threads = rng.choice((1, 4))
+            flags = rng.choice(["", "", "s", "x", "t", "q", "m"])
+            out.append(f"{strategy}\t{vector}\t{threads}\t{cuts()}\t{flags}\t{extra}")
+    return out
+
+
+def run(driver, case, gs, timeout):
+    lines = driver.run(case.text(gs), timeout)
+    return lines
+
+
+def bad(lines):
+    return [x for x in lines if x[0] in "DX"]
+
+
+def invalid(lines):
+    return [x for x in lines if x[0] == "E"]
+
+
+def split_statements(sql):
+    """The top-level pieces of a routine's body, for the reduction: ends of statements that leave the block structure whole."""
+    start = sql.index(" begin ") + 7
+    end = sql.rindex(" end $$")
+    body, out, depth, at = sql[start:end], [], 0, 0
+    words, i, quote = "", 0, False
+    tokens = []
+    while i < len(body):
+        c = body[i]
+        if c == "'":
+            k = body.index("'", i + 1)
+            i = k + 1
+            continue
+        if c.isalnum() or c == "_":
+            k = i
+            while k < len(body) and (body[k].isalnum() or body[k] == "_"):
+                k += 1
+            tokens.append((body[i:k], i, k))
+            i = k
+            continue
+        if c == ";":
+            tokens.append((";", i, i + 1))
+        i += 1
+    prev = ""
+    for w, a, b in tokens:
+        if w in ("if", "case", "loop") and prev != "end":
+            depth += 1
+        if w == "end":
+            depth -= 1
+        if w == ";" and depth == 0:
+            out.append((start + at, start + b))
+            at = b
+        prev = w
+    return out
+
+
+def inner_pieces(sql):
+    """Places of statements of any depth, each whole."""
+    start = sql.index(" begin ") + 7
+    end = sql.rindex(" end $$")
+    out, stack, i, prev = [], [], start, ""
+    at = [start]
+    while i < end:
+        c = sql[i]
+        if c == "'":
+            i = sql.index("'", i + 1) + 1
+            prev = ""
+            continue
+        if c.isalpha() or c == "_":
+            k = i
+            while k < end and (sql[k].isalnum() or sql[k] == "_"):
+                k += 1
+            w = sql[i:k]
+            i = k
+            if w in ("if", "case", "loop") and prev != "end":
+                stack.append((w, at[-1]))
+                if w == "loop":
+                    at.append(k)
+                else:
+                    at.append(None)
+            elif w in ("then", "else") and stack:
+                at[-1] = k
+            elif w == "end" and stack:
+                stack.pop()
+                at.pop()
+            prev = w
+            continue
+        if c == ";":
+            if at[-1] is not None:
+                out.append((at[-1], i + 1))
+                at[-1] = i + 1
+            prev = ";"
+        i += 1
+    return out
+
+
+def reduce(driver, case, g, timeout, seconds):
+    """Fewer calls, routines, rows and statements that still differ under configuration g."""
+    end = time.monotonic() + seconds
+
+    def fails(c):
+        if time.monotonic() > end:
+            return False
+        lines = run(driver, c, [g], timeout)
+        return not invalid(lines) and bool(bad(lines))
+
+    if not fails(case):
+        return case
+    n = 2
+    while len(case.calls) > 1 and n <= len(case.calls):  # delta debugging over the calls
+        size = -(-len(case.calls) // n)
+        for k in range(0, len(case.calls), size):
+            c = Case(case.setup, case.tables, case.procs, case.calls[:k] + case.calls[k + size:])
+            if fails(c):
+                case, n = c, max(n - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            n *= 2
+    again = True
+    while again and time.monotonic() < end:
+        again = False
+        for i in reversed(range(len(case.procs))):
+            if any(k == i for k, _ in case.calls) or len(case.procs) == 1:
+                continue
+            c = Case(case.setup, case.tables, case.procs[:i] + case.procs[i + 1:], [(k - (k > i), a) for k, a in case.calls])
+            if fails(c):
+                case, again = c, True
+        for i in range(len(case.procs)):
+            done = False
+            while not done:
+                done = True
+                name, sql = case.procs[i]
+                for a, b in sorted(inner_pieces(sql), key=lambda x: x[0] - x[1]):
+                    for text in ("", " null;"):
+                        c = Case(case.setup, case.tables, case.procs[:i] + [(name, sql[:a] + text + sql[b:])] + case.procs[i + 1:], case.calls)
+                        if sql[a:b].strip() != "null;" and fails(c):
+                            case, again, done = c, True, False
+                            break
+                    if not done:
+                        break
+        for i in reversed(range(len(case.setup))):
+            if case.setup[i].startswith("create"):
+                continue
+            c = Case(case.setup[:i] + case.setup[i + 1:], case.tables, case.procs, case.calls)
+            if fails(c):
+                case, again = c, True
+        for i in reversed(range(len(case.tables))):
+            name = case.tables[i]
+            c = Case([s for s in case.setup if f" {name} " not in s], [t for t in case.tables if t != name], case.procs, case.calls)
+            if len(case.tables) > 1 and fails(c):
+                case, again = c, True
+    return case
+
+
+def round_(driver, seed, o, figures):
+    g = Gen(seed, o.big)
+    case = g.case()
+    rng = random.Random(seed * 7 + 1)
+    gs = configs(rng, len(case.calls), o.set)
+    lines = run(driver, case, gs, o.timeout)
+    for kind, text in lines:
+        if kind == "P":
+            why = text.split("\t", 1)[1]
+            figures["routines"] += 1
+            if why:
+                why = why.split(": ", 1)[-1] if why.startswith("line") else why
+                figures["refused: " + why] += 1
+            else:
+                figures["compiled"] += 1
+        if kind == ".":
+            n, f = text.split()
+            figures["calls"] += int(n)
+            figures["calls that fail"] += int(f)
+    if invalid(lines):
+        print(f"seed {seed}: not a case: {invalid(lines)[0][1]}", flush=True)
+        return "fail"
+    if not bad(lines):
+        return "pass"
+    kind, text = bad(lines)[0]
+    print(f"seed {seed}: {text}", flush=True)
+    conf = next((x for x in gs if text.startswith(x)), None)
+    if conf is None:  # it died: find out where
+        conf = next((x for x in gs if bad(run(driver, case, [x], o.timeout))), gs[0])
+    if o.reduce > 0:
+        small = reduce(driver, case, conf, o.timeout, o.reduce)
+    else:
+        small = case
+    path = os.path.join(o.build, "bulk", f"{seed}.case")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(small.text([conf]))
+    with open(path, encoding="utf-8") as f:
+        print(f.read()[:3000])
+    for kind, text in bad(run(driver, small, [conf], o.timeout))[:4]:
+        print(f"  {text}")
+    print(f"({path}; {o.driver} < it)", flush=True)
+    return "fail"
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", default="build")
+    ap.add_argument("--driver")
+    ap.add_argument("--seconds", type=float, default=60)
+    ap.add_argument("--seed", type=int)
+    ap.add_argument("--rounds", type=int, default=10**9)
+    ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
+    ap.add_argument("--set", default="", help="SQL before each configuration's bulks")
+    ap.add_argument("--timeout", type=float, default=60)
+    ap.add_argument("--reduce", type=float, default=30, help="seconds to reduce a difference")
+    ap.add_argument("--failures", type=int, default=5, help="ends after so many")
+    ap.add_argument("--verbose", action="store_true")
+    o = ap.parse_args()
+    o.driver = o.driver or os.path.join(o.build, "release", "bulk_oracle")
+    seed = o.seed if o.seed is not None else int(time.time())
+    driver, figures, count = Driver(o.driver), collections.Counter(), collections.Counter()
+    end = time.monotonic() + o.seconds
+    try:
+        for i in range(o.rounds):
+            if time.monotonic() > end or count["fail"] >= o.failures:
+                break
+            r = round_(driver, seed + i, o, figures)
+            count[r] += 1
+            if o.verbose:
+                print(f"seed {seed + i}: {r}", flush=True)
+    finally:
+        driver.close()
+    print(", ".join(f"{n} {k}" for k, n in figures.most_common()))
+    print(f"{count['pass']} passed, {count['fail']} failed")
+    sys.exit(count["fail"] > 0)
+
+
+if __name__ == "__main__":
+    main()

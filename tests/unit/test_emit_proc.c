@@ -1,0 +1,180 @@
+/* Kernels of procedures: what the text is made of, that the system's compiler, OpenCL and NVRTC take it, and what has no kernel, with the reason. That the
+ * kernels do what the virtual machine does is test_bulk's. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "codegen/emit_proc.h"
+#include "codegen/prelude.h"
+#include "device/cuda/nvrtc.h"
+#include "session/session.h"
+#include "sql/pl/compile.h"
+
+static Database *db;
+static Session *s;
+static Arena *arena;
+static Err err;
+
+static void run(const char *sql) {
+    Slice text = slice_of(sql);
+    while (text.len > 0) {
+        Statement *st = NULL;
+        int64_t used = 0;
+        if (statement_prepare(s, text, &st, &used) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
+        text.ptr += used;
+        text.len -= used;
+        if (!st) continue;
+        if (statement_run(st) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
+        statement_free(st);
+    }
+}
+
+static int setup(void **state) {
+    (void)state;
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &err), ST_OK);
+    assert_non_null(db->txn_lock = txn_lock_new(&err));
+    assert_int_equal(session_new(db, &s, &err), ST_OK);
+    run("create table account(id int primary key, branch int not null, balance bigint not null, note text);"
+        "create table branch(id int primary key, name text, total numeric(25,2) not null, small smallint);"
+        "create table history(account int, amount bigint, note text, primary key (account, amount));"
+        "insert into account select i, 1 + i % 2, 100, 'n' from generate_series(1, 10) i;");
+    arena = arena_new(NULL, &err);
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    session_free(s);
+    TxnLock *lock = db->txn_lock;
+    database_close(db);
+    txn_lock_free(lock);
+    return 0;
+}
+
+/* The kernel of a procedure. */
+static void emit(const char *sql, DeviceKind kind, ProcSource *out) {
+    while (db->catalog.n_routines > 0) {
+        char drop[200];
+        const Routine *r = db->catalog.routines[0];
+        snprintf(drop, sizeof drop, "drop %s %s", r->is_procedure ? "procedure" : "function", r->name);
+        run(drop);
+    }
+    run(sql);
+    PlFunction *f;
+    Proc *p;
+    if (pl_of_routine(arena, &db->catalog, db->catalog.routines[0], &f, &err) != ST_OK) fail_msg("%s", err.message);
+    const PlFunction *const all[] = {f};
+    if (pl_compile(&db->catalog, &s->info, 1, all, arena, &p, &err) != ST_OK) fail_msg("%s", err.message);
+    if (p->reason) fail_msg("%s", p->reason);
+    ProcTableForm *t = arena_array(arena, ProcTableForm, p->n_tables + 1);
+    Image **images = arena_array(arena, Image *, p->n_tables + 1);
+    for (int32_t i = 0; i < p->n_tables; i++) {
+        const ImageNeed *need = &p->tables[i].need;
+        int32_t *index = arena_array(arena, int32_t, need->table->n_keys + need->n_groups + 1);
+        for (int32_t k = 0; k < need->table->n_keys + need->n_groups; k++) index[k] = k;
+        if (image_make(need, NULL, NULL, &images[i], &err) != ST_OK) fail_msg("%s", err.message);
+        t[i] = (ProcTableForm){images[i], index};
+    }
+    EmitTarget target = {.kind = kind, .group_size = kind == DEVICE_HOST ? 1 : 128};
+    assert_int_equal(emit_proc(p, t, &target, arena, out, &err), ST_OK);
+    for (int32_t i = 0; i < p->n_tables; i++) image_free(images[i]);
+}
+
+static void compile_on(const char *id, const char *source) {
+    static Devices *devices;
+    if (!source) {
+        devices_close(devices);
+        devices = NULL;
+        return;
+    }
+    Device *d;
+    DevCode code;
+    if (!devices && devices_open(db->pool, NULL, &devices, &err) != ST_OK) fail_msg("%s", err.message);
+    if (devices_get(devices, id, &d, &err) != ST_OK) {
+        print_message("skipped on %s: %s\n", id, err.message);
+        err_clear(&err);
+        return;
+    }
+    char *whole = kernel_source_expand(source);
+    assert_non_null(whole);
+    if (d->ops->compile(d, whole, "", &code, &err) != ST_OK) fail_msg("%s: %s %s\n%s", id, err.message, err.detail, source);
+    dev_code_free(&code);
+    free(whole);
+}
+static void compile_nvrtc(const char *source) {
+    int major, minor;
+    DevCode code;
+    if (nvrtc_version(&major, &minor, &err) != ST_OK) {
+        print_message("skipped: %s\n", err.message);
+        err_clear(&err);
+        return;
+    }
+    char *whole = kernel_source_expand(source);
+    assert_non_null(whole);
+    if (nvrtc_compile(whole, "sm_90", "", &code, &err) != ST_OK) fail_msg("%s %s\n%s", err.message, err.detail, source);
+    dev_code_free(&code);
+    free(whole);
+}
+
+static const char *const procs[] = {
+    "create procedure tpcb(a int, b int, d bigint, inout bal bigint) language plpgsql as $$ begin "
+    "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
+    "update branch set total = total - d, small = small + 1::smallint where id = b; insert into history values (a, d, 'x'); end $$",
+    "create procedure transfer(x int, y int, m bigint) language plpgsql as $$ declare b bigint; begin "
+    "select balance into strict b from account where id = x; "
+    "if b < m then raise exception 'only % left', b; end if; "
+    "update account set balance = balance - m, note = 'from' where id = x; update account set balance = balance + m where id = y; end $$",
+    "create procedure loops(x int, n int, out r bigint) language plpgsql as $$ declare b bigint; begin "
+    "r := 0; for i in 1 .. n loop if i % 3 = 0 then continue; end if; exit when i > 90; r := r + i; update account set balance = balance + i where id = x; end loop; "
+    "delete from history where account = x and amount = r; end $$",
+    "create procedure texts(x int, t text, out r text) language plpgsql as $$ begin select note into r from account where id = x; "
+    "if r like 'a%b' or substr(t, 2, 3) = 'xyz' then update account set note = t where id = x; end if; end $$"};
+
+static void test_compiles(void **state) {
+    (void)state;
+    for (int i = 0; i < (int)ARRAY_LEN(procs); i++) {
+        ProcSource src;
+        emit(procs[i], DEVICE_HOST, &src);
+        if (src.reason) fail_msg("%d: %s", i, src.reason);
+        if (getenv("STELE_SHOW")) printf("%s\n", src.source), fflush(stdout);
+        compile_on("host", src.source);
+        emit(procs[i], DEVICE_OPENCL, &src);
+        compile_on("opencl:0", src.source);
+        emit(procs[i], DEVICE_CUDA, &src);
+        compile_nvrtc(src.source);
+    }
+    compile_on(NULL, NULL);
+}
+
+static void test_text(void **state) {
+    (void)state;
+    ProcSource src, again;
+    emit(procs[0], DEVICE_HOST, &src);
+    assert_non_null(strstr(src.source, "KERNEL(proc_main)"));
+    assert_false(src.text_outs);
+    assert_int_equal(src.undo_max, 6); /* two counters, each as an atomic and as a checked one; a numeric; an insert */
+    int32_t puts = 0;
+    for (int i = 0; i < 3; i++) puts += (int32_t)src.text_puts[i];
+    assert_int_equal(puts, 1);
+    emit(procs[0], DEVICE_HOST, &again);
+    assert_string_equal(src.source, again.source);
+    emit(procs[2], DEVICE_HOST, &src);
+    assert_true(src.undo_max > 64); /* a loop changes any number of rows */
+    emit(procs[3], DEVICE_HOST, &src);
+    assert_true(src.text_outs);
+}
+
+static void test_reasons(void **state) {
+    (void)state;
+    ProcSource src;
+    emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = upper(t) where id = x; end $$", DEVICE_HOST, &src);
+    assert_non_null(src.reason);
+    assert_string_equal(src.reason, "line 2: call upper(text)");
+    emit(procs[1], DEVICE_HOST, &src); /* the message's cast is not the kernel's */
+    assert_null(src.reason);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
