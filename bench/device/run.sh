@@ -1,5 +1,5 @@
 #!/bin/bash
-# The benchmarks of a machine with a GPU: TPC-H against DuckDB, then stele-bench virginian, join, gpl. A part that fails or runs out of time
+# The benchmarks of a machine with a GPU: TPC-H against DuckDB, then stele-bench virginian, join, gpl, latency. A part that fails or runs out of time
 # does not stop the next one. OUT gets a log and a JSON per part, the machine's profile, and summary.txt, which is printed last.
 usage="usage: bench/device/run.sh BUILD OUT [options]
   BUILD            folder with stele and stele-bench
@@ -10,12 +10,12 @@ usage="usage: bench/device/run.sh BUILD OUT [options]
   --sf100          TPC-H at scale 100 too
   --data DIR       where TPC-H data is or will be generated (BUILD/bench-data)
   --python FILE    python with duckdb; tpchgen-cli stands beside it (python3)
-  --parts LIST     of calibrate,tpch,virginian,join,gpl (all)
+  --parts LIST     of calibrate,tpch,virginian,join,gpl,latency (all)
   --tpch-s, --virginian-s, --join-s, --gpl-s SECONDS     time of each part (600, 300, 300, 300); tpch: of each scale, data included
   --rows LIST      of virginian (8M,100M)
   --sizes LIST     of join (1M,4M,16M,64M,256M,1G)"
 set -u
-device=cuda:0 threads=16 scale=10 sf100='' data='' python=python3 parts=calibrate,tpch,virginian,join,gpl
+device=cuda:0 threads=16 scale=10 sf100='' data='' python=python3 parts=calibrate,tpch,virginian,join,gpl,latency
 tpch_s=600 virginian_s=300 join_s=300 gpl_s=300 rows=8M,100M sizes=1M,4M,16M,64M,256M,1G
 [ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
 build=$1 out=$2
@@ -71,9 +71,10 @@ wanted tpch && tpch "$scale"
 wanted tpch && [ -n "$sf100" ] && [ "$scale" != 100 ] && tpch 100
 wanted virginian && part virginian "$virginian_s" "$build/stele-bench" virginian --rows "$rows" --budget "$(budget "$virginian_s")" --json "$out/virginian.json" "${common[@]}"
 wanted join && part join "$join_s" "$build/stele-bench" join --sizes "$sizes" --budget "$(budget "$join_s")" --json "$out/join.json" "${common[@]}"
-if wanted gpl; then
+if wanted gpl || wanted latency; then
     [ -e "$data/sf$scale/.complete" ] || part data "$tpch_s" "$python" -c 'import sys; sys.path.insert(0, "bench/tpch"); import tpch; tpch.generate(sys.argv[1], sys.argv[2], sys.executable)' "$data/sf$scale" "$scale"
-    part gpl "$gpl_s" "$build/stele-bench" gpl --data "$data/sf$scale" --budget "$(budget "$gpl_s")" --json "$out/gpl.json" "${common[@]}"
+    wanted gpl && part gpl "$gpl_s" "$build/stele-bench" gpl --data "$data/sf$scale" --budget "$(budget "$gpl_s")" --json "$out/gpl.json" "${common[@]}"
+    wanted latency && part latency "$gpl_s" "$build/stele-bench" latency --data "$data/sf$scale" --runs 21 --json "$out/latency.json" "${common[@]}"
 fi
 "$python" bench/device/summary.py "$out" | tee "$out/summary.txt"
 ! grep -qv ', ok$' "$out/parts.txt"

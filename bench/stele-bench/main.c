@@ -14,7 +14,7 @@ static const char usage[] =
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
     "       stele-bench gpl --data DIR | --database DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
     "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
-    "       stele-bench tpcb|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
+    "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
@@ -61,7 +61,7 @@ static int bad(const char *what, const char *value) {
 }
 
 static bool is_oltp(const char *name) {
-    static const char *const names[] = {"tpcb", "tm1", "smallbank", "ycsb", "gputx"};
+    static const char *const names[] = {"tpcb", "tpcc", "tm1", "smallbank", "ycsb", "gputx"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;

@@ -1,4 +1,4 @@
-/* oltp.c - transactions in bulk: TPC-B, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in SQL and PL/pgSQL (bench/oltp/NAME.sql).
+/* oltp.c - transactions in bulk: TPC-B, TPC-C, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in SQL and PL/pgSQL (bench/oltp/NAME.sql).
  *
  * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. A call's latency is counted from
  * the moment its bulk begins: what waiting for a bulk to fill adds is bulk size over the rate of arrival. After the run the benchmark's invariants are checked.
@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "oltp.h"
 #include "session/bulk.h"
+#include "types/array.h"
 
 typedef struct Rng { uint64_t s; } Rng;
 static uint64_t rng_next(Rng *r) {
@@ -36,7 +37,7 @@ static int64_t zipf_next(const Zipf *z, Rng *r) {
     return MIN_OF((int64_t)((double)z->n * pow(z->eta * u - z->eta + 1, z->alpha)), z->n - 1);
 }
 
-enum { TYPES_MAX = 16, COLS_MAX = 8, TEXT_CELL = 24 };
+enum { TYPES_MAX = 16, COLS_MAX = 8, TEXT_CELL = 96, LINES_MAX = 15, CHECKS_MAX = 12 };
 typedef struct Maker {
     Rng rng;
     Zipf zipf;
@@ -45,15 +46,15 @@ typedef struct Maker {
     uint64_t scattered;  /* YCSB: ranks are spread over the keys */
 } Maker;
 
-/* One cell: integers in `v`, texts in `text`. */
-typedef struct Cell { int64_t v; bool null; int len; char text[TEXT_CELL]; } Cell;
+/* One cell: integers (numerics: hundredths) in `v`, texts in `text`, arrays as n integers. */
+typedef struct Cell { int64_t v; int len; char text[TEXT_CELL]; int n; int32_t items[LINES_MAX]; } Cell;
 typedef struct Workload {
     const char *name, *what;
     int n_types;
     const char *procs[TYPES_MAX];
     int weights[TYPES_MAX];      /* per cent */
     void (*make)(Maker *m, int type, Cell *cells);
-    const char *check;           /* a query that must give one row "t" */
+    const char *checks[CHECKS_MAX + 1]; /* queries that must give one row "t" */
 } Workload;
 
 static void put_text(Cell *c, const char *fmt, int64_t v) { c->len = snprintf(c->text, sizeof c->text, fmt, (long long)v); }
@@ -108,18 +109,89 @@ static void make_gputx(Maker *m, int type, Cell *c) {
     c[1].v = m->o->work;
 }
 
+/* TPC-C: clause 2.1.6, with constants of ours. */
+static int64_t nurand(Maker *m, int64_t a, int64_t x, int64_t y, int64_t c) { return (((rng_to(&m->rng, a + 1) | (x + rng_to(&m->rng, y - x + 1))) + c) % (y - x + 1)) + x; }
+static void put_last_name(Cell *c, int64_t n) {
+    static const char *const parts[] = {"BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"};
+    c->len = snprintf(c->text, sizeof c->text, "%s%s%s", parts[n / 100 % 10], parts[n / 10 % 10], parts[n % 10]);
+}
+static void make_tpcc(Maker *m, int type, Cell *c) {
+    int64_t scale = m->o->scale, w = 1 + rng_to(&m->rng, scale), d = 1 + rng_to(&m->rng, 10), cust = nurand(m, 1023, 1, 3000, 259);
+    int64_t now = INT64_C(820454400000000) + m->n_total; /* one microsecond after the other */
+    c[0].v = w;
+    c[1].v = d;
+    switch (type) {
+    case 0: {
+        int lines = 5 + (int)rng_to(&m->rng, 11);
+        c[2].v = cust;
+        for (int i = 0; i < lines; i++) {
+            int32_t item = (int32_t)nurand(m, 8191, 1, 100000, 7911);
+            for (int k = 0; k < i; k++) /* an item once in an order */
+                if (c[3].items[k] == item) item = item % 100000 + 1, k = -1;
+            c[3].items[i] = item;
+            c[4].items[i] = (int32_t)(scale > 1 && rng_to(&m->rng, 100) == 0 ? (w + rng_to(&m->rng, scale - 1)) % scale + 1 : w);
+            c[5].items[i] = 1 + (int32_t)rng_to(&m->rng, 10);
+        }
+        if (rng_to(&m->rng, 100) == 0) c[3].items[lines - 1] = 100001; /* there is no such item: 1 % roll back */
+        c[3].n = c[4].n = c[5].n = lines;
+        c[6].v = now;
+        break;
+    }
+    case 1: {
+        bool away = scale > 1 && rng_to(&m->rng, 100) >= 85;
+        c[2].v = away ? (w + rng_to(&m->rng, scale - 1)) % scale + 1 : w;
+        c[3].v = away ? 1 + rng_to(&m->rng, 10) : d;
+        if (rng_to(&m->rng, 100) < 60) put_last_name(&c[5], nurand(m, 255, 0, 999, 123));
+        else c[4].v = cust;
+        c[6].v = 100 + rng_to(&m->rng, 499901);
+        c[7].v = now;
+        break;
+    }
+    case 2:
+        if (rng_to(&m->rng, 100) < 60) put_last_name(&c[3], nurand(m, 255, 0, 999, 123));
+        else c[2].v = cust;
+        break;
+    case 3:
+        c[1].v = 1 + rng_to(&m->rng, 10);
+        c[2].v = now;
+        break;
+    default: c[2].v = 10 + rng_to(&m->rng, 11);
+    }
+}
+
 static const Workload workloads[] = {
     {"tpcb", "TPC-B", 1, {"tpcb"}, {100}, make_tpcb,
-     "select (select sum(abalance) from accounts) = (select sum(delta) from history) and (select sum(tbalance) from tellers) = (select sum(delta) from history)"
-     " and (select sum(bbalance) from branches) = (select sum(delta) from history)"},
+     {"select (select sum(abalance) from accounts) = (select sum(delta) from history) and (select sum(tbalance) from tellers) = (select sum(delta) from history)"
+      " and (select sum(bbalance) from branches) = (select sum(delta) from history)"}},
+    {"tpcc", "TPC-C", 5, {"new_order", "payment", "order_status", "delivery", "stock_level"}, {45, 43, 4, 4, 4}, make_tpcc,
+     {/* clause 3.3.2, conditions 1 to 12 */
+      "select not exists (select 1 from warehouse where w_ytd <> (select sum(d_ytd) from district where d_w_id = w_id))",
+      "select not exists (select 1 from district, (select o_w_id w, o_d_id d, max(o_id) m from orders group by 1, 2) o, (select no_w_id w, no_d_id d, max(no_o_id) m from new_order group by 1, 2) n"
+      " where o.w = d_w_id and o.d = d_id and n.w = d_w_id and n.d = d_id and (d_next_o_id - 1 <> o.m or o.m <> n.m))",
+      "select not exists (select 1 from new_order group by no_w_id, no_d_id having max(no_o_id) - min(no_o_id) + 1 <> count(*))",
+      "select not exists (select 1 from (select o_w_id w, o_d_id d, sum(o_ol_cnt) n from orders group by 1, 2) o, (select ol_w_id w, ol_d_id d, count(*) n from order_line group by 1, 2) l"
+      " where o.w = l.w and o.d = l.d and o.n <> l.n)",
+      "select not exists (select 1 from orders left join new_order on no_w_id = o_w_id and no_d_id = o_d_id and no_o_id = o_id where (o_carrier_id is null) <> (no_o_id is not null))",
+      "select not exists (select 1 from orders left join (select ol_w_id w, ol_d_id d, ol_o_id o, count(*) n from order_line group by 1, 2, 3) l on l.w = o_w_id and l.d = o_d_id and l.o = o_id"
+      " where o_ol_cnt <> coalesce(l.n, 0))",
+      "select not exists (select 1 from order_line, orders where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id and (ol_delivery_d is null) <> (o_carrier_id is null))",
+      "select not exists (select 1 from warehouse where w_ytd <> (select sum(h_amount) from history where h_w_id = w_id))",
+      "select not exists (select 1 from district, (select h_w_id w, h_d_id d, sum(h_amount) s from history group by 1, 2) h where h.w = d_w_id and h.d = d_id and d_ytd <> h.s)",
+      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
+      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id left join (select h_c_w_id w, h_c_d_id d, h_c_id c, sum(h_amount) s from history group by 1, 2, 3) h"
+      " on h.w = c_w_id and h.d = c_d_id and h.c = c_id where c_balance <> coalesce(l.s, 0) - coalesce(h.s, 0))",
+      "select not exists (select 1 from (select o_w_id w, o_d_id d, count(*) n from orders group by 1, 2) o, (select no_w_id w, no_d_id d, count(*) n from new_order group by 1, 2) k"
+      " where o.w = k.w and o.d = k.d and o.n - k.n < 2100)",
+      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
+      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id where c_balance + c_ytd_payment <> coalesce(l.s, 0))"}},
     {"smallbank", "SmallBank", 5, {"balance", "deposit_checking", "transact_saving", "amalgamate", "write_check"}, {15, 25, 15, 15, 30}, make_smallbank,
-     "select (select min(bal) from savings) >= 0"},
+     {"select (select min(bal) from savings) >= 0"}},
     {"tm1", "TM-1", 7,
      {"get_subscriber_data", "get_new_destination", "get_access_data", "update_subscriber_data", "update_location", "insert_call_forwarding", "delete_call_forwarding"},
      {35, 10, 35, 2, 14, 2, 2}, make_tm1,
-     "select not exists (select 1 from call_forwarding c where not exists (select 1 from special_facility f where f.s_id = c.s_id and f.sf_type = c.sf_type))"},
-    {"ycsb", "YCSB A", 2, {"ycsb_read", "ycsb_update"}, {50, 50}, make_ycsb, "select count(*) > 0 from usertable"},
-    {"gputx", "GPUTx micro benchmark", 0, {0}, {0}, make_gputx, "select count(*) > 0 from tuples"},
+     {"select not exists (select 1 from call_forwarding c where not exists (select 1 from special_facility f where f.s_id = c.s_id and f.sf_type = c.sf_type))"}},
+    {"ycsb", "YCSB A", 2, {"ycsb_read", "ycsb_update"}, {50, 50}, make_ycsb, {"select count(*) > 0 from usertable"}},
+    {"gputx", "GPUTx micro benchmark", 0, {0}, {0}, make_gputx, {"select count(*) > 0 from tuples"}},
 };
 
 /* ---- a bulk of calls in memory --------------------------------------------------------------------------- */
@@ -160,8 +232,16 @@ static void calls_add(Calls *c, uint32_t number, const Cell *cells) {
         case PH_I32: ((int32_t *)d)[i] = (int32_t)cells[k].v; break;
         case PH_I64: ((int64_t *)d)[i] = cells[k].v; break;
         case PH_F64: ((double *)d)[i] = (double)cells[k].v; break;
+        case PH_I128: ((int128_t *)d)[i] = cells[k].v * pow10_i128[c->cols[k].type.scale - 2]; break; /* numeric without a scale */
         default: {
             char *t = c->texts[k] + i * TEXT_CELL;
+            if (c->cols[k].type.id == T_ARRAY) {
+                ArrayHead head = {.n = cells[k].n, .phys = PH_I32, .data = sizeof head, .bytes = (uint32_t)sizeof head + 4 * (uint32_t)cells[k].n};
+                memcpy(t, &head, sizeof head);
+                memcpy(t + sizeof head, cells[k].items, 4 * (size_t)cells[k].n);
+                ((Str *)d)[i] = str_make(t, head.bytes);
+                break;
+            }
             memcpy(t, cells[k].text, TEXT_CELL);
             ((Str *)d)[i] = str_make(t, cells[k].len);
         }
@@ -371,8 +451,9 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
             }
             free(t.times);
         }
-    if (ok) ok = check_true(s, w->check, why);
-    if (ok) printf("  invariant holds\n");
+    int checked = 0;
+    for (; ok && w->checks[checked]; checked++) ok = check_true(s, w->checks[checked], why);
+    if (ok) printf("  %d invariants hold\n", checked);
     else fprintf(stderr, "stele-bench %s: %s\n", name, why);
     status = ok ? 0 : 1;
     for (int k = 0; k < n; k++) calls_free(&calls[k]);

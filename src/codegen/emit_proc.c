@@ -705,8 +705,11 @@ static void look_ahead(ProcEm *x, Out *o) {
         if (!x->early[i]) continue;
         char at[32];
         snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
-        out_w(&x->m, o, "const %s w%d = ", c_type[x->proc->vars[i].phys], i);
-        load_cell(x, o, x->proc->vars[i].phys, PARAM(PP_ARG_CELLS, i, 0), at);
+        uint8_t phys = x->proc->vars[i].phys;
+        int32_t valid = PARAM(PP_ARG_VALID, i, 0);
+        out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);
+        if (phys == PH_STR) out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid, at); /* a NULL has no bytes */
+        load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at);
         out_w(&x->m, o, ";\n");
     }
     for (int32_t i = 0; i < n; i++)

@@ -113,7 +113,12 @@ typedef enum ProbeKind {
  * Tables are named by their number in the procedure (txn/proc.h), columns by their number in the table, rows by their number in
  * the table's image (txn/image.h), indexes by their number there.
  */
-typedef struct RowKey { int32_t table, index, n; Reg *args; } RowKey;        /* ROW_FIND, ROW_FIRST (cells of the key columns' phys), ROW_NEXT (n = 0) */
+typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys), ROW_NEXT (n = 0) */
+    int32_t table, index, n;
+    Reg *args;
+    int32_t order; /* ROW_FIRST: 1 + column (NOT NULL, PH_I16 .. PH_I64) whose smallest value, or greatest (desc), says which row comes first; 0: any */
+    bool desc;
+} RowKey;
 typedef struct RowCol { int32_t table, col; } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */

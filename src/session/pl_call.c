@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20 };
+enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20, SHAPES_KEPT = 64 };
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
@@ -84,10 +84,7 @@ static void frame_end(PlFrame *fr) {
     s->pl->depth--;
     r->busy--;
     arena_reset(fr->scratch);
-    bool records = false;
-    for (int32_t i = 0; i < fr->f->n_vars && !records; i++) records = fr->f->vars[i].kind == PLV_RECORD;
-    /* A frame whose arena has grown, or may grow (shapes of records), is not kept. */
-    if (!r->spare && !records && !fr->kept_errors) {
+    if (!r->spare && fr->n_shapes < SHAPES_KEPT) {
         r->spare = fr;
         return;
     }
@@ -142,6 +139,7 @@ static Status body(PlFrame *fr) {
 
 Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status (*take)(void *ctx, PlFrame *fr), void *ctx) {
     TRY(check_depth(s));
+    if (++s->pl->calls % 64 == 0) TRY(pl_interrupted(s));
     PlFrame *fr = frame_begin(s, r);
     if (!fr) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
     fr->rows = rows;

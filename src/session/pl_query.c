@@ -169,16 +169,28 @@ Status pl_row_value(PlFrame *fr, Statement *st, int64_t row, int32_t col, Value 
     return ST_OK;
 }
 
+static bool has_shape(int32_t n, const char *const *names, const Statement *st) {
+    if (n != st->n_cols) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (strcmp(names[i], st->names[i]) != 0) return false;
+    return true;
+}
+
 /* A record variable takes the columns of the result. */
 static Status shape_record(PlFrame *fr, PlRecord *rec, const Statement *st) {
     int32_t n = st->n_cols;
-    bool same = rec->assigned && rec->n == n;
-    for (int32_t i = 0; same && i < n; i++) same = strcmp(rec->names[i], st->names[i]) == 0;
-    if (same) return ST_OK;
-    const char **names = arena_array(fr->arena, const char *, n + 1);
-    if (!names) return err_oom(&fr->s->err);
-    for (int32_t i = 0; i < n; i++)
-        if (!(names[i] = arena_strdup(fr->arena, st->names[i]))) return err_oom(&fr->s->err);
+    if (rec->assigned && has_shape(rec->n, rec->names, st)) return ST_OK;
+    PlShape *x = rec->shapes;
+    while (x && !has_shape(x->n, x->names, st)) x = x->next;
+    if (!x) {
+        if (!(x = arena_new_of(fr->arena, PlShape)) || !(x->names = arena_array(fr->arena, const char *, n + 1))) return err_oom(&fr->s->err);
+        x->n = n;
+        for (int32_t i = 0; i < n; i++)
+            if (!(x->names[i] = arena_strdup(fr->arena, st->names[i]))) return err_oom(&fr->s->err);
+        x->next = rec->shapes;
+        rec->shapes = x;
+        fr->n_shapes++;
+    }
     if (n > rec->cap) {
         PlSlot *slots = arena_array(fr->arena, PlSlot, n);
         if (!slots) return err_oom(&fr->s->err);
@@ -186,7 +198,7 @@ static Status shape_record(PlFrame *fr, PlRecord *rec, const Statement *st) {
         rec->slots = slots;
         rec->cap = n;
     }
-    rec->names = names;
+    rec->names = x->names;
     rec->n = n;
     rec->assigned = true;
     return ST_OK;

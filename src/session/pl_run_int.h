@@ -62,10 +62,16 @@ typedef struct PlSlot {
 } PlSlot;
 
 /* Fields of a record variable as it is now. */
+typedef struct PlShape {
+    struct PlShape *next;
+    int32_t n;
+    const char **names;
+} PlShape;
 typedef struct PlRecord {
     bool assigned;
     int32_t n, cap;
     const char **names;
+    PlShape *shapes; /* that it has had */
     PlSlot *slots; /* their values know their types */
 } PlRecord;
 
@@ -102,7 +108,7 @@ struct PlFrame {
     const Err *caught;   /* in a handler: what it caught */
     int32_t subtransactions;
     bool told;           /* the error's context has this call's line */
-    bool kept_errors;    /* its arena has grown by errors that handlers caught */
+    int32_t n_shapes;    /* of records, in its arena */
 };
 
 typedef struct PlSession {
@@ -110,6 +116,7 @@ typedef struct PlSession {
     PlFrame *frame;      /* innermost call */
     int32_t depth;
     int64_t steps;       /* loop iterations since the outermost call began */
+    int64_t calls;       /* ever */
     const char *stack_base;
     bool atomic;         /* COMMIT is not allowed: called by a query, or inside a transaction block */
     PlCursorState *cursors;
@@ -163,6 +170,7 @@ Status pl_end_transaction(PlFrame *fr, bool commit);
 /* ---- pl_stmt.c --------------------------------------------------------------------------------- */
 typedef enum PlOutcome { PLO_NEXT, PLO_EXIT, PLO_CONTINUE, PLO_RETURN, PLO_ERROR } PlOutcome;
 PlOutcome pl_exec(PlFrame *fr, const PlStmt *s);
+Status pl_interrupted(Session *s); /* 57014 when the statement was cancelled or its time is up */
 
 /* ---- pl_cursor.c ---------------------------------------------------------------------------------- */
 Status pl_open(PlFrame *fr, const PlStmt *s);

@@ -10,7 +10,7 @@ static const Type any_type = {.id = T_UNKNOWN};
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
-static Status interrupted(Session *s) {
+Status pl_interrupted(Session *s) {
     if (atomic_load(&s->cancel)) return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
     if (s->deadline_ns && clock_ns() > s->deadline_ns) return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     return ST_OK;
@@ -24,7 +24,7 @@ static Status tick(Session *s) {
         err_hint(&s->err, "Raise bulk_step_limit if the loop is meant to be that long.");
         return ST_ERROR;
     }
-    return n % 64 == 0 ? interrupted(s) : ST_OK;
+    return n % 64 == 0 ? pl_interrupted(s) : ST_OK;
 }
 
 /* ---- bodies and blocks ---------------------------------------------------------------------- */
@@ -66,9 +66,11 @@ static bool catches(const PlHandler *h, const char *state) {
 
 static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
     Session *ses = fr->s;
-    Err *caught = arena_new_of(fr->arena, Err);
-    fr->kept_errors = true;
-    if (!caught) return of(err_is_set(&ses->err) ? ST_ERROR : err_oom(&ses->err));
+    Err none = {0}, *caught = mem_alloc(&ses->account, (int64_t)sizeof *caught, &none);
+    if (!caught) {
+        err_copy(&ses->err, &none);
+        return PLO_ERROR;
+    }
     err_copy(caught, &ses->err);
     err_clear(&ses->err);
     fr->told = false;
@@ -80,6 +82,7 @@ static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
     if (o == PLO_NEXT) o = of(pl_slot_set(ses, &fr->slots[s->message_var], &m));
     if (o == PLO_NEXT) o = exec_body(fr, &h->body);
     fr->caught = outer;
+    mem_free(&ses->account, caught, (int64_t)sizeof *caught);
     return o;
 }
 
@@ -646,7 +649,7 @@ static PlOutcome exec(PlFrame *fr, const PlStmt *s) {
 PlOutcome pl_exec(PlFrame *fr, const PlStmt *s) {
     Err *e = &fr->s->err;
     if (s->kind != PLS_BLOCK) arena_reset(fr->scratch);
-    if (atomic_load_explicit(&fr->s->cancel, memory_order_relaxed) && interrupted(fr->s) != ST_OK) return PLO_ERROR;
+    if (atomic_load_explicit(&fr->s->cancel, memory_order_relaxed) && pl_interrupted(fr->s) != ST_OK) return PLO_ERROR;
     PlOutcome o = exec(fr, s);
     if (o != PLO_ERROR || fr->told) return o;
     if (!err_is_set(e)) err_oom(e);

@@ -341,8 +341,8 @@ static void run_if(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     bool has_else = p->instrs[in->jump].op == OP_P_ELSE;
     int64_t m, k = 0;
     int32_t *yes = NULL, *no = NULL;
-    if (v->is_const) {
-        m = v->valid || !*(const uint8_t *)v->data ? 0 : n;
+    if (v->is_const || n == 1) {
+        m = (v->valid && !v->valid[0]) || !*(const uint8_t *)v->data ? 0 : n;
     } else {
         yes = list_of(c, pc, 1);
         no = list_of(c, pc, 2);
@@ -388,7 +388,7 @@ static int64_t count_steps(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         else if (++c->steps[list[i]] > limit && limit > 0)
-            err_set(&f->err, ERR_PROGRAM_LIMIT, "call exceeds bulk_step_limit (%lld)", (long long)limit);
+            err_set(&f->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
         else continue;
         call_fail(c, i, at);
     }

@@ -27,6 +27,12 @@ static RunResult step_load_var(Frame *f, const Step *s) {
     int64_t n = f->n, first = f->first;
     d->is_const = false;
     d->valid = NULL;
+    if (n == 1 && !c->pr->copy_load[s->pc]) { /* a call alone needs no gathering */
+        int64_t p = f->pos ? f->pos[0] : first;
+        d->data = (char *)(uintptr_t)v->cells + (p << v->size);
+        if (v->valid && !v->valid[p]) d->valid = (uint8_t *)(uintptr_t)v->valid + p;
+        return RUN_NEXT;
+    }
     if (!f->pos && !c->pr->copy_load[s->pc]) {
         d->data = (char *)(uintptr_t)v->cells + (first << v->size);
         if (v->valid) d->valid = (uint8_t *)(uintptr_t)v->valid + first;
@@ -80,7 +86,8 @@ static RunResult step_store_var(Frame *f, const Step *s) {
     }
     if (v->cells != v->home) v->cells = memcpy(v->home, v->cells, (size_t)(c->n << v->size));
     if (v->valid && v->valid != v->home_valid) v->valid = memcpy(v->home_valid, v->valid, (size_t)c->n);
-    scatter(v->size, n, a, f->pos, v->home);
+    if (n == 1) memcpy((char *)v->home + ((int64_t)f->pos[0] << v->size), a->data, (size_t)cell_bytes(v->size));
+    else scatter(v->size, n, a, f->pos, v->home);
     if (!a->valid && !v->valid) return RUN_NEXT;
     if (!v->valid) v->valid = memset(v->home_valid, 1, (size_t)c->n);
     for (int64_t i = 0; i < n; i++) v->home_valid[f->pos[i]] = !vec_null(a, i);
@@ -88,6 +95,21 @@ static RunResult step_store_var(Frame *f, const Step *s) {
 }
 
 /* ---- lookups ----------------------------------------------------------------------------------- */
+/* The row of a group, of which `row` is the first in the list, that comes first by a column: the newest of equals. */
+static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKey *k) {
+    const ImageColumn *col = &im->cols[k->order - 1];
+    int64_t best = row, value = 0;
+    for (bool first = true; row >= 0; row = image_next(im, index, row), first = false) {
+        int64_t v = col->phys == PH_I16 ? ((const int16_t *)(const void *)col->cells)[row]
+                    : col->phys == PH_I32 ? ((const int32_t *)(const void *)col->cells)[row]
+                                          : ((const int64_t *)(const void *)col->cells)[row];
+        if (!first && (k->desc ? v <= value : v >= value)) continue;
+        best = row;
+        value = v;
+    }
+    return best;
+}
+
 static RunResult find_rows(Frame *f, const Step *s, bool unique) {
     CallFrame *c = f->owner;
     const RowKey *k = s->in->aux;
@@ -121,6 +143,7 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
             null |= vec_null(&keys[j], i);
         }
         rows[i] = null ? -1 : unique ? image_find(t->image, index, cells) : image_first(t->image, index, cells);
+        if (k->order && rows[i] >= 0) rows[i] = best_row(t->image, index, rows[i], k);
     }
     return RUN_NEXT;
 }

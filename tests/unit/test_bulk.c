@@ -801,7 +801,7 @@ static void test_known(void **state) {
     starts_with((Call){.proc = P_LOOP, .x = {1, 60}}, "3: 817\n"); /* left at 50 */
     starts_with((Call){.proc = P_LOOP, .x = {1, 7}}, "3: NULL\n");
     starts_with((Call){.proc = P_LOOP, .x = {1, -1}}, "3: 0\n");
-    starts_with((Call){.proc = P_LOOP, .x = {1, 55}}, "3: 54000 call exceeds bulk_step_limit (500)|||2 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
+    starts_with((Call){.proc = P_LOOP, .x = {1, 55}}, "3: 54000 the call has made more than 500 loop iterations|||2 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
     starts_with((Call){.proc = P_RECORD, .x = {5, 1, 7, 1}, .null = true},
                 "2: 23502 null value in column \"memo\" of relation \"hist\" violates not-null constraint|Failing row contains (5, 1, 7, null).||7 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
     starts_with((Call){.proc = P_DIVIDE, .x = {1, 0}}, "6: 22012 division by zero|||1\n");

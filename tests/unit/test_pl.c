@@ -294,6 +294,8 @@ static void test_limits(void **state) {
     run("reset bulk_step_limit");
     run("set statement_timeout = 30");
     refused("call spin()", "57014", NULL);
+    run("create function fib(n int) returns bigint language plpgsql as $$ begin if n < 2 then return n; end if; return fib(n - 1) + fib(n - 2); end $$");
+    refused("select fib(60)", "57014", NULL);
     run("set statement_timeout = 0");
     run("create function r(n int) returns int language plpgsql as $$ begin return r(n + 1); end $$");
     refused("select r(1)", "54001", NULL);
@@ -369,6 +371,63 @@ static void test_files(void **state) {
     assert_int_equal(system(cmd), 0);
 }
 
+/* Calls of two connections run one after the other, without serialization failures: who may write locks first. */
+static void *many_calls(void *arg) {
+    stele_conn *c;
+    int *failed = arg;
+    if (stele_connect(db, &c) != STELE_OK) return NULL;
+    for (int i = 0; i < 300; i++) *failed += stele_exec(c, i % 2 ? "call add_(1)" : "select addf(1)", NULL, NULL) != STELE_OK;
+    stele_disconnect(c);
+    return NULL;
+}
+static void test_concurrent_calls(void **state) {
+    (void)state;
+    pthread_t th[3];
+    int failed[3] = {0};
+    Text t = {""};
+    run("create table t (id int primary key, v bigint); insert into t values (1, 0)");
+    run("create procedure add_(i int) language plpgsql as $$ declare x bigint; begin select v into x from t where id = i; update t set v = x + 1 where id = i; end $$");
+    run("create function addf(i int) returns int language plpgsql as $$ declare x bigint; begin select v into x from t where id = i; update t set v = x + 1 where id = i; return 1; end $$");
+    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&th[i], NULL, many_calls, &failed[i]), 0);
+    for (int i = 0; i < 3; i++) pthread_join(th[i], NULL);
+    for (int i = 0; i < 3; i++) assert_int_equal(failed[i], 0);
+    assert_int_equal(stele_exec(conn, "select v from t", add_row, &t), STELE_OK);
+    assert_string_equal(t.s, "900;");
+}
+
+/* Every allocation of a call fails once: the call ends with 53200 or goes on, nothing is left behind, and the connection works. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+    static const char script[] =
+        "create or replace function m(n int) returns setof text language plpgsql as $$ declare r record; a int[] := '{1,2}'; c cursor for select id from t order by id; x int; begin "
+        "for r in select id, v from t order by id loop begin if r.id = 2 then raise exception 'two'; end if; return next r.v || repeat('x', n); exception when others then "
+        "return next sqlerrm; end; end loop; a[3] := n; foreach x in array a loop update t set v = v || x where id = x; end loop; open c; fetch c into x; close c; "
+        "execute 'select $1 + 1' into x using n; return next x::text; end $$;"
+        "create or replace procedure mp(inout o text) language plpgsql as $$ declare k bigint; begin insert into t values (100, 'h'); select count(*) into k from m(70); "
+        "o := o || k || (select v from t where id = 100); delete from t where id = 100; end $$;"
+        "call mp('o'); select m2(1); do $$ declare q text; begin call mp(q); end $$";
+    run("create table t (id int primary key, v text); insert into t values (1, 'a'), (2, 'b'), (3, 'c')");
+    run("create function m2(n int) returns int language plpgsql as $$ begin return n + length(repeat('y', 200)); end $$");
+    int64_t n = 1;
+    int failures = 0;
+    for (;; n += n < 400 ? 1 : 7) {
+        mem_fail_at(n);
+        stele_status st = stele_exec(conn, script, NULL, NULL);
+        bool hit = mem_fail_at(0) <= 0;
+        if (st == STELE_ERROR) {
+            stele_error_info e;
+            stele_error(conn, &e);
+            if (strcmp(e.sqlstate, "53200") != 0) fail_msg("allocation %lld: %s %s", (long long)n, e.sqlstate, e.message);
+            failures++;
+        }
+        Text t = {""};
+        assert_int_equal(stele_exec(conn, "select count(*), max(id) from t", add_row, &t), STELE_OK);
+        assert_string_equal(t.s, "3,3;");
+        if (!hit) break;
+    }
+    assert_true(failures > 50);
+}
+
 /* Another connection replaces, drops and brings back what this one has made ready. */
 static void test_two_connections(void **state) {
     (void)state;
@@ -400,6 +459,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_prepared_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_concurrent_calls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_two_connections, set_up, tear_down),
         cmocka_unit_test(test_files),
     };

@@ -354,7 +354,7 @@ static bool to_column(void *ctx, Expr *e) {
     int32_t var = cp_ref(c, r);
     if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->f->vars[r.var].name), false;
     if (r.var == c->f->found) c->found_seen = true;
-    if (c->snapshot && (var = snapshot(c, var)) < 0) return false;
+    if ((c->snapshot || (r.var == c->f->found && c->in_statement)) && (var = snapshot(c, var)) < 0) return false;
     ColId col = c->vars.items[var].col;
     e->kind = EX_COL;
     e->u.col = col;
@@ -460,6 +460,9 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
     PlBody body = {1, (PlStmt *[]){f->body}};
     if (st == ST_OK) st = cp_body(c, &body);
+    int64_t n = c->pipe.b.instrs.len;
+    bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
+    if (st == ST_OK && c->ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL);
     if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
     cp_mark(c);
     if (st == ST_OK && c->oom) st = ST_ERROR;
@@ -491,9 +494,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     proc->places = c->places.items;
     proc->tables = c->tables.items;
     proc->n_tables = (int32_t)c->tables.len;
-    int32_t n = 0;
-    for (int32_t i = 0; i < f->n_params; i++) n += f->param_modes[i] != PL_OUT;
-    proc->n_params = n;
+    proc->n_params = 0;
+    for (int32_t i = 0; i < f->n_params; i++) proc->n_params += f->param_modes[i] != PL_OUT;
     proc->outs = arena_array(a, int32_t, f->n_params + 1);
     proc->out_names = arena_array(a, const char *, f->n_params + 1);
     if (!proc->outs || !proc->out_names) return ST_ERROR;

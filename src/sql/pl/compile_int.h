@@ -92,6 +92,7 @@ typedef struct Cp {
     const char *place;
     PlNames names;
     bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
+    bool in_statement;   /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
     VEC(int32_t) copies; /* ... of the last one: variable, its copy */
     bool uses_found, found_seen;
     int32_t ret;         /* variable of a function's result, -1 none */
@@ -101,6 +102,9 @@ typedef struct Cp {
     bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
     bool ended;          /* footprint: the rest of this arm is not reached */
     int32_t depth;
+    const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
+    int32_t order_col;
+    bool order_desc;
     ColSet in_scope;     /* columns of rows that are being looked at */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
     const char *reason;

@@ -49,6 +49,7 @@ typedef struct Scan {
     int32_t n_key;
     int32_t *key_cols;
     bool unique;
+    bool one;          /* the first row of a group by c->order_col is all that is wanted */
     Conds *conds;      /* not used for the lookup: to be tested */
     ColSet *needed;
     CpRow rows;
@@ -104,6 +105,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
         if (!key[i]) continue;
         Type type = t->table->cols[i].type;
         ColId id = s->plan ? scan_col(s->plan, i) : 0;
+        t->need.cols[i] = true;
         Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type) : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
         if (!r) return err_is_set(&c->scratch) ? cp_refuse(c, "%s", c->scratch.message) : ST_ERROR;
         args[n++] = r;
@@ -166,6 +168,13 @@ static Status read_items(Cp *c, const Scan *s) {
     return ST_OK;
 }
 
+static bool key_column(const Table *t, int32_t col) {
+    for (int k = 0; k < t->n_keys; k++)
+        for (int i = 0; i < t->keys[k].n_cols; i++)
+            if (t->keys[k].cols[i] == col) return true;
+    return false;
+}
+
 /* The row is in s->row (or unknown): its columns come into scope, remaining conditions are tested, and the row is used. */
 static Status use_row(Cp *c, Scan *s) {
     Plan *p = s->plan;
@@ -192,7 +201,7 @@ static Status use_row(Cp *c, Scan *s) {
             *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null, .stable_str = true, .type = k->type,
                             .range = range_of_type(k->type), .row_var = c->vars.items[s->row].col, .cell = cell};
             if (colset_has(s->needed, id)) t->need.cols[col] = true;
-            if (cp_foot(c)) s->known[col] = true;
+            if (cp_foot(c) && key_column(t->table, col)) s->known[col] = true;
         } else if (s->eq[col] && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
             Expr *v = cp_cast(c, s->eq[col], k->type);
             if (!v) return ST_ERROR;
@@ -227,7 +236,12 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
         if (!(args[i] = cp_lower_as(c, s->eq[s->key_cols[i]], type))) return 0;
         s->table->need.cols[s->key_cols[i]] = true;
     }
-    *k = (RowKey){s->number, s->index, s->n_key, args};
+    *k = (RowKey){.table = s->number, .index = s->index, .n = s->n_key, .args = args};
+    if (s->one) {
+        k->order = c->order_col + 1;
+        k->desc = c->order_desc;
+        s->table->need.cols[c->order_col] = true;
+    }
     Reg r = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
     Instr *in = r ? builder_emit(&c->pipe.b, op, PH_I64, r, 0, 0, 0) : NULL;
     if (!in) return c->oom = true, 0;
@@ -297,7 +311,8 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
-    if (!s->unique) *single = false;
+    if (c->order_scan == p && !s->unique && rest->n == 0 && conds->n == 0 && s->n_key > 0) s->one = true;
+    if (!s->unique && !s->one) *single = false;
     bool enumerate = !cp_foot(c) || rows_static(s->table);
     for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
     /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
@@ -318,7 +333,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
     c->vars.items[s->row].known = true;
     TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
-    if (s->unique) {
+    if (s->unique || s->one) {
         TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
         TRY(use_row(c, s));
         return cp_control(c, OP_P_ENDIF, 0, 0);
@@ -336,7 +351,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     Reg d = r ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40}) : 0;
     Instr *in = d ? builder_emit(&c->pipe.b, OP_ROW_NEXT, PH_I64, d, r, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    *k = (RowKey){s->number, s->index, 0, NULL};
+    *k = (RowKey){.table = s->number, .index = s->index};
     in->aux = k;
     TRY(cp_store(c, next, d));
     TRY(use_row(c, s));
@@ -554,6 +569,21 @@ static Status top_row(Cp *c, void *ctx) {
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
 
+/* The only scan below, when nothing but conditions and columns stands between; *col: the scan's column that `id` is. */
+static const Plan *only_scan(const Plan *p, ColId id, int32_t *col) {
+    for (; p->kind == LP_PROJECT || p->kind == LP_FILTER; p = p->children[0])
+        for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_out; i++)
+            if (p->out_cols[i] == id) {
+                if (p->exprs[i]->kind != EX_COL) return NULL;
+                id = p->exprs[i]->u.col;
+                break;
+            }
+    *col = -1;
+    for (int32_t i = 0; p->kind == LP_SCAN && i < p->n_out; i++)
+        if (p->out_cols[i] == id) *col = p->scan_cols[i];
+    return *col >= 0 ? p : NULL;
+}
+
 static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
@@ -579,6 +609,19 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     }
     bool single = true, blind = c->blind;
     CpState before = cp_state(c);
+    const Plan *outer_scan = c->order_scan;
+    int32_t outer_col = c->order_col;
+    bool outer_desc = c->order_desc;
+    c->order_scan = p->n_sort == 1 ? only_scan(p->children[0], p->sort[0].expr->u.col, &c->order_col) : NULL;
+    if (c->order_scan) {
+        const Column *k = &c->order_scan->table->cols[c->order_col];
+        Phys ph = type_phys(k->type);
+        c->order_desc = p->sort[0].desc;
+        bool in_key = false; /* a primary key's columns are not NULL */
+        for (int i = 0; i < c->order_scan->table->n_keys; i++)
+            for (int j = 0; c->order_scan->table->keys[i].primary && j < c->order_scan->table->keys[i].n_cols; j++) in_key |= c->order_scan->table->keys[i].cols[j] == c->order_col;
+        if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->order_scan = NULL;
+    }
     if (cp_foot(c)) { /* is all of it known? */
         a->unknown = blind;
         TRY(rows_of(c, p->children[0], inner, &below, top_row, a, &single));
@@ -589,6 +632,9 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
     TRY(rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
+    c->order_scan = outer_scan;
+    c->order_col = outer_col;
+    c->order_desc = outer_desc;
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
         Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
@@ -910,7 +956,9 @@ static Status known_columns(Cp *c, Scan *s) {
         ColId id = scan_col(s->plan, i);
         Expr *e = id ? expr_col(&c->ctx, id) : NULL;
         if (id && !e) return cp_oom(c);
-        s->eq[i] = e && cp_known(c, e) ? e : NULL;
+        const ColEntry *x = id ? cp_entry(c, id) : NULL;
+        bool name = x && (x->where == CW_EXPR || key_column(s->table->table, i)); /* what else is known of a row need not be looked at to name it */
+        s->eq[i] = name && cp_known(c, e) ? e : NULL;
         s->known[i] = s->eq[i] != NULL;
     }
     return ST_OK;

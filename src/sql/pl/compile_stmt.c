@@ -161,7 +161,9 @@ static Status spare_targets(Cp *c, Into *k) {
 }
 
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
+    c->in_statement = true;
     BoundStmt *b = cp_bind(c, q->stmt, q);
+    c->in_statement = false;
     if (!b) return ST_ERROR;
     bool change = b->kind != STMT_SELECT;
     if (!s->has_into) {
