@@ -166,6 +166,46 @@ STELE_API const char *stele_column_text(stele_stmt *stmt, int64_t column, int64_
  * true. Stops at the first error. */
 STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx);
 
+/* ---- bulks: many calls of one procedure as one statement ---------------------------------------
+ * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does not touch the others.
+ *
+ *     stele_bulk *b;
+ *     stele_bulk_new(conn, "transfer", &b);
+ *     for (...) stele_bulk_add(b, (const char *const[]){"1", "2", "100"});
+ *     stele_bulk_run(b);
+ *     for (int64_t i = 0; i < stele_bulk_count(b); i++) if (stele_bulk_status(b, i, &error) != STELE_OK) ...
+ *     stele_bulk_free(b);
+ *
+ * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_order, bulk_step_limit, executor, device. */
+typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
+/* A bulk of calls of a procedure or function, named without arguments: 42883, 42725 when the name is not unique. */
+STELE_API stele_status stele_bulk_new(stele_conn *conn, const char *routine, stele_bulk **bulk);
+STELE_API void stele_bulk_free(stele_bulk *bulk);
+/* IN and INOUT parameters, and OUT values, in order. */
+STELE_API int64_t stele_bulk_param_count(const stele_bulk *bulk);
+STELE_API const char *stele_bulk_param_type(const stele_bulk *bulk, int64_t param);
+STELE_API int64_t stele_bulk_out_count(const stele_bulk *bulk);
+STELE_API const char *stele_bulk_out_name(const stele_bulk *bulk, int64_t out);
+/* One more call: a text for each parameter, NULL for NULL. A text that is no value of its type: its SQLSTATE, and the call is not added. */
+STELE_API stele_status stele_bulk_add(stele_bulk *bulk, const char *const *values);
+/* n more calls from columns of cells: smallint int16_t, integer and date int32_t, bigint and timestamps int64_t, real float, double precision double, boolean one byte; other
+ * types 0A000. valid[i] may be NULL; else a byte per call, 0 = NULL. */
+STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const void *const *columns, const unsigned char *const *valid);
+STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
+/* Runs all calls; an error here means that nothing has changed. Once per bulk. */
+STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
+/* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error, whose texts live as long as the bulk. error may be NULL. */
+STELE_API stele_status stele_bulk_status(const stele_bulk *bulk, int64_t call, stele_error_info *error);
+/* An OUT value as text, NULL for NULL and for calls that failed; valid until the next call of this function. */
+STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t out, int64_t *len);
+typedef struct stele_bulk_info {
+    int64_t calls, failed;
+    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing */
+    const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
+    int64_t footprint_ns, schedule_ns, run_ns, total_ns;
+} stele_bulk_info;
+STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info);
+
 /* ---- catalog, for shells and tools -------------------------------------------------------------- */
 /* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
 STELE_API stele_status stele_list_tables(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx);

@@ -4,23 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/api_int.h"
 #include "base/log.h"
-#include "session/session.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
-#include "stele/stele.h"
-
-struct stele_db {
-    Database *db;
-    char *temp_dir;
-    _Atomic int64_t connections;
-};
-struct stele_conn {
-    stele_db *owner;
-    Session *s;
-    void (*notice)(void *ctx, const stele_notice *n);
-    void *notice_ctx;
-};
 
 static _Thread_local Err open_error;
 

@@ -634,8 +634,8 @@ static Status range_error(Err *e, uint8_t phys) {
     return err_set(e, ERR_NUMERIC_RANGE, "%s", phys < PH_COUNT_ && text[phys] ? text[phys] : "value out of range");
 }
 
-Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e) {
-    const Program *p = ep->plan->segments[segment].program;
+Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e) { return emit_data_error(ep->plan->segments[segment].program, segment, word, e); }
+Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e) {
     int64_t pc = (int64_t)(word >> 8) - 1;
     const Instr *in = pc >= 0 && pc < p->n_instrs ? &p->instrs[pc] : NULL;
     switch (word & 0xff) {

@@ -229,5 +229,6 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
 bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, uint64_t *out);
 /* The error behind an error word: SQLSTATE and text as the virtual machine's. */
 Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e);
+Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e); /* the same of a program; `segment` is for messages */
 
 #endif

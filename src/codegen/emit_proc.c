@@ -5,7 +5,7 @@
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */, RK_ROWS = 64, RK_RAISED, RK_STEPS, RK_STOPPED, RK_ROOM, RK_NULL, RK_KEY };
+enum { LOOP_LOG = 256 /* changes of a call that may loop */ };
 
 typedef struct ProcEm {
     Em m;
@@ -270,7 +270,7 @@ static int32_t log_begin(ProcEm *x) {
     int32_t site = x->n_sites++;
     if (x->in_loop) x->logs_in_loop = true;
     W("if (%p != 0) {\n", PARAM(PP_UNDO, 0, 0));
-    if (x->in_loop) W("if (n_undo >= UNDO_MAX) FAIL(%d);\n", fail_code(x, RK_ROOM));
+    if (x->in_loop) W("if (n_undo >= UNDO_MAX) FAIL(%d);\n", fail_code(x, PF_ROOM));
     W("const u64 u = undo + (u64)n_undo++ * %d;\nG(i64, u)[1] = row;\n", (int32_t)UNDO_ENTRY);
     return site;
 }
@@ -320,7 +320,7 @@ static void track_reg(ProcEm *x, int32_t table, int32_t col, Reg r) {
 static void put_text(ProcEm *x, int32_t table, Reg r, int32_t n) {
     x->out->text_puts[table]++;
     W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = put_text(%p, s);\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", n, r, r, PARAM(PP_HEAP, table, 0),
-      fail_code(x, RK_ROOM), n);
+      fail_code(x, PF_ROOM), n);
 }
 
 static void row_put(ProcEm *x, const Instr *in) {
@@ -330,7 +330,7 @@ static void row_put(ProcEm *x, const Instr *in) {
     int32_t cells = PARAM(PP_CELLS, rc->table, rc->col);
     bool null = x->regs[b].nullable;
     W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
-    if (!c->valid && null) W("if (!%v) FAIL(%d);\n", b, fail_code(x, RK_NULL));
+    if (!c->valid && null) W("if (!%v) FAIL(%d);\n", b, fail_code(x, PF_NULL));
     if (c->phys == PH_STR) put_text(x, rc->table, b, 0);
     log_cell(x, rc->table, rc->col);
     if (null) W("if (%v) {\n", b);
@@ -385,7 +385,7 @@ static void row_add(ProcEm *x, const Instr *in) {
     if (x->regs[in->b].nullable) {
         W("if (!%v) {\n", in->b);
         if (!c->valid) {
-            W("FAIL(%d);\n", fail_code(x, RK_NULL));
+            W("FAIL(%d);\n", fail_code(x, PF_NULL));
         } else {
             log_cell(x, rc->table, rc->col);
             store_begin(x, c->phys, cells, "row");
@@ -452,10 +452,10 @@ static void row_insert(ProcEm *x, const Instr *in) {
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
         if (im->cols[c].valid || (r && !x->regs[r].nullable)) continue;
-        if (r) W("if (!%v) FAIL(%d);\n", r, fail_code(x, RK_NULL));
-        else W("FAIL(%d);\n", fail_code(x, RK_NULL));
+        if (r) W("if (!%v) FAIL(%d);\n", r, fail_code(x, PF_NULL));
+        else W("FAIL(%d);\n", fail_code(x, PF_NULL));
     }
-    W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride, fail_code(x, RK_ROWS));
+    W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride, fail_code(x, PF_ROWS));
     W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)(pos * %p)) + i%d++;\n", PARAM(PP_BASE, table, 0), starts, starts, stride, table);
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
@@ -481,7 +481,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
         W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\n", live);
         enter_keys(x, in, table);
         W("if (!made) GVOL(u8, %p)[row] = ROW_DEAD;\n", live);
-        W(ins->skip ? "if (made) {\n" : "if (!made) FAIL(%d);\n{\n", fail_code(x, RK_KEY));
+        W(ins->skip ? "if (made) {\n" : "if (!made) FAIL(%d);\n{\n", fail_code(x, PF_KEY));
     } else {
         W("{\n");
     }
@@ -540,7 +540,7 @@ static bool write_instr(ProcEm *x, const Instr *in) {
     case OP_ROW_ADD: row_add(x, in); return true;
     case OP_ROW_INSERT: row_insert(x, in); return true;
     case OP_ROW_DELETE: row_delete(x, in); return true;
-    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, RK_RAISED)); return true;
+    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, PF_RAISED)); return true;
     default: return em_expr(&x->m, in);
     }
 }
@@ -556,11 +556,11 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
+        W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS));
         break;
     case OP_P_ENDLOOP:
         --*loops;
-        W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\nif ((steps & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0),
-          fail_code(x, RK_STEPS), fail_code(x, RK_STOPPED));
+        W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         break;
     case OP_P_BLOCK: W("{\n"); break;
@@ -785,7 +785,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, Out *o) {
     out_w(m, o, "for (u64 tile = GID; tile * TILE < n_calls; tile += NGROUPS) {\nconst u64 first = tile * TILE, end = first + TILE < n_calls ? first + TILE : n_calls;\n");
     append_out(x, o, &ahead);
     out_w(m, o, "for (u64 nth = first + LID; nth < end; nth += LSIZE) {\nconst u64 call = G(u32, %p)[nth], pos = %p != 0 ? G(u32, %p)[call] : call;\n"
-                "u32 status = 0, n_undo = 0;\nu64 steps = 0;\nbool cond = false;\n(void)steps; (void)cond;\n", order, pos, pos);
+                "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond;\n", order, pos, pos);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
     append_out(x, o, &vars);
     append_out(x, o, &m->body);
@@ -796,10 +796,22 @@ static void assemble(ProcEm *x, const EmitTarget *t, Out *o) {
     out_w(m, o, "}\n");
 }
 
-static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
+/* Strings are the host's: a device with memory of its own cannot look at them. */
+static bool has_strings(const Proc *proc, const Instr *in) {
+    const Program *p = proc->body;
+    if ((in->op == OP_LOAD || in->op == OP_STORE) && in->phys == PH_STR) return true;
+    if (in->dst && p->regs[in->dst].phys == PH_STR) return true;
+    Reg r;
+    for (int32_t u = 0; (r = instr_use(in, u)) >= 0; u++)
+        if (r && p->regs[r].phys == PH_STR && !(p->regs[r].is_const && p->regs[r].value.is_null)) return true;
+    return in->op == OP_IN_SET || in->op == OP_LIKE;
+}
+
+static const char *find_reason(ProcEm *x, const bool *skip, bool strings, Arena *a) {
     const Proc *proc = x->proc;
     for (int32_t i = 0; i < proc->body->n_instrs; i++) {
         const char *why = skip[i] ? NULL : instr_reason(proc, &proc->body->instrs[i], a);
+        if (!why && !strings && !skip[i] && proc->body->instrs[i].op != OP_RAISE && has_strings(proc, &proc->body->instrs[i])) why = "strings, which are in the host's memory";
         if (!why) continue;
         const char *text = proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
         return text ? text : why;
@@ -809,7 +821,7 @@ static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
     return NULL;
 }
 
-Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, Arena *a, ProcSource *out, Err *e) {
+Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, bool strings, Arena *a, ProcSource *out, Err *e) {
     const Program *p = proc->body;
     *out = (ProcSource){0};
     ProcEm *x = arena_new_of(a, ProcEm);
@@ -830,7 +842,7 @@ Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget
         if (p->instrs[i].op == OP_RAISE) mark_message(p, i, skip);
         if (p->instrs[i].op == OP_P_LEAVE) x->labels[p->instrs[i].jump] = true;
     }
-    if ((out->reason = find_reason(x, skip, a))) return ST_OK;
+    if ((out->reason = find_reason(x, skip, strings, a))) return ST_OK;
     find_forms(x);
     em_param(&x->m, KP_ERR, 0, 0, NULL);
     write_body(x, skip);

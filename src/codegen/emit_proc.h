@@ -65,8 +65,12 @@ typedef struct ProcSource {
     uint32_t *text_puts;  /* per table: instructions that put strings there */
 } ProcSource;
 
-/* The kernel "proc_main" of a body. The text depends on the tables' definitions and on the images' indexes alone. 53200. */
-Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, Arena *a, ProcSource *out, Err *e);
+/* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
+enum ProcFailure { PF_ROWS = 64 /* more inserts than were told */, PF_RAISED, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
+
+/* The kernel "proc_main" of a body. The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can
+ * look at strings where the host has them. 53200. */
+Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, bool strings, Arena *a, ProcSource *out, Err *e);
 /* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out 0: no memory. */
 bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out);
 

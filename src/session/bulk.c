@@ -213,12 +213,16 @@ static Strategy strategy_of(const char *name) {
     return STRATEGY_AUTO;
 }
 
-Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
-    if (s->read_only) return err_set(&s->err, ERR_READ_ONLY, "cannot execute a bulk in a read-only transaction");
+Status session_begin_bulk(Session *s) {
     s->in_bulk = true;
     Status st = session_begin_write(s);
     s->in_bulk = false;
-    TRY(st);
+    return st;
+}
+
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
+    Status st;
+    TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
     if (!h || !h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));

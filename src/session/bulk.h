@@ -32,7 +32,9 @@ typedef struct BulkCalls {
     const Vec *params;
     const uint32_t *calls;
 } BulkCalls;
-/* Takes the exclusive lock. The result, by part, is the caller's. */
+/* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself. */
+Status session_begin_bulk(Session *s);
+/* The result, by part, is the caller's. */
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out);
 /* The routine a name stands for; several of that name, or none: an error. */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);

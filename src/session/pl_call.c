@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20, SHAPES_KEPT = 64 };
+enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20, SHAPES_KEPT = 64, STRING_KEPT = 4096 };
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
@@ -69,12 +69,14 @@ static PlFrame *frame_begin(Session *s, PlRoutine *r) {
     return fr;
 }
 
-static void slots_release(Session *s, PlFrame *fr) {
+/* Frees strings' memory of more than `keep` bytes. */
+static void slots_release(Session *s, PlFrame *fr, int64_t keep) {
     for (int32_t i = 0; i < fr->f->n_vars; i++) {
-        pl_slot_release(s, &fr->slots[i]);
-        for (int32_t k = 0; k < fr->records[i].cap; k++) pl_slot_release(s, &fr->records[i].slots[k]);
+        if (fr->slots[i].cap > keep) pl_slot_release(s, &fr->slots[i]);
+        for (int32_t k = 0; k < fr->records[i].cap; k++)
+            if (fr->records[i].slots[k].cap > keep) pl_slot_release(s, &fr->records[i].slots[k]);
     }
-    pl_slot_release(s, &fr->ret);
+    if (fr->ret.cap > keep) pl_slot_release(s, &fr->ret);
 }
 
 static void frame_end(PlFrame *fr) {
@@ -85,10 +87,11 @@ static void frame_end(PlFrame *fr) {
     r->busy--;
     arena_reset(fr->scratch);
     if (!r->spare && fr->n_shapes < SHAPES_KEPT) {
+        slots_release(s, fr, STRING_KEPT);
         r->spare = fr;
         return;
     }
-    slots_release(s, fr);
+    slots_release(s, fr, 0);
     arena_free(fr->scratch);
     arena_free(fr->arena);
 }

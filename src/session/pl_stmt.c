@@ -16,7 +16,7 @@ Status pl_interrupted(Session *s) {
     return ST_OK;
 }
 
-/* Once per iteration of a loop. */
+/* Once per iteration of a loop, except over the rows of a query, which end by themselves. */
 static Status tick(Session *s) {
     int64_t n = ++s->pl->steps, limit = s->settings.bulk_step_limit;
     if (limit > 0 && n > limit) {
@@ -207,7 +207,7 @@ static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
     int64_t n = st->n_rows;
     for (int64_t i = 0; i < n && o == PLO_NEXT; i++) {
         arena_reset(fr->scratch);
-        if (tick(fr->s) != ST_OK || pl_assign_row(fr, s, st, i) != ST_OK) o = PLO_ERROR;
+        if ((i % 64 == 63 && pl_interrupted(fr->s) != ST_OK) || pl_assign_row(fr, s, st, i) != ST_OK) o = PLO_ERROR;
         else o = exec_body(fr, &s->body);
         if (!loop_goes_on(fr, s, &o)) break;
     }

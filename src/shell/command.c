@@ -21,6 +21,7 @@ static const char help[] =
     "  \\i FILE             run statements from a file\n"
     "  \\e [FILE]           edit the last statement (or a file) with $EDITOR and run it\n"
     "  \\copy T from|to 'FILE' [with (...)]   COPY with a path of this machine\n"
+    "  \\bulk PROCEDURE FILE  run a call for each line of a CSV file, all in one bulk\n"
     "  \\p, \\r              show, or forget, the statement being typed\n"
     "  \\echo TEXT          print a line\n"
     "  \\q                  leave (also Ctrl-D)\n"
@@ -169,6 +170,8 @@ void run_command(Shell *sh, const char *line) {
     } else if (strcmp(name, "echo") == 0) {
         fprintf(sh->out, "%s\n", arg);
         fflush(sh->out);
+    } else if (strcmp(name, "bulk") == 0) {
+        run_bulk(sh, arg);
     } else if (strcmp(name, "copy") == 0) {
         /* The shell and the database share a machine: a COPY with the path. */
         size_t size = strlen(arg) + 8;

@@ -52,6 +52,8 @@ bool run_file(Shell *sh, const char *path);
 int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams; ctx is the Shell */
 /* command.c */
 void run_command(Shell *sh, const char *line); /* a backslash command */
+/* bulk.c */
+void run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE */
 /* edit.c */
 void interactive_loop(Shell *sh);
 

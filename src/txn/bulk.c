@@ -573,7 +573,7 @@ static Status run_phases(Bulk *b, Err *e) {
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
-    if (b->opt->compiled) TRY(bulk_device_prepare(b, &st.reason, e));
+    TRY(bulk_device_prepare(b, &st.reason, e));
     if (serial) TRY(plan_serial(b, e));
     else TRY(plan_bulk(b, &st, e));
     bulk_track_inserts(b);
@@ -583,7 +583,7 @@ static Status run_phases(Bulk *b, Err *e) {
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
-    if (b->device) TRY(bulk_device_start(b, e));
+    if (b->device) TRY(bulk_device_start(b, &st.reason, e));
     int64_t t2 = clock_ns();
     if (b->device) {
         st.executor = "compiled";

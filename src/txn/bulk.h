@@ -36,6 +36,7 @@ typedef struct BulkOptions {
     Strategy strategy;
     bool any_order;          /* bulk_order = any: timestamps need not be kept [GPUTx App. G] */
     bool compiled;           /* kernel C on `query->device.runtime`'s device */
+    bool copies;             /* tests: as if the device did not share the host's memory */
     int64_t step_limit;      /* loop iterations per call; 0 = none */
     int64_t w0_min, c_max, d_max;
 } BulkOptions;

@@ -137,7 +137,7 @@ bool bulk_demote_adds(Bulk *b) {
             for (int pass = 0; pass < 2; pass++) { /* a bound that grew with the sums may be far off: look again */
                 int128_t bound = MAX_OF(x->bound[c], puts);
                 if (sum <= u->hi - bound) break;
-                if (pass == 1 || puts == bound) u->shared = false;
+                if (pass == 1 || puts == bound || image_mirror_ahead(x->image)) u->shared = false; /* what a device has is not looked at */
                 else x->bound[c] = scan_bound(x->image, c);
             }
             if (u->shared) continue;

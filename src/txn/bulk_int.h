@@ -3,6 +3,7 @@
 #define STELE_TXN_BULK_INT_H
 
 #include "txn/calls_int.h"
+#include "txn/image_mirror.h"
 
 typedef struct BulkPartRun {
     const BulkPart *part;
@@ -82,11 +83,12 @@ void bulk_note_bounds(Bulk *b);
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);
 
-/* bulk_device.c. Before the schedule: b->device when kernels can run this bulk, else *reason (arena of the run). Then, when there is a device: before calls run
- * (addresses are known, nothing has changed on an error); the calls, and what made the machine go on; at the end in any case. */
+/* bulk_device.c. Before footprints: b->device when kernels can run this bulk, else *reason when they were asked for (arena of the run); the host has what it is
+ * going to read of the images. Then, when there is a device: before calls run
+ * (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
-Status bulk_device_start(Bulk *b, Err *e);
+Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
 void bulk_device_end(Bulk *b);
 const char *bulk_device_name(const Bulk *b);

@@ -7,6 +7,7 @@
  * in ImageImpl.
  */
 #include "txn/image_int.h"
+#include "txn/image_mirror.h"
 
 enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64 };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
@@ -206,6 +207,7 @@ void image_free(Image *im) {
     if (!im) return;
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
+    image_mirror_free(im);
     for (int32_t c = 0; im->cols && x->valid_cap && c < im->n_cols; c++) {
         mem_free(acct, im->cols[c].cells, x->cells_cap[c] * phys_size((Phys)im->cols[c].phys));
         mem_free(acct, im->cols[c].valid, x->valid_cap[c]);
@@ -271,8 +273,14 @@ static void close_gaps(Image *im, int64_t rows) {
     im->generation++;
 }
 
+static bool has_room(const Image *im, int64_t rows, int64_t inserts) {
+    bool room = rows + inserts <= im->cap;
+    for (int32_t i = 0; i < im->n_indexes; i++) room &= 2 * (im->indexes[i].used + rows - im->impl->rows_seen + inserts) <= im->indexes[i].mask + 1;
+    return room;
+}
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
+    if (image_mirror_ahead(im) && !has_room(im, rows, inserts)) TRY(image_mirror_to_host(im, e));
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {

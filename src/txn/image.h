@@ -66,7 +66,9 @@ typedef struct Image {
     ImageIndex *indexes; /* unique ones in the order of table->keys, then group indexes */
     int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before are void */
     struct ImageImpl *impl;
+    struct ImageMirror *mirror; /* image_mirror.h; NULL: none */
 } Image;
+typedef struct ImageMirror ImageMirror;
 enum { DIRTY_UPDATED = 1, DIRTY_INSERTED = 2, DIRTY_DELETED = 4 };
 enum { ROW_DEAD = 0, ROW_LIVE = 1, ROW_PENDING = 2 /* its keys are being entered */ };
 
@@ -116,6 +118,6 @@ const char *image_text(Image *im, const char *ptr, int64_t len);
 char *image_text_room(Image *im, int64_t n, Err *e);
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
 /* Debug: indexes and cells agree; with `against_table` after a sync, every row equals the table's. */
-Status image_verify(const Image *im, bool against_table, Err *e);
+Status image_verify(Image *im, bool against_table, Err *e);
 
 #endif

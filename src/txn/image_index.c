@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "txn/image_int.h"
+#include "txn/image_mirror.h"
 
 /* ---- hashing ---- */
 static uint64_t hash_str(Str s) { /* = the kernels' hash_str */
@@ -386,7 +387,8 @@ static Status verify_row(const Image *im, int64_t r, Err *e) {
     }
     return ST_OK;
 }
-Status image_verify(const Image *im, bool against_table, Err *e) {
+Status image_verify(Image *im, bool against_table, Err *e) {
+    TRY(image_mirror_to_host(im, e));
     int64_t rows = atomic_load(&im->rows), live = 0;
     if (rows > im->cap) return err_internal(e, "the image of table \"%s\" has %lld rows of %lld", im->table->name, (long long)rows, (long long)im->cap);
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(verify_index(im, i, e));

@@ -7,6 +7,7 @@
  * ended before, and the old rows' delete bits say which ones moved.
  */
 #include "txn/image_int.h"
+#include "txn/image_mirror.h"
 
 enum { SYNC_ROWS = 16384 };
 
@@ -41,6 +42,7 @@ static int64_t next_dirty(const Image *im, int64_t r, int64_t rows) {
     return r;
 }
 bool image_is_dirty(const Image *im) {
+    if (image_mirror_ahead(im)) return true;
     int64_t rows = atomic_load(&im->rows);
     return next_dirty(im, 0, rows) < rows;
 }
@@ -153,7 +155,9 @@ static void learn(Sync *s) {
 }
 
 Status image_sync(Image *im, UndoLog *undo, Err *e) {
+    TRY(image_mirror_to_host(im, e));
     if (!image_is_dirty(im)) return ST_OK;
+    image_mirror_stale(im);
     if (im->version != im->table->version) return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
     Sync s = {.im = im, .undo = undo, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
     if (!undo) s.undo = undo_new(im->account, e);

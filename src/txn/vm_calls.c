@@ -378,8 +378,8 @@ static bool interrupted(const CallSink *k) {
     return k->deadline_ns && clock_ns() > k->deadline_ns;
 }
 
-/* Counts an iteration of the calls in the list; those over the limit fail. */
-static int64_t count_steps(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
+/* Counts an iteration of the calls in the list; those over the limit fail. Loops over rows end by themselves and do not count. */
+static int64_t count_steps(CallFrame *c, int32_t at, bool counts, int32_t *list, int64_t n) {
     Frame *f = c->f;
     int64_t limit = c->sink->step_limit, before = c->departures;
     bool stop = (c->pr->undo || !c->pr->proc->writes) && interrupted(c->sink);
@@ -387,7 +387,7 @@ static int64_t count_steps(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     f->n = n;
     for (int64_t i = 0; i < n; i++) {
         if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-        else if (++c->steps[list[i]] > limit && limit > 0)
+        else if (counts && ++c->steps[list[i]] > limit && limit > 0)
             err_set(&f->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
         else continue;
         call_fail(c, i, at);
@@ -420,7 +420,7 @@ static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
             run_body(c, step + 1, end, active, m, step);
             if (c->departures != before) m = keep_going(c, active, m, active);
         }
-        m = count_steps(c, end, active, m);
+        m = count_steps(c, end, step >= 0, active, m);
     }
     resume_at(c, list, n, end);
 }

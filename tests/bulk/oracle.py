@@ -129,7 +129,7 @@ class Gen:
             t.cols.append(c)
         if n_key:
             t.keys.append(list(t.cols))
-        elif True:
+        else:
             c = Col("g", r.choice(["int", "text"]), False)
             c.frozen = True
             t.cols.append(c)
@@ -156,6 +156,7 @@ class Gen:
                     defs.append(f"check ({c.name} > {r.choice(['-100', '-10', '-1000'])})")
                 elif c.type == "text":
                     defs.append(f"check ({c.name} <> 'foo')")
+        t.strict = any(c.not_null for c in t.cols) or "check" in " ".join(defs)
         self.setup.append(f"create table {t.name} ({', '.join(defs)})")
         n = r.choice([0, 3, 10, 30]) if n_key else r.choice([0, 5])
         for _ in range(n):
@@ -179,6 +180,10 @@ class Gen:
         xs = [n for n, t in self.vars.items() if t in types]
         return self.r.choice(xs) if xs else None
 
+    def operand(self, v, d, safe):
+        """Statements alone are planned with their variables as constants, and NULL + what fails is NULL then."""
+        return f"coalesce({v}, 2)" if self.in_sql and d > 0 and not safe else v
+
     def num(self, d=0, safe=False):
         """int expression"""
         r = self.r
@@ -186,7 +191,7 @@ class Gen:
         if k < 2:
             return str(r.choice([0, 1, 2, 3, 5, 10, -1, 7]))
         if k < 5:
-            return self.var("int") or "1"
+            return self.operand(self.var("int") or "1", d, safe)
         if k < 8:
             return f"({self.num(d + 1, safe)} {r.choice('+-' if safe else '+-*')} {self.num(d + 1, safe)})"
         if k == 8:
@@ -231,8 +236,8 @@ class Gen:
             if k == 0 or not v:
                 return f"{self.num(d + 1, safe)}::bigint"
             if k < 3:
-                return v
-            return f"({v} {r.choice('+-' if safe else '+-*/')} {self.expr('bigint', d + 1, safe)})"
+                return self.operand(v, d, safe)
+            return f"({self.operand(v, 1, safe)} {r.choice('+-' if safe else '+-*/')} {self.expr('bigint', d + 1, safe)})"
         if t == "numeric(12,2)":
             return r.choice([f"{self.num(d + 1, safe)}::numeric(12,2)", f"({self.num(d + 1, safe)} * 0.25)::numeric(12,2)", str(r.randrange(-500, 500) / 100), self.var("numeric(12,2)") or "1.5"])
         if t == "numeric":
@@ -256,7 +261,7 @@ class Gen:
 
     # ---- rows ----
     def key_value(self, t, c, row=None):
-        """What a key column is compared with."""
+        """What a key column is compared with; nothing in it may fail: without rows it need not be computed."""
         r = self.r
         if c.type not in ("int", "bigint", "smallint", "text"):
             return self.expr(c.type, 1, True)
@@ -274,9 +279,9 @@ class Gen:
             return self.var(c.type) or key_literal(r, c.type, t.domain)
         if c.type == "int":
             if self.array and self.chance(0.5):
-                return f"a[{self.num(1)}]"
-            return f"(abs({self.num(1)}) % {t.domain})"
-        return f"{self.var('int') or 1}::{c.type}"
+                return f"a[{self.var('int')}]"
+            return f"abs({self.var('int')} % {t.domain})"
+        return f"({self.var('int')} % 9)::{c.type}"
 
     def where_key(self, t, alias="", row=None):
         """(text, whether at most one row matches)"""
@@ -344,11 +349,19 @@ class Gen:
         return f"{c.name} = {self.expr(c.type, 0, many)}"
 
     def update(self, row=None):
+        self.in_sql = True
+        text = self.update_text(row)
+        self.in_sql = False
+        return text
+
+    def update_text(self, row):
         r = self.r
         ts = [t for t in self.tables if any(not c.frozen for c in t.cols)]
         if not ts:
             return "null;"
         t = r.choice(ts)
+        if not row and self.chance(0.08):
+            return self.update_from(t)
         where, one = self.where_key(t, "", row)
         if row and not one:
             return "null;"
@@ -362,16 +375,60 @@ class Gen:
                 sql += f" returning {', '.join(x[0])} into {r.choice(['', '', 'strict '])}{', '.join(x[1])}"
         return sql + ";"
 
+    def join_cond(self, t, u, a, b):
+        """Rows b of u for a row a of t."""
+        r = self.r
+        conds = []
+        cols = r.choice(u.keys) if u.keys and self.chance(0.8) else [r.choice([c for c in u.cols if c.key or c.name == "g"])]
+        for y in cols:
+            same = [x for x in t.cols if x.type == y.type]
+            conds.append(f"{b}.{y.name} = {a}.{r.choice(same).name}" if same and self.chance(0.7) else f"{b}.{y.name} = {self.key_value(u, y)}")
+        return " and ".join(conds)
+
+    def update_from(self, t):
+        """A row that meets several is changed once."""
+        r = self.r
+        cols = [c for c in t.cols if not c.frozen and c.type in ("int", "bigint")]
+        u = r.choice(self.tables)
+        if not cols:
+            return "null;"
+        c = r.choice(cols)
+        return f"update {t.name} y set {c.name} = {r.choice(['y.' + c.name + ' + ', ''])}{r.choice(['1', '3'])} from {u.name} x where {self.where_key(u, 'x')[0]} and {self.join_cond(u, t, 'x', 'y')};"
+
+    def insert_select(self, t):
+        """What is inserted depends on the key alone, so that it makes no difference which row comes first."""
+        r = self.r
+        u = r.choice([u for u in self.tables if t.keys or u is not t] or [None])
+        if not u:
+            return "null;"
+        where = self.where_key(u, "x")[0]
+        vals = []
+        for c in t.cols:
+            same = [x for x in u.cols if x.type == c.type and x.not_null]
+            if c.key or c.name == "g":
+                vals.append(f"x.{r.choice(same).name}" if same else key_literal(r, c.type, t.domain) + ("" if c.type == "text" else "::" + c.type))
+            else:
+                vals.append({"int": "4", "smallint": "5::smallint", "bigint": "6::bigint", "text": "'sel'", "boolean": "true", "date": "date '2022-02-02'"}.get(c.type, "7"))
+        return f"insert into {t.name} ({', '.join(c.name for c in t.cols)}) select {', '.join(vals)} from {u.name} x where {where}{self.extra(u, 'x')} on conflict do nothing;"
+
     def insert(self, row=None):
+        self.in_sql = True
+        text = self.insert_text(row)
+        self.in_sql = False
+        return text
+
+    def insert_text(self, row):
         r = self.r
         ts = [t for t in self.tables if not t.frozen_rows]
         if not ts:
             return "null;"
         t = r.choice(ts)
+        if not row and len(t.keys) < 2 and self.chance(0.1):
+            return self.insert_select(t)
         vals = [self.key_value(t, c, row) if (c.key or c.name == "g") else ("null" if not c.not_null and self.chance(0.1) else self.expr(c.type, 0, bool(row))) for c in t.cols]
         rows = [f"({', '.join(vals)})"]
         sql = f"insert into {t.name} ({', '.join(c.name for c in t.cols)}) values "
-        if self.chance(0.07) and len(t.keys) < 2:  # with two keys the statement looks for duplicates key by key, a bulk row by row, as PostgreSQL does
+        if self.chance(0.07) and not t.keys and not t.strict:  # a statement alone checks its rows column by column and key by key, a bulk row by row, as PostgreSQL does
             rows.append("(" + ", ".join(self.key_value(t, c, row) if (c.key or c.name == "g") else self.expr(c.type, 1) for c in t.cols) + ")")
         sql += ", ".join(rows)
         if row or self.chance(0.4):
@@ -383,6 +440,12 @@ class Gen:
         return sql + ";"
 
     def delete(self, row=None):
+        self.in_sql = True
+        text = self.delete_text(row)
+        self.in_sql = False
+        return text
+
+    def delete_text(self, row):
         r = self.r
         ts = [t for t in self.tables if not t.frozen_rows]
         if not ts:
@@ -409,29 +472,26 @@ class Gen:
             tail = f" if not found then {self.simple()} end if;" if self.use_found and self.chance(0.4) and not strict else ""
             return f"select {', '.join(x[0])} into {strict}{', '.join(x[1])} from {t.name} where {where}{self.extra(t)};{tail}"
         if k == 5 and x and t.keys:
-            cols = [c.name for c in r.choice(t.keys[:1])]
+            cols = [c.name for c in t.keys[0]]
             r.shuffle(cols)
-            order = ", ".join(c + r.choice(["", " desc"]) for c in cols)
+            if self.chance(0.4):
+                cols.insert(0, r.choice(t.cols).name)
+            order = ", ".join(c + r.choice(["", "", " desc", " desc nulls last", " nulls first"]) for c in cols)
             return f"select {', '.join(x[0])} into {', '.join(x[1])} from {t.name} where {where}{self.extra(t)} order by {order} limit 1;"
         if k == 6 and one and len(self.rows) == 0:
             return f"select * into rec from {t.name} where {where}; if found then {self.log(f'rec.{r.choice(t.cols).name}')} end if;" if self.use_found else \
                 f"select * into rec from {t.name} where {where}; {self.log(f'rec.{r.choice(t.cols).name}')}"
         if k == 7:
             u = r.choice(self.tables)
-            pairs = [(a, b) for a in t.cols for b in u.cols if a.type == b.type and (b.key or b.frozen)]
-            if pairs:
-                conds = []
-                if u.keys and self.chance(0.8):
-                    for b in r.choice(u.keys):
-                        same = [a for a in t.cols if a.type == b.type]
-                        conds.append(f"y.{b.name} = x.{r.choice(same).name}" if same and self.chance(0.7) else f"y.{b.name} = {self.key_value(u, b)}")
-                else:
-                    a, b = r.choice(pairs)
-                    conds.append(f"y.{b.name} = x.{a.name}")
-                where = self.where_key(t, "x")[0]
+            conds = self.join_cond(t, u, "x", "y")
+            joined = self.where_key(t, "x")[0]
+            if self.chance(0.4):
                 v = self.var_set("bigint")
-                if v:
-                    return f"select count(*) into {v} from {t.name} x join {u.name} y on {' and '.join(conds)} where {where}{self.extra(u, 'y')};"
+                return f"select count(*) into {v} from {t.name} x join {u.name} y on {conds} where {joined}{self.extra(u, 'y')};" if v else "null;"
+            x, y = self.into(t), self.into(u)
+            if x and y and not set(x[1]) & set(y[1]):
+                items = [f"x.{c}" for c in x[0]] + [f"y.{c}" for c in y[0]]
+                return f"select {', '.join(items)} into strict {', '.join(x[1] + y[1])} from {t.name} x join {u.name} y on {conds} where {joined}{self.extra(u, 'y')};"
         # aggregates
         items, targets = [], []
         for _ in range(r.randrange(1, 4)):
@@ -489,7 +549,7 @@ class Gen:
             if c == 1:
                 return f"if {self.cond()} then raise exception 'broken' using errcode = '{r.choice(['22012', 'AB123'])}'; end if;"
             if c == 2:
-                return f"assert {self.cond()};"
+                return f"assert {self.cond()} or {self.cond()} or true;"
             return f"if {self.cond()} then raise exception 'at %', {self.num(1)}; end if;"
         if k == 18:
             return r.choice([f"if {self.cond()} then return; end if;", self.simple()]) if not self.function else f"if {self.cond()} then return {self.num(1)}; end if;"
@@ -586,6 +646,7 @@ class Gen:
         self.vars = dict(self.params)
         self.fixed = set(self.params) if self.chance(0.7) else set()
         self.rows = {}
+        self.in_sql = False
         for v, t in (("x0", "int"), ("x1", "int"), ("b0", "bigint"), ("b1", "bigint"), ("n0", "numeric"), ("s0", "text"), ("f0", "boolean")):
             self.vars[v] = t
         if any(c.type == "numeric(12,2)" for t in self.tables for c in t.cols):
@@ -643,7 +704,7 @@ class Gen:
             self.table(i)
         for i in range(r.choice([1, 1, 2, 3, 5])):
             self.routine(i)
-        n = self.big or r.choice([1, 2, 5, 20, 20, 60, 200])
+        n = self.big or r.choice([1, 2, 5, 20, 20, 60, 200, 200, 800])
         self.calls = [self.call() for _ in range(n)]
         return Case([*self.setup], [t.name for t in self.tables], [(p.name, p.sql) for p in self.procs], self.calls)
 

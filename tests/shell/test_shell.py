@@ -45,6 +45,20 @@ def path(name, text=None):
     return p
 
 
+def bulks():
+    setup = ("create table acc(id int primary key, bal bigint not null); insert into acc select i, 100 from generate_series(1, 3) g(i);"
+             "create procedure pay(a int, m bigint, out now bigint) language plpgsql as $$ begin update acc set bal = bal - m where id = a returning bal into now; "
+             "if now < 0 then raise exception 'short of %', -now; end if; end $$;\n")
+    calls = path("calls.csv", '1,60\n1,"60"\n2,1\n3,\n')
+    rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {calls}\nselect sum(bal) from acc;\n"), "--csv")
+    check("\\bulk", "call,sqlstate,now\n1,,40\n2,P0001,\n3,,99\n4,23502,\nBULK 4, 2 failed" in out and out.endswith("sum\n239\n") and "call 2: ERROR:  P0001: short of 20" in err, (rc, out, err))
+    bad = path("bad.csv", "1,5\n2,x\n")
+    rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {bad}\nselect sum(bal) from acc;\n"), "--csv")
+    check("\\bulk with a bad value", rc == 1 and "line 2" in err and "22P02" in err and "BULK" not in out, (rc, out, err))
+    rc, out, err = sh("-f", path("bulk.sql", setup + "\\bulk pay /nowhere/calls.csv\n"))
+    check("\\bulk without a file", rc == 1 and "/nowhere/calls.csv" in err, (rc, err))
+
+
 def options():
     rc, out, err = sh("-c", "select 1 as a, 'x' as b, null as c")
     check("-c", rc == 0 and " a | b | c" in out and "1 | x | NULL" in out and "(1 row)" in out, (rc, out, err))
@@ -226,7 +240,7 @@ def directories():
     check("directory: a file is refused", rc == 1 and "e.sql" in err, (rc, err))
 
 
-for part in (options, formats, commands, errors, interrupt, directories):
+for part in (options, formats, commands, errors, interrupt, directories, bulks):
     try:
         part()
     except Exception as e:  # one broken part must not hide the others

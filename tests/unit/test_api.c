@@ -592,12 +592,75 @@ static void allocator(void **state) {
     assert_int_equal(bytes, 0);
 }
 
+/* ---- bulks ------------------------------------------------------------------------------------- */
+static void bulks(void **state) {
+    (void)state;
+    stele_db *d;
+    stele_conn *c;
+    assert_int_equal(stele_open(NULL, NULL, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "create table acc(id int primary key, bal bigint not null); insert into acc select i, 100 from generate_series(1, 10) g(i);"
+           "create procedure move(a int, b int, m bigint, out left_over bigint) language plpgsql as $$ begin "
+           "update acc set bal = bal - m where id = a returning bal into left_over; if left_over < 0 then raise exception 'short of %', -left_over; end if; "
+           "update acc set bal = bal + m where id = b; end $$");
+    stele_bulk *b;
+    assert_int_equal(stele_bulk_new(c, "nothing", &b), STELE_ERROR);
+    assert_int_equal(stele_bulk_new(c, "move", &b), STELE_OK);
+    assert_int_equal(stele_bulk_param_count(b), 3);
+    assert_string_equal(stele_bulk_param_type(b, 2), "bigint");
+    assert_int_equal(stele_bulk_out_count(b), 1);
+    assert_string_equal(stele_bulk_out_name(b, 0), "left_over");
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"1", "2", "60"}), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"1", "2", "x"}), STELE_ERROR);
+    assert_int_equal(stele_bulk_count(b), 1);
+    const int32_t from[] = {1, 2, 3}, to[] = {3, 3, 3};
+    const int64_t much[] = {60, 160, 5};
+    const unsigned char there[] = {1, 1, 0};
+    assert_int_equal(stele_bulk_add_columns(b, 3, (const void *const[]){from, to, much}, (const unsigned char *const[]){NULL, NULL, there}), STELE_OK);
+    assert_int_equal(stele_bulk_run(b), STELE_OK);
+    assert_int_equal(stele_bulk_run(b), STELE_ERROR); /* once */
+    stele_error_info e;
+    assert_int_equal(stele_bulk_status(b, 0, &e), STELE_OK);
+    assert_int_equal(stele_bulk_status(b, 1, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "P0001");
+    assert_string_equal(e.message, "short of 20");
+    assert_int_equal(stele_bulk_status(b, 2, &e), STELE_OK);
+    assert_int_equal(stele_bulk_status(b, 3, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "23502");
+    assert_string_equal(stele_bulk_value(b, 0, 0, NULL), "40");
+    assert_null(stele_bulk_value(b, 1, 0, NULL));
+    assert_string_equal(stele_bulk_value(b, 2, 0, NULL), "0");
+    stele_bulk_info info;
+    stele_bulk_get_info(b, &info);
+    assert_int_equal(info.calls, 4);
+    assert_int_equal(info.failed, 2);
+    stele_bulk_free(b);
+    stele_stmt *s;
+    assert_int_equal(stele_prepare(c, "select string_agg(bal::text, ',' order by id) from acc where id <= 3", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    assert_string_equal(stele_column_text(s, 0, NULL), "40,0,260");
+    stele_finalize(s);
+    /* in a transaction: undone with it */
+    run(c, "begin");
+    assert_int_equal(stele_bulk_new(c, "move", &b), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"1", "2", "10"}), STELE_OK);
+    assert_int_equal(stele_bulk_run(b), STELE_OK);
+    stele_bulk_free(b);
+    run(c, "rollback");
+    assert_int_equal(stele_prepare(c, "select bal from acc where id = 1", -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    assert_int_equal(stele_column_int64(s, 0), 40);
+    stele_finalize(s);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(lists), cmocka_unit_test(stopping),
+        cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

@@ -497,9 +497,9 @@ static void built_free(Built *b) {
     for (int i = 0; i < b->n_mem; i++) free(b->mem[i]);
 }
 
-typedef struct Config { Strategy strategy; int64_t vector_size; int workers; int64_t cut; bool any, compiled; } Config;
+typedef struct Config { Strategy strategy; int64_t vector_size; int workers; int64_t cut; bool any; const char *device; bool copies; } Config; /* device: kernels run there; NULL: the virtual machine */
 /* All that can be seen afterwards, as text. */
-typedef struct Seen { char *text; size_t len; FILE *f; int64_t failed; BulkStats stats; } Seen;
+typedef struct Seen { char *text; size_t len; FILE *f; int64_t failed, on_device; BulkStats stats; } Seen;
 
 static void see_value(FILE *f, const Vec *v, int64_t i) {
     if (!v->valid[i]) fputs("NULL", f);
@@ -545,18 +545,35 @@ static void see_table(Seen *s, const Table *t) {
     }
 }
 
-/* Kernels on the host. */
+/* Kernels on a device; false when there is none of that name. */
 typedef struct Host { Devices *devices; Device *device; CodeCache *cache; DevRuntime *runtime; } Host;
-static void host_new(Host *h, Pool *pool, QueryOptions *q) {
-    if (devices_open(pool, &root, &h->devices, &err) != ST_OK || devices_get(h->devices, "host", &h->device, &err) != ST_OK) fail_msg("%s", err.message);
+static bool host_new(Host *h, const char *device, Pool *pool, QueryOptions *q) {
+    *h = (Host){0};
+    if (devices_open(pool, &root, &h->devices, &err) != ST_OK) fail_msg("%s", err.message);
+    if (devices_get(h->devices, device, &h->device, &err) != ST_OK) {
+        err_clear(&err);
+        devices_close(h->devices);
+        return false;
+    }
     if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK || dev_runtime_new(h->device, h->cache, &root, &h->runtime, &err) != ST_OK) fail_msg("%s", err.message);
     q->device = (DeviceUse){.runtime = h->runtime, .wait = true};
+    return true;
 }
 static void host_free(Host *h) {
     dev_runtime_free(h->runtime);
     code_cache_drop_device(h->cache, h->device);
     code_cache_free(h->cache);
     devices_close(h->devices);
+}
+
+static bool is_there(const char *device) {
+    Pool *pool = pool_new(1, &err);
+    Host h;
+    QueryOptions q = {0};
+    bool there = host_new(&h, device, pool, &q);
+    if (there) host_free(&h);
+    pool_free(pool);
+    return there;
 }
 
 static void run_calls(const Config *cf, const Calls *all, Seen *s) {
@@ -566,9 +583,9 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
     s->f = open_memstream(&s->text, &s->len);
     Pool *pool = pool_new(cf->workers, &err);
     QueryOptions q = {.pool = pool, .threads = cf->workers, .vector_size = cf->vector_size, .account = &root};
-    BulkOptions opt = {.query = &q, .strategy = cf->strategy, .any_order = cf->any, .compiled = cf->compiled, .step_limit = 500};
+    BulkOptions opt = {.query = &q, .strategy = cf->strategy, .any_order = cf->any, .compiled = cf->device != NULL, .copies = cf->copies, .step_limit = 500};
     Host h;
-    if (cf->compiled) host_new(&h, pool, &q);
+    if (cf->device && !host_new(&h, cf->device, pool, &q)) fail_msg("no device %s", cf->device);
     for (int64_t from = 0; from < all->n; from += cf->cut) {
         Calls cs = {MIN_OF(cf->cut, all->n - from), all->c + from};
         Built b;
@@ -580,7 +597,8 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
         if (bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err) != ST_OK) fail_msg("%s", err.message);
         see_results(s, &cs, &b, r);
         s->stats = r->stats;
-        if (cf->compiled && cs.n > 1 && strcmp(r->stats.executor, "compiled") != 0) fail_msg("not compiled: %s", r->stats.reason);
+        if (cf->device && cs.n > 1 && strcmp(r->stats.executor, "compiled") != 0 && !((cf->copies || strncmp(cf->device, "cuda", 4) == 0) && strstr(r->stats.reason, "strings"))) fail_msg("not compiled: %s", r->stats.reason);
+        s->on_device += strcmp(r->stats.executor, "compiled") == 0 && !r->stats.reason;
         s->stats.executor = s->stats.device = s->stats.reason = NULL;
         bulk_result_free(r);
         built_free(&b);
@@ -594,7 +612,9 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
         see_table(s, tables[t]);
     }
     fclose(s->f);
-    if (cf->compiled) host_free(&h);
+    images_free(w.images); /* before the device */
+    w.images = NULL;
+    if (cf->device) host_free(&h);
     pool_free(pool);
     world_free(&w);
 }
@@ -622,32 +642,43 @@ static Calls random_calls(int64_t n, uint32_t procs) {
     return cs;
 }
 
+static void same_text(const char *want, const char *got, const char *what) {
+    if (strcmp(want, got) == 0) return;
+    const char *x = want, *y = got;
+    int line = 1;
+    while (*x == *y) {
+        if (*x == '\n') line++;
+        x++, y++;
+    }
+    while (x > want && x[-1] != '\n') x--, y--;
+    fail_msg("%s: line %d: %.*s instead of %.*s", what, line, (int)strcspn(y, "\n"), y, (int)strcspn(x, "\n"), x);
+}
 static void same_as(const Calls *cs, const Seen *want, const Config *cf) {
     Seen got;
     run_calls(cf, cs, &got);
-    if (strcmp(want->text, got.text) != 0) {
-        const char *x = want->text, *y = got.text;
-        int line = 1;
-        while (*x == *y) {
-            if (*x == '\n') line++;
-            x++, y++;
-        }
-        while (x > want->text && x[-1] != '\n') x--, y--;
-        fail_msg("%sstrategy %d, vectors of %d, %d workers, cut %d: line %d: %.*s instead of %.*s", cf->compiled ? "compiled, " : "", (int)cf->strategy, (int)cf->vector_size,
-                 cf->workers, (int)cf->cut, line, (int)strcspn(y, "\n"), y, (int)strcspn(x, "\n"), x);
-    }
+    char what[200];
+    snprintf(what, sizeof what, "%s%s, strategy %d, vectors of %d, %d workers, cut %d", cf->device ? cf->device : "vm", cf->copies ? " with copies" : "", (int)cf->strategy, (int)cf->vector_size,
+             cf->workers, (int)cf->cut);
+    same_text(want->text, got.text, what);
     free(got.text);
 }
 static void compare(const Calls *cs, int64_t cut, bool any) {
-    Config ref = {STRATEGY_SERIAL, 1024, 1, any ? cut : cs->n, any};
+    Config ref = {STRATEGY_SERIAL, 1024, 1, any ? cut : cs->n, any, NULL, false};
     Seen want;
     run_calls(&ref, cs, &want);
     static const Strategy strategies[] = {STRATEGY_SERIAL, STRATEGY_KSET, STRATEGY_PART, STRATEGY_TPL, STRATEGY_AUTO};
     static const int64_t sizes[] = {1, 3, 64, 1024};
     for (int64_t s = 0; s < ARRAY_LEN(strategies); s++)
         for (int64_t v = 0; v < ARRAY_LEN(sizes); v++)
-            for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, false});
-    for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, workers, cut, any, true});
+            for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, NULL, false});
+    for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, workers, cut, any, "host", false});
+    for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, workers, cut, any, "host", true});
+    static const char *const others[] = {"opencl:0", "cuda:0"};
+    static int there[] = {-1, -1};
+    for (int i = 0; i < 2; i++) {
+        if (there[i] < 0) there[i] = is_there(others[i]);
+        for (int copies = 0; there[i] && copies < 2; copies++) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, 2, cut, any, others[i], copies});
+    }
     free(want.text);
 }
 
@@ -655,7 +686,7 @@ static void test_transfer(void **state) {
     (void)state;
     Calls cs = random_calls(600, 1u << P_TRANSFER);
     Seen s;
-    Config cf = {STRATEGY_KSET, 64, 1, 600, false};
+    Config cf = {STRATEGY_KSET, 64, 1, 600, false, NULL, false};
     run_calls(&cf, &cs, &s);
     assert_in_range(s.failed, 20, 500);
     assert_int_equal(s.stats.n_failed, s.failed);
@@ -722,8 +753,8 @@ static void test_any_order(void **state) {
         for (int64_t i = 0; i < cs.n; i++)
             if (k == 0 ? cs.c[i].proc == P_BALANCE : cs.c[i].proc == k - 1 && k - 1 != P_BALANCE) sorted.c[sorted.n++] = cs.c[i];
     Seen any, want;
-    run_calls(&(Config){STRATEGY_KSET, 64, 1, 800, true}, &cs, &any);
-    run_calls(&(Config){STRATEGY_SERIAL, 64, 1, 800, false}, &sorted, &want);
+    run_calls(&(Config){STRATEGY_KSET, 64, 1, 800, true, NULL, false}, &cs, &any);
+    run_calls(&(Config){STRATEGY_SERIAL, 64, 1, 800, false, NULL, false}, &sorted, &want);
     assert_int_equal(sorted.n, cs.n);
     assert_string_equal(strstr(any.text, "tables\n"), strstr(want.text, "tables\n"));
     assert_int_equal(any.failed, want.failed);
@@ -748,14 +779,15 @@ static void *cancel_soon(void *p) {
     return NULL;
 }
 /* Calls that never end are stopped, and leave nothing. */
-static void test_cancel(void **state) {
-    (void)state;
+static void cancel_on(const char *device, bool copies) {
     World w;
     world_new(&w);
     Pool *pool = pool_new(2, &err);
     _Atomic bool cancel = false;
     QueryOptions q = {.pool = pool, .threads = 2, .vector_size = 4, .account = &root, .cancel = &cancel};
-    BulkOptions opt = {.query = &q, .strategy = STRATEGY_KSET};
+    BulkOptions opt = {.query = &q, .strategy = STRATEGY_KSET, .compiled = device != NULL, .copies = copies};
+    Host h;
+    if (device) assert_true(host_new(&h, device, pool, &q));
     Calls cs = {600, calloc(600, sizeof(Call))};
     for (int i = 0; i < 600; i++) cs.c[i] = (Call){.proc = P_LOOP, .x = {i % N_ACCOUNTS, i == 100 ? 55 : 3}};
     Built b;
@@ -774,17 +806,89 @@ static void test_cancel(void **state) {
         else assert_int_equal(((const int32_t *)r->outs[0][0].data)[i], 3);
     }
     assert_non_null(r->errors[0][100]);
+    assert_string_equal(r->stats.executor, device ? "compiled" : "vm");
     bulk_result_free(r);
     for (int t = 0; t < N_TABLES; t++) assert_int_equal(image_verify(images_find(w.images, tables[t]->id), false, &err), ST_OK);
     built_free(&b);
     free(cs.c);
+    images_free(w.images);
+    w.images = NULL;
+    if (device) host_free(&h);
     pool_free(pool);
     world_free(&w);
+}
+static void test_cancel(void **state) {
+    (void)state;
+    cancel_on(NULL, false);
+    cancel_on("host", false);
+    cancel_on("host", true);
+}
+
+/* A device with copies that fails, wherever: the machine does what it did not, or the error is told and the images are as before the bulk. */
+static void test_device_faults(void **state) {
+    (void)state;
+    Calls cs = random_calls(300, 1u << P_TRANSFER | 1u << P_DEPOSIT | 1u << P_DIVIDE | 1u << P_LOOP);
+    Seen want;
+    run_calls(&(Config){STRATEGY_SERIAL, 64, 1, 300, false, NULL, false}, &cs, &want);
+    int64_t errors = 0, alone = 0;
+    for (int64_t fail_at = 1; fail_at < 400; fail_at++) {
+        World w;
+        world_new(&w);
+        Pool *pool = pool_new(1, &err);
+        Host h;
+        FaultPlan plan = {.fail_at = fail_at, .sticky = fail_at % 2};
+        QueryOptions q = {.pool = pool, .threads = 1, .vector_size = 16, .account = &root};
+        assert_true(host_new(&h, "host", pool, &q));
+        Device *faulty;
+        DevRuntime *runtime;
+        assert_int_equal(device_fault_new(h.device, &plan, &faulty, &err), ST_OK);
+        assert_int_equal(dev_runtime_new(faulty, h.cache, &root, &runtime, &err), ST_OK);
+        q.device.runtime = runtime;
+        BulkOptions opt = {.query = &q, .compiled = true, .copies = true, .step_limit = 500};
+        Built b;
+        build(&w, &cs, &b);
+        const Proc *procs[N_PROCS];
+        for (int32_t i = 0; i < b.n_parts; i++) procs[i] = b.parts[i].proc;
+        assert_int_equal(images_get(w.images, &w.catalog, b.n_parts, procs, pool, &err), ST_OK);
+        BulkResult *r = NULL;
+        Seen got = {0};
+        got.f = open_memstream(&got.text, &got.len);
+        if (bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err) == ST_OK) {
+            see_results(&got, &cs, &b, r);
+            alone += r->stats.reason != NULL;
+            bulk_result_free(r);
+            plan.fail_at = 0;
+            if (images_sync(w.images, 0, NULL, &err) != ST_OK) fail_msg("%d: %s", (int)fail_at, err.message);
+            fputs("tables\n", got.f);
+            for (int t = 0; t < N_TABLES; t++) see_table(&got, tables[t]);
+        } else {
+            errors++;
+            err_clear(&err);
+        }
+        fclose(got.f);
+        if (r) { char what[80]; snprintf(what, sizeof what, "fault %d", (int)fail_at); same_text(want.text, got.text, what); }
+        free(got.text);
+        built_free(&b);
+        int64_t calls = atomic_load(&plan.calls);
+        images_free(w.images);
+        w.images = NULL;
+        dev_runtime_free(runtime);
+        code_cache_drop_device(h.cache, faulty);
+        faulty->ops->close(faulty);
+        host_free(&h);
+        pool_free(pool);
+        world_free(&w);
+        if (calls < fail_at) break;
+    }
+    assert_in_range(alone, 5, 400);
+    assert_int_equal(errors, 0); /* there were no changes of earlier bulks to be lost */
+    free(want.text);
+    free(cs.c);
 }
 
 static Seen one(Call c) {
     Calls cs = {1, &c};
-    Config cf = {STRATEGY_AUTO, 1024, 1, 1, false};
+    Config cf = {STRATEGY_AUTO, 1024, 1, 1, false, NULL, false};
     Seen s;
     run_calls(&cf, &cs, &s);
     return s;
@@ -810,7 +914,7 @@ static void test_known(void **state) {
     starts_with((Call){.proc = P_SMALL, .x = {4, 32767}}, "8: 22003 smallint out of range|||1 NULL\n");
     Call two[] = {{.proc = P_RECORD, .x = {5, 1, 7, 1}}, {.proc = P_RECORD, .x = {5, 2, 7, 1}}};
     Seen s;
-    run_calls(&(Config){STRATEGY_AUTO, 1024, 1, 2, false}, &(Calls){2, two}, &s);
+    run_calls(&(Config){STRATEGY_AUTO, 1024, 1, 2, false, NULL, false}, &(Calls){2, two}, &s);
     assert_non_null(strstr(s.text, "\n2: 23505 duplicate key value violates unique constraint \"hist_pkey\"|Key (id)=(5) already exists.||7 NULL\n"));
     assert_non_null(strstr(s.text, "\n1,1007,0,'lunch',1\n2,1000,0,'first',2\n"));
     free(s.text);
@@ -918,6 +1022,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),  cmocka_unit_test(test_refused), cmocka_unit_test(test_transfer), cmocka_unit_test(test_adds),
                                        cmocka_unit_test(test_small),  cmocka_unit_test(test_inserts), cmocka_unit_test(test_loops),    cmocka_unit_test(test_divide),
                                        cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all), cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_out_of_memory)};
+                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static int teardown(void **state) {
 }
 
 /* The kernel of a procedure. */
-static void emit(const char *sql, DeviceKind kind, ProcSource *out) {
+static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcSource *out) {
     while (db->catalog.n_routines > 0) {
         char drop[200];
         const Routine *r = db->catalog.routines[0];
@@ -76,9 +76,11 @@ static void emit(const char *sql, DeviceKind kind, ProcSource *out) {
         t[i] = (ProcTableForm){images[i], index};
     }
     EmitTarget target = {.kind = kind, .group_size = kind == DEVICE_HOST ? 1 : 128};
-    assert_int_equal(emit_proc(p, t, &target, arena, out, &err), ST_OK);
+    assert_int_equal(emit_proc(p, t, &target, strings, arena, out, &err), ST_OK);
     for (int32_t i = 0; i < p->n_tables; i++) image_free(images[i]);
 }
+
+static void emit(const char *sql, DeviceKind kind, ProcSource *out) { emit_with(sql, kind, true, out); }
 
 static void compile_on(const char *id, const char *source) {
     static Devices *devices;
@@ -170,6 +172,10 @@ static void test_reasons(void **state) {
     emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = upper(t) where id = x; end $$", DEVICE_HOST, &src);
     assert_non_null(src.reason);
     assert_string_equal(src.reason, "line 2: call upper(text)");
+    emit_with(procs[3], DEVICE_CUDA, false, &src);
+    assert_string_equal(src.reason, "line 1: strings, which are in the host's memory");
+    emit_with(procs[2], DEVICE_CUDA, false, &src);
+    assert_null(src.reason);
     emit(procs[1], DEVICE_HOST, &src); /* the message's cast is not the kernel's */
     assert_null(src.reason);
 }

@@ -1081,7 +1081,11 @@ static Status insert_row(Cp *c, void *ctx) {
             cp_mark(c);
         }
         TRY(keep_result(c, b));
-        return k->row ? k->row(c, k->ctx) : ST_OK;
+        bool blind = c->blind;
+        c->blind |= b->on_conflict_nothing; /* there may be no row */
+        if (k->row) TRY(k->row(c, k->ctx));
+        c->blind = blind;
+        return ST_OK;
     }
     TRY(checks(c, b));
     TRY(keep_result(c, b));

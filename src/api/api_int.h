@@ -1,0 +1,20 @@
+/* api_int.h - what the files of src/api share. */
+#ifndef STELE_API_API_INT_H
+#define STELE_API_API_INT_H
+
+#include "session/session.h"
+#include "stele/stele.h"
+
+struct stele_db {
+    Database *db;
+    char *temp_dir;
+    _Atomic int64_t connections;
+};
+struct stele_conn {
+    stele_db *owner;
+    Session *s;
+    void (*notice)(void *ctx, const stele_notice *n);
+    void *notice_ctx;
+};
+
+#endif

@@ -1,0 +1,216 @@
+/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h, read one by one. */
+#include "api/api_int.h"
+#include "session/bulk.h"
+
+typedef struct Param {
+    Type type;
+    Phys phys;
+    uint8_t *cells, *valid;
+} Param;
+
+struct stele_bulk {
+    stele_conn *conn;
+    int64_t routine; /* id */
+    int n_params, n_outs;
+    Param *params;
+    Type *out_types;
+    const char **out_names;
+    char (*type_names)[80];
+    int64_t n, cap;
+    Arena *arena; /* texts of parameters and everything of fixed size */
+    Arena *cell;
+    BulkResult *result;
+    BulkCalls part;
+    Vec *vecs;
+};
+
+stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
+    Session *s = conn->s;
+    *out = NULL;
+    err_clear(&s->err);
+    const Routine *r;
+    LockMode before = s->lock;
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    Arena *a = session_bulk_routine(s, slice_of(name), &r) == ST_OK ? arena_new(&s->account, &s->err) : NULL;
+    stele_bulk *b = a ? arena_new_of(a, stele_bulk) : NULL;
+    if (b) {
+        int n = MAX_OF(r->n_params, 1);
+        *b = (stele_bulk){.conn = conn, .routine = r->id, .arena = a};
+        b->params = arena_array(a, Param, n);
+        b->vecs = arena_array(a, Vec, n);
+        b->out_types = arena_array(a, Type, n);
+        b->out_names = arena_array(a, const char *, n);
+        b->type_names = arena_alloc(a, (int64_t)sizeof *b->type_names * n);
+        b->cell = arena_new(&s->account, &s->err);
+        bool ok = b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell;
+        for (int i = 0; ok && i < r->n_params; i++) {
+            Type t = r->param_types[i];
+            if (r->param_modes[i] == 'i' || r->param_modes[i] == 'b') {
+                type_name(t, b->type_names[b->n_params], sizeof b->type_names[0]);
+                b->params[b->n_params++] = (Param){.type = t, .phys = type_phys(t)};
+            }
+            if (r->param_modes[i] == 'i') continue;
+            b->out_types[b->n_outs] = t;
+            ok = (b->out_names[b->n_outs++] = arena_strdup(a, r->param_names[i] ? r->param_names[i] : "")) != NULL;
+        }
+        if (ok && b->n_outs == 0 && r->ret.id != T_VOID) {
+            b->out_types[0] = r->ret;
+            ok = (b->out_names[b->n_outs++] = arena_strdup(a, r->name)) != NULL;
+        }
+        if (!ok) {
+            (void)err_oom(&s->err);
+            arena_free(b->cell);
+            b = NULL;
+        }
+    }
+    if (before == LOCK_NONE && s->state == 'I') session_unlock(s);
+    if (!b) {
+        if (!err_is_set(&s->err)) (void)err_oom(&s->err);
+        arena_free(a);
+        return STELE_ERROR;
+    }
+    *out = b;
+    return STELE_OK;
+}
+
+void stele_bulk_free(stele_bulk *b) {
+    if (!b) return;
+    MemAccount *acct = &b->conn->s->account;
+    for (int i = 0; i < b->n_params; i++) {
+        mem_free(acct, b->params[i].cells, b->cap * phys_size(b->params[i].phys));
+        mem_free(acct, b->params[i].valid, b->cap);
+    }
+    if (b->result) bulk_result_free(b->result);
+    arena_free(b->cell);
+    arena_free(b->arena);
+}
+
+int64_t stele_bulk_param_count(const stele_bulk *b) { return b->n_params; }
+const char *stele_bulk_param_type(const stele_bulk *b, int64_t i) { return i >= 0 && i < b->n_params ? b->type_names[i] : ""; }
+int64_t stele_bulk_out_count(const stele_bulk *b) { return b->n_outs; }
+const char *stele_bulk_out_name(const stele_bulk *b, int64_t i) { return i >= 0 && i < b->n_outs ? b->out_names[i] : ""; }
+int64_t stele_bulk_count(const stele_bulk *b) { return b->n; }
+
+static Status reserve(stele_bulk *b, int64_t more) {
+    Session *s = b->conn->s;
+    if (b->result) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already");
+    if (b->n + more <= b->cap) return ST_OK;
+    int64_t cap = MAX_OF(b->cap * 2, MAX_OF(b->n + more, INT64_C(1024)));
+    for (int i = 0; i < b->n_params; i++) { /* all or none grow: cells first into fresh memory */
+        Param *c = &b->params[i];
+        int64_t size = phys_size(c->phys);
+        uint8_t *cells = mem_alloc(&s->account, cap * size, &s->err), *valid = cells ? mem_alloc(&s->account, cap, &s->err) : NULL;
+        if (!valid) {
+            mem_free(&s->account, cells, cap * size);
+            for (int k = 0; k < i; k++) { /* those that have grown give back what they need not have */
+                Param *g = &b->params[k];
+                g->cells = mem_realloc(&s->account, g->cells, cap * phys_size(g->phys), MAX_OF(b->cap, INT64_C(1)) * phys_size(g->phys), &s->err);
+                g->valid = mem_realloc(&s->account, g->valid, cap, MAX_OF(b->cap, INT64_C(1)), &s->err);
+            }
+            return ST_ERROR;
+        }
+        if (b->n) memcpy(cells, c->cells, (size_t)(b->n * size)), memcpy(valid, c->valid, (size_t)b->n);
+        mem_free(&s->account, c->cells, b->cap * size);
+        mem_free(&s->account, c->valid, b->cap);
+        c->cells = cells;
+        c->valid = valid;
+    }
+    b->cap = cap;
+    return ST_OK;
+}
+
+stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
+    Session *s = b->conn->s;
+    err_clear(&s->err);
+    if (reserve(b, 1) != ST_OK) return STELE_ERROR;
+    for (int i = 0; i < b->n_params; i++) {
+        Param *c = &b->params[i];
+        uint8_t *cell = c->cells + b->n * phys_size(c->phys);
+        c->valid[b->n] = values[i] != NULL;
+        memset(cell, 0, (size_t)phys_size(c->phys));
+        if (!values[i]) continue;
+        Value v;
+        Slice text = slice_of(values[i]);
+        if (c->phys == PH_STR) { /* the caller's bytes may go */
+            char *copy = arena_strndup(b->arena, text.ptr, text.len);
+            if (!copy) return err_oom(&s->err), STELE_ERROR;
+            text.ptr = copy;
+        }
+        if (value_from_text(c->type, text, s->settings.tz_offset, b->arena, &v, &s->err) != ST_OK) {
+            err_context(&s->err, "parameter %d of call %lld", i + 1, (long long)b->n + 1);
+            return STELE_ERROR;
+        }
+        memcpy(cell, value_cell(&v), (size_t)phys_size(c->phys));
+    }
+    b->n++;
+    return STELE_OK;
+}
+
+stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const *columns, const unsigned char *const *valid) {
+    Session *s = b->conn->s;
+    err_clear(&s->err);
+    for (int i = 0; i < b->n_params; i++) {
+        Type t = b->params[i].type;
+        if (t.id == T_NUMERIC || b->params[i].phys == PH_I128 || b->params[i].phys >= PH_STR)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "parameter %d of type %s cannot be given as a column of cells", i + 1, b->type_names[i]), STELE_ERROR;
+    }
+    if (n < 0 || reserve(b, n) != ST_OK) return STELE_ERROR;
+    for (int i = 0; i < b->n_params; i++) {
+        Param *c = &b->params[i];
+        int64_t size = phys_size(c->phys);
+        if (n) memcpy(c->cells + b->n * size, columns[i], (size_t)(n * size));
+        if (valid && valid[i]) memcpy(c->valid + b->n, valid[i], (size_t)n);
+        else memset(c->valid + b->n, 1, (size_t)n);
+    }
+    b->n += n;
+    return STELE_OK;
+}
+
+stele_status stele_bulk_run(stele_bulk *b) {
+    Session *s = b->conn->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (b->result) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already"), STELE_ERROR;
+    if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block"), STELE_ERROR;
+    for (int i = 0; i < b->n_params; i++)
+        b->vecs[i] = (Vec){.data = b->params[i].cells, .valid = b->params[i].valid, .phys = (uint8_t)b->params[i].phys, .type = b->params[i].type};
+    Status st = session_begin_bulk(s);
+    const Routine *r = st == ST_OK ? catalog_routine_by_id(&s->db->catalog, b->routine) : NULL;
+    if (st == ST_OK && !r) st = err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
+    b->part = (BulkCalls){.routine = r, .n = b->n, .params = b->vecs};
+    if (st == ST_OK) st = session_bulk_run(s, 1, &b->part, &b->result);
+    return session_end_statement(s, st) == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
+stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_info *error) {
+    const CallError *e = b->result && call >= 0 && call < b->n ? b->result->errors[0][call] : NULL;
+    if (error) {
+        memcpy(error->sqlstate, e ? e->sqlstate : "00000", 6);
+        error->message = e && e->message ? e->message : "";
+        error->detail = e && e->detail ? e->detail : "";
+        error->hint = e && e->hint ? e->hint : "";
+        error->context = "";
+        error->position = 0;
+    }
+    return e ? STELE_ERROR : STELE_OK;
+}
+
+const char *stele_bulk_value(stele_bulk *b, int64_t call, int64_t out, int64_t *len) {
+    if (len) *len = 0;
+    if (!b->result || call < 0 || call >= b->n || out < 0 || out >= b->n_outs || b->result->errors[0][call]) return NULL;
+    const Vec *c = &b->result->outs[0][out];
+    if (c->valid && !c->valid[call]) return NULL;
+    Value v = {.type = b->out_types[out]};
+    memcpy(value_cell(&v), (const char *)c->data + call * phys_size((Phys)c->phys), (size_t)phys_size((Phys)c->phys));
+    arena_reset(b->cell);
+    return value_to_text(b->cell, &v, len);
+}
+
+void stele_bulk_get_info(const stele_bulk *b, stele_bulk_info *info) {
+    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
+    *info = (stele_bulk_info){.strategy = "", .executor = ""};
+    if (!b->result) return;
+    const BulkStats *t = &b->result->stats;
+    *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = names[t->strategy],
+                              .executor = t->executor ? t->executor : "vm", .reason = t->reason, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
+}

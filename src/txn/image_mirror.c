@@ -1,0 +1,175 @@
+/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. One block of device memory holds all of them. */
+#include "txn/image_mirror.h"
+
+#include "base/mem.h"
+
+enum { PIECE_ALIGN = 256 };
+
+typedef struct Piece {
+    void *host;
+    int64_t bytes, row_bytes; /* row_bytes 0: not by row */
+    int64_t offset;
+    bool changed;
+} Piece;
+struct ImageMirror {
+    Device *d;
+    DevPtr base;
+    int64_t bytes;
+    int64_t generation, version;
+    bool current, ahead;
+    char *stage; /* fetched, not committed */
+    int64_t stage_bytes;
+    int32_t n, cap;
+    Piece pieces[];
+};
+
+static int64_t mirror_size(int32_t pieces) { return (int64_t)sizeof(ImageMirror) + pieces * (int64_t)sizeof(Piece); }
+
+static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
+    if (!host) return;
+    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .offset = m->bytes};
+    m->bytes += align_up(bytes, PIECE_ALIGN);
+}
+
+static ImageMirror *describe(const Image *im, Err *e) {
+    int32_t most = 3 + 2 * im->n_cols + 2 * im->n_indexes;
+    ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
+    if (!m) return NULL;
+    m->cap = most;
+    m->generation = im->generation;
+    m->version = im->version;
+    add(m, im->live, im->cap, 1);
+    add(m, im->dirty, im->cap, 1);
+    add(m, im->rowids, im->cap * 8, 8);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        const ImageColumn *col = &im->cols[c];
+        int64_t size = phys_size((Phys)col->phys);
+        add(m, col->used ? col->cells : NULL, im->cap * size, size);
+        add(m, col->valid, im->cap, 1);
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        add(m, im->indexes[i].slots, (im->indexes[i].mask + 1) * 8, 0);
+        add(m, im->indexes[i].next, im->cap * 8, 8);
+    }
+    return m;
+}
+
+static void drop_stage(Image *im);
+void image_mirror_free(Image *im) {
+    ImageMirror *m = im->mirror;
+    if (!m) return;
+    drop_stage(im);
+    if (m->base) m->d->ops->free(m->d, m->base, m->bytes);
+    mem_free(im->account, m, mirror_size(m->cap));
+    im->mirror = NULL;
+}
+
+/* The arrays are where and as long as they were. */
+static bool fits(const ImageMirror *m, const ImageMirror *now) {
+    if (m->n != now->n || m->generation != now->generation || m->bytes != now->bytes) return false;
+    for (int32_t i = 0; i < m->n; i++)
+        if (m->pieces[i].host != now->pieces[i].host || m->pieces[i].bytes != now->pieces[i].bytes) return false;
+    return true;
+}
+
+Status image_mirror_use(Image *im, Device *d, DevQueue *q, Err *e) {
+    ImageMirror *now = describe(im, e);
+    if (!now) return ST_ERROR;
+    ImageMirror *m = im->mirror;
+    if (m && (m->d != d || !fits(m, now))) {
+        if (m->ahead) {
+            mem_free(im->account, now, mirror_size(now->cap));
+            return err_internal(e, "the image of table \"%s\" moved while a device had a newer one", im->table->name);
+        }
+        image_mirror_free(im);
+        m = NULL;
+    }
+    if (m) {
+        mem_free(im->account, now, mirror_size(now->cap));
+        if (m->current && m->version == im->version) return ST_OK;
+    } else {
+        m = now;
+        m->d = d;
+        if (d->ops->alloc(d, m->bytes, &m->base, e) != ST_OK) {
+            mem_free(im->account, m, mirror_size(m->cap));
+            return ST_ERROR;
+        }
+        im->mirror = m;
+    }
+    m->current = false;
+    for (int32_t i = 0; i < m->n; i++) TRY(d->ops->copy_in(q, m->base + (uint64_t)m->pieces[i].offset, m->pieces[i].host, m->pieces[i].bytes, e));
+    m->version = im->version;
+    m->current = true;
+    return ST_OK;
+}
+
+static Piece *find(const Image *im, const void *array) {
+    ImageMirror *m = im->mirror;
+    for (int32_t i = 0; array && i < m->n; i++)
+        if (m->pieces[i].host == array) return &m->pieces[i];
+    return NULL;
+}
+DevPtr image_mirror_at(const Image *im, const void *array) {
+    const Piece *p = find(im, array);
+    return p ? im->mirror->base + (uint64_t)p->offset : 0;
+}
+void image_mirror_changed(Image *im, const void *array) {
+    Piece *p = find(im, array);
+    if (!p) return;
+    p->changed = true;
+    im->mirror->ahead = true;
+}
+bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
+
+static int64_t used_bytes(const Image *im, const Piece *p) { return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes; }
+
+static void drop_stage(Image *im) {
+    mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
+    im->mirror->stage = NULL;
+    im->mirror->stage_bytes = 0;
+}
+Status image_mirror_fetch(Image *im, Err *e) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->ahead) return ST_OK;
+    DevQueue *q;
+    int64_t bytes = 8, at = 0;
+    for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i]) : 0;
+    drop_stage(im);
+    if (!(m->stage = mem_alloc(im->account, bytes, e))) return ST_ERROR;
+    m->stage_bytes = bytes;
+    Status st = m->d->ops->queue_new(m->d, &q, e);
+    if (st == ST_OK) {
+        for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
+            const Piece *p = &m->pieces[i];
+            if (!p->changed) continue;
+            st = m->d->ops->copy_out(q, m->stage + at, m->base + (uint64_t)p->offset, used_bytes(im, p), e);
+            at += used_bytes(im, p);
+        }
+        if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, e);
+        m->d->ops->queue_free(m->d, q);
+    }
+    if (st != ST_OK) drop_stage(im);
+    return st;
+}
+void image_mirror_commit(Image *im) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->stage) return;
+    for (int64_t i = 0, at = 0; i < m->n; i++) {
+        Piece *p = &m->pieces[i];
+        if (!p->changed) continue;
+        memcpy(p->host, m->stage + at, (size_t)used_bytes(im, p));
+        at += used_bytes(im, p);
+        p->changed = false;
+    }
+    m->ahead = false;
+    drop_stage(im);
+}
+Status image_mirror_to_host(Image *im, Err *e) {
+    TRY(image_mirror_fetch(im, e));
+    image_mirror_commit(im);
+    return ST_OK;
+}
+
+void image_mirror_stale(Image *im) {
+    if (im->mirror) im->mirror->current = false;
+}

@@ -1,0 +1,31 @@
+/* image_mirror.h - an image's arrays in the memory of a device that does not share the host's.
+ *
+ * The mirror has a copy of every array. It is made when a bulk first runs there, and is good while the image's generation, version and arrays stay and nobody
+ * has changed them on the host (image_mirror_stale). Kernels change the mirror: then it is ahead, and the host's arrays are not to be read before
+ * image_mirror_to_host. Whoever is about to read or change an image on the host calls that; without a mirror that is ahead it costs nothing.
+ *
+ * Thread rules: as image_reserve. The device must be open while there is a mirror.
+ */
+#ifndef STELE_TXN_IMAGE_MIRROR_H
+#define STELE_TXN_IMAGE_MIRROR_H
+
+#include "device/device.h"
+#include "txn/image.h"
+
+/* The device has the image's arrays when it returns (copies may still be under way on `q`). 53200, 58000. */
+Status image_mirror_use(Image *im, Device *d, DevQueue *q, Err *e);
+/* The device's address of one of the image's arrays; 0 for NULL. */
+DevPtr image_mirror_at(const Image *im, const void *array);
+/* Kernels have changed these arrays: the mirror is ahead. NULL is ignored. */
+void image_mirror_changed(Image *im, const void *array);
+bool image_mirror_ahead(const Image *im);
+/* Copies back what kernels changed. 58000: the host's arrays are as they were before. */
+Status image_mirror_to_host(Image *im, Err *e);
+/* The same in two steps, for several images together: only the second changes the host's arrays. */
+Status image_mirror_fetch(Image *im, Err *e);
+void image_mirror_commit(Image *im);
+/* The host is about to change the image. */
+void image_mirror_stale(Image *im);
+void image_mirror_free(Image *im);
+
+#endif
