@@ -540,7 +540,7 @@ static bool write_instr(ProcEm *x, const Instr *in) {
     case OP_ROW_ADD: row_add(x, in); return true;
     case OP_ROW_INSERT: row_insert(x, in); return true;
     case OP_ROW_DELETE: row_delete(x, in); return true;
-    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, PF_RAISED)); return true;
+    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
     default: return em_expr(&x->m, in);
     }
 }
@@ -791,7 +791,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, Out *o) {
     append_out(x, o, &m->body);
     out_w(m, o, "goto next;\nfailed: ;\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", (int32_t)UNDO_ENTRY);
     append_out(x, o, &x->undo);
-    out_w(m, o, "default: break;\n}\n}\n{\nconst u64 at = ga_add_u64(%p, 1);\nG(u64, %p + 8)[at] = (u64)status << 32 | call;\nga_cas_u64(%p, 0, %p);\n}\nnext: ;\n}\n}\n", failed, failed, blocked, launch);
+    out_w(m, o, "default: break;\n}\n}\n{\nconst u64 at = ga_add_u64(%p, 1);\nG(u64, %p + 8)[at] = (u64)status << 32 | call;\nif ((status & 255u) != %d) ga_cas_u64(%p, 0, %p);\n}\nnext: ;\n}\n}\n", failed, failed, (int32_t)PF_SAID, blocked, launch);
     append_out(x, o, &x->tail);
     out_w(m, o, "}\n");
 }

@@ -14,9 +14,9 @@
  *
  * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list, and the executor has the virtual machine run
  * it again before the next set begins: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
- * of room (a string, the log): the machine then does it.
+ * of room (a string, the log): the machine then does it. A RAISE with a constant message needs no machine (PF_SAID).
  *
- * Launches go through a queue several at a time. A launch that has failures writes its number to the word `blocked`; later launches find it there and do
+ * Launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later launches find it there and do
  * nothing, so that the executor can see to the failures and go on from there.
  *
  * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per item and merged at the end.
@@ -66,7 +66,7 @@ typedef struct ProcSource {
 } ProcSource;
 
 /* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
-enum ProcFailure { PF_ROWS = 64 /* more inserts than were told */, PF_RAISED, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
+enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
 
 /* The kernel "proc_main" of a body. The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can
  * look at strings where the host has them. 53200. */

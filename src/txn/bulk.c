@@ -175,7 +175,7 @@ static void copy_worker(void *ctx, int worker) {
     for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;) {
         const BulkBlock *k = &b->blocks[i];
         const BulkWorker *w = &b->w[k->worker];
-        memcpy(b->ops + k->to, w->ops + k->first, (size_t)k->n * sizeof(TxnOp));
+        if (k->n > 0) memcpy(b->ops + k->to, w->ops + k->first, (size_t)k->n * sizeof(TxnOp));
     }
 }
 

@@ -5,7 +5,8 @@
  *
  * Launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
  * did not run are queued again. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of room; so errors
- * are the machine's own. A device with copies has to bring them to the host for that, and back; there, an error that its code tells is worded here.
+ * are the machine's own. A device with copies has to bring them to the host for that, and back; there, an error that its code tells is worded here. A RAISE
+ * with a constant message is worded here in any case, and nobody waits for it.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
@@ -31,6 +32,11 @@ void proc_code_free(struct ProcCode *c) {
     if (c) arena_free(c->arena);
 }
 
+void images_drop_queue(ImageSet *s) {
+    if (s->queue) s->device->ops->queue_free(s->device, s->queue);
+    s->queue = NULL;
+}
+
 typedef struct DevicePart {
     const ProcCode *code;
     CodeRef ref;
@@ -47,6 +53,7 @@ struct BulkDevice {
     Device *d;
     CodeCache *cache;
     DevQueue *queue, *side; /* side: the stop flag; NULL: not yet */
+    bool broken;       /* an operation of it failed */
     EmitTarget target;
     bool copies;       /* the device does not share the host's memory */
     bool on_host;      /* ... and the host has everything now */
@@ -148,8 +155,14 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
         TRY(get_kernel(b, k, reason, e));
         if (*reason && !(*reason = arena_printf(b->arena, "%s: %s", b->parts[k].part->proc->name, *reason))) return err_oom(e);
     }
+    if (*reason) return ST_OK;
+    ImageSet *s = b->images;
+    if (s->device != d) images_drop_queue(s);
+    v->queue = s->queue;
+    s->queue = NULL;
+    s->device = d;
     Err why = {0};
-    if (!*reason && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message))) return err_oom(e);
+    if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message))) return err_oom(e);
     return ST_OK;
 }
 
@@ -190,7 +203,8 @@ void bulk_device_end(Bulk *b) {
     BulkDevice *v = b->device;
     MemAccount *acct = &b->images->account;
     if (!v) return;
-    if (v->queue) v->d->ops->queue_free(v->d, v->queue);
+    if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
+    else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
     if (v->base) v->d->ops->free(v->d, v->base, v->base_bytes);
     for (int32_t k = 0; v->parts && k < b->n_parts; k++)
@@ -460,6 +474,7 @@ static Status start(Bulk *b, Err *e) {
 
 Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
     if (start(b, e) == ST_OK) return ST_OK;
+    b->device->broken = true;
     if (!b->device->copies || b->opt->query->device.strict) return ST_ERROR;
     Err why;
     err_copy(&why, e);
@@ -523,9 +538,8 @@ static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
     int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
     const Instr *in = &p->instrs[pc];
     Err e = {0};
-    if (kind == PF_RAISED) {
+    if (kind == PF_SAID) {
         const RaiseSite *r = in->aux;
-        if (r->n > 0) return false;
         char text[sizeof e.message];
         int64_t n = 0;
         for (const char *s = r->format; *s && n < (int64_t)sizeof text - 1; s++) {
@@ -536,7 +550,7 @@ static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
         err_set(&e, r->sqlstate, "%s", text);
         if (r->detail) err_detail(&e, "%s", r->detail);
         if (r->hint) err_hint(&e, "%s", r->hint);
-    } else if (kind <= KE_NUMERIC && !(in->op >= OP_STORE && in->op <= OP_P_RETURN)) {
+    } else if (b->device->copies && kind <= KE_NUMERIC && !(in->op >= OP_STORE && in->op <= OP_P_RETURN)) {
         emit_data_error(p, part, code, &e);
         for (int32_t i = pc - 1; i >= 0 && !(p->instrs[i].op >= OP_P_IF && p->instrs[i].op <= OP_P_RETURN); i--) /* the machine tries a whole IF again */
             if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
@@ -562,12 +576,13 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
+/* Of a batch; those that the machine has to see are of the launch before `done`, of `part`. */
 static Status see_failures(Bulk *b, int32_t part, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failed[0], m = 0;
     uint32_t *calls = (uint32_t *)(v->failed + b->n_calls + 1);
     for (int64_t i = 0; i < n; i++)
-        if (!v->copies || !word_error(b, part, (uint32_t)(v->failed[1 + i] >> 32), (uint32_t)v->failed[1 + i])) calls[m++] = (uint32_t)v->failed[1 + i];
+        if (!word_error(b, bulk_type(b, (uint32_t)v->failed[1 + i]), (uint32_t)(v->failed[1 + i] >> 32), (uint32_t)v->failed[1 + i])) calls[m++] = (uint32_t)v->failed[1 + i];
     if (m == 0) return ST_OK;
     qsort(calls, (size_t)m, sizeof *calls, by_number);
     TRY(go_home(b, done - 1, e));
@@ -642,7 +657,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     }
     TRY(ops->sync(v->queue, poll_cancel, b, e));
     *blocked = (int64_t)v->words[W_BLOCKED];
-    if (!v->copies || !*blocked) return ST_OK;
+    if (!v->copies || v->failed[0] == 0) return ST_OK;
     TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), ((int64_t)v->failed[0] + 1) * 8, e));
     return ops->sync(v->queue, NULL, NULL, e);
 }
@@ -696,7 +711,7 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
         *done += blocked ? blocked : queued;
-        if (blocked) TRY(see_failures(b, l[*done - 1].part, *done, e));
+        if (b->device->failed[0] > 0) TRY(see_failures(b, l[*done - 1].part, *done, e));
     }
     if (*done < n) return go_home(b, *done, e);
     if (!b->device->copies) return ST_OK;
@@ -710,6 +725,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     TRY(cut_launches(b, &l, &n, e));
     if (v->copies) mark_changed(b);
     if (run_launches(b, l, n, &done, reason, e) != ST_OK) {
+        v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
         done = v->safe;

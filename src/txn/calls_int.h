@@ -140,6 +140,8 @@ struct ImageSet {
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
+    struct Device *device;    /* that the last bulk with kernels ran on, NULL: none; outlives the set */
+    struct DevQueue *queue;   /* of that device, kept for the next bulk */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;
@@ -170,6 +172,7 @@ RunResult calls_dropped(CallFrame *c, int32_t at);
 /* bulk_device.c */
 typedef struct ProcCode ProcCode;
 void proc_code_free(ProcCode *c);
+void images_drop_queue(ImageSet *s);
 
 /* vm_rows.c */
 StepFn call_step_fn(const Instr *in);

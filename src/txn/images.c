@@ -35,6 +35,7 @@ void images_free(ImageSet *s) {
     for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
     mem_free(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps));
     schedule_scratch_free(s->scratch);
+    images_drop_queue(s);
     mem_free(&s->account, s->entries, s->cap * (int64_t)sizeof(ImageEntry));
     mem_free(&s->account, s->procs, s->cap_procs * (int64_t)sizeof(ProcEntry));
     mem_free(s->account.parent, s, (int64_t)sizeof *s);

@@ -218,7 +218,7 @@ class Gen:
             return "found" if self.use_found else "true"
         if k == 7:
             return f"{self.expr('text', d + 1, safe)} {r.choice(['=', '<', '<>'])} {self.expr('text', d + 1, safe)}"
-        return f"{self.var('bigint') or '1'} > {self.expr('bigint', d + 1, safe)}"
+        return f"{self.operand(self.var('bigint') or '1', 1, safe)} > {self.expr('bigint', d + 1, safe)}"
 
     def expr(self, t, d=0, safe=False):
         r = self.r

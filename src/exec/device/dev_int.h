@@ -40,7 +40,6 @@ typedef struct Lane {
     struct Lane *next;
     DevQueue *queue; /* kernels, zeroing, copies: in order */
     DevQueue *side;  /* stop flags of a running query, streamed uploads */
-    DevQueue *second; /* every other copy of streamed uploads: one begins while the other ends; made when first needed */
     void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
     int64_t words_bytes;
     void *down;      /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
@@ -49,7 +48,7 @@ typedef struct Lane {
     bool stage_busy[STAGES];
     int stage_next; /* slots are used in turn */
     bool staging;   /* by a Stager, now */
-    DevEvent *copied[RING], *copied2[RING], *used[RING]; /* streaming: pieces of the ring */
+    DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
     DevQueue *pipe[PIPELINE_STAGES];     /* a pipeline's kernels, made when first needed */
     DevEvent *pipe_go, *pipe_done[PIPELINE_STAGES];
     bool broken;     /* a wait failed: not to be used again */
@@ -302,8 +301,7 @@ Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pi
  * fill buffers ahead of it. */
 typedef struct Stager Stager;
 Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups, Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e);
-/* To one queue, or in turn to two. */
-Status stager_send(Stager *s, int64_t group, DevQueue *const queues[2], DevPtr to, Err *e);
+Status stager_send(Stager *s, int64_t group, DevQueue *queue, DevPtr to, Err *e);
 Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev.c ---- */

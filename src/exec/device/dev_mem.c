@@ -146,10 +146,8 @@ void lane_free(DevRuntime *r, Lane *l) {
     Device *d = r->d;
     if (l->queue) d->ops->queue_free(d, l->queue);
     if (l->side) d->ops->queue_free(d, l->side);
-    if (l->second) d->ops->queue_free(d, l->second);
     for (int i = 0; i < RING; i++) {
         if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
-        if (l->copied2[i]) d->ops->event_free(d, l->copied2[i]);
         if (l->used[i]) d->ops->event_free(d, l->used[i]);
     }
     for (int i = 0; i < PIPELINE_STAGES; i++) {
@@ -247,7 +245,6 @@ Status query_settle(DevQuery *q) {
     Err quiet = {0};
     if (!q->lane || (!q->busy && !q->side_busy)) return ST_OK;
     if (q->side_busy && q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
-    if (q->side_busy && q->lane->second && q->d->ops->sync(q->lane->second, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
     q->side_busy = false;
     if (q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) != ST_OK) {
         q->lane->broken = true;
@@ -374,7 +371,7 @@ static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr t
 }
 
 /* Slots are made free some way ahead of what is sent, oldest first: by then the device has usually passed them. */
-static Status send_run(Stager *f, const StageRun *r, DevQueue *const queues[2], DevPtr to) {
+static Status send_run(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to) {
     int64_t end = r->slice + (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
     while (f->sent < end) {
         int64_t limit = atomic_load(&f->limit);
@@ -385,7 +382,7 @@ static Status send_run(Stager *f, const StageRun *r, DevQueue *const queues[2], 
         }
         if (atomic_load_explicit(&f->full[slot_of(f, f->sent)], memory_order_acquire) == f->sent + 1) {
             if (f->sent % 64 == 0) TRY(query_check_cancel(f->q, f->e));
-            TRY(send_slice(f, r, queues[queues[1] && f->sent % 2], to));
+            TRY(send_slice(f, r, queue, to));
             continue;
         }
         int64_t mine = atomic_load(&f->next);
@@ -395,7 +392,7 @@ static Status send_run(Stager *f, const StageRun *r, DevQueue *const queues[2], 
     return ST_OK;
 }
 
-Status stager_send(Stager *f, int64_t group, DevQueue *const queues[2], DevPtr to, Err *e) {
+Status stager_send(Stager *f, int64_t group, DevQueue *queue, DevPtr to, Err *e) {
     DevQuery *q = f->q;
     const DeviceOps *ops = q->d->ops;
     bool all = q->d->info.shares_memory;
@@ -404,12 +401,12 @@ Status stager_send(Stager *f, int64_t group, DevQueue *const queues[2], DevPtr t
         k = i + 1;
         if (u->registered || all) {
             if (i % 64 == 0) TRY(query_check_cancel(q, e));
-            if (u->bytes) TRY(ops->copy_in(queues[queues[1] && i % 2], to + (uint64_t)u->at, u->from, u->bytes, e));
+            if (u->bytes) TRY(ops->copy_in(queue, to + (uint64_t)u->at, u->from, u->bytes, e));
             continue;
         }
         const StageRun *r = &f->runs[f->run++];
         f->e = e;
-        TRY(send_run(f, r, queues, to));
+        TRY(send_run(f, r, queue, to));
         k = i + r->n;
     }
     return ST_OK;
@@ -450,17 +447,17 @@ Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *group
     return f.st;
 }
 
-typedef struct OneGroup { DevQueue *queues[2]; DevPtr to; } OneGroup;
+typedef struct OneGroup { DevQueue *queue; DevPtr to; } OneGroup;
 static Status send_group(void *ctx, Stager *s, Err *e) {
     const OneGroup *x = ctx;
-    return stager_send(s, 0, x->queues, x->to, e);
+    return stager_send(s, 0, x->queue, x->to, e);
 }
 
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e) {
     if (n == 0) return ST_OK;
     if (queue == q->lane->side) q->side_busy = true;
     else q->busy = true;
-    OneGroup x = {{queue, NULL}, to};
+    OneGroup x = {queue, to};
     return query_upload_groups(q, pieces, (const int64_t[]){0, n}, 1, send_group, &x, e);
 }
 

@@ -568,27 +568,23 @@ typedef struct StreamRun {
     void *ctx;
 } StreamRun;
 
-/* Copies go to the side queue and the lane's second one in turn: between two copies of one queue the bus would stand still for some microseconds. */
 static Status stream_body(void *ctx, Stager *stager, Err *e) {
     const StreamRun *s = ctx;
     DevQuery *q = s->q;
     const DeviceOps *ops = q->d->ops;
     Lane *l = q->lane;
-    DevQueue *const queues[2] = {l->side, l->second};
     /* The ring's memory may have been something else of this query a moment ago. */
     TRY(ops->event_record(l->queue, l->used[0], e));
-    for (int i = 0; i < 2; i++) TRY(ops->event_wait(queues[i], l->used[0], e));
+    TRY(ops->event_wait(l->side, l->used[0], e));
     for (int64_t k = 0; k < s->x->n; k++) {
         const Piece *p = &s->x->pieces[k];
         int slot = (int)(k % RING);
         TRY(query_check_cancel(q, e));
         q->busy = q->side_busy = true;
-        for (int i = 0; i < 2 && k >= RING; i++) TRY(ops->event_wait(queues[i], l->used[slot], e));
-        TRY(stager_send(stager, k, queues, s->x->ring.p + (uint64_t)(slot * s->x->slot_bytes), e));
-        TRY(ops->event_record(queues[0], l->copied[slot], e));
-        TRY(ops->event_record(queues[1], l->copied2[slot], e));
+        if (k >= RING) TRY(ops->event_wait(l->side, l->used[slot], e));
+        TRY(stager_send(stager, k, l->side, s->x->ring.p + (uint64_t)(slot * s->x->slot_bytes), e));
+        TRY(ops->event_record(l->side, l->copied[slot], e));
         TRY(ops->event_wait(l->queue, l->copied[slot], e));
-        TRY(ops->event_wait(l->queue, l->copied2[slot], e));
         TRY(s->run(s->ctx, p->first, p->n, e));
         TRY(ops->event_record(l->queue, l->used[slot], e));
         q->bytes_in += p->bytes;
@@ -598,10 +594,8 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
 
 static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int64_t, int64_t, Err *), void *ctx, Err *e) {
     Lane *l = q->lane;
-    if (!l->second) TRY(q->d->ops->queue_new(q->d, &l->second, e));
     for (int i = 0; i < RING; i++) {
         TRY(lane_event(q, &l->copied[i], e));
-        TRY(lane_event(q, &l->copied2[i], e));
         TRY(lane_event(q, &l->used[i], e));
     }
     int64_t *groups = arena_array(q->arena, int64_t, x->n + 1);

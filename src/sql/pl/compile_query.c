@@ -817,6 +817,24 @@ static Status checks(Cp *c, const BoundStmt *b) {
     return ST_OK;
 }
 
+/* A row's values are computed before it is checked: those that may fail go to variables. */
+static Status compute_first(Cp *c, int32_t n, const ColId *ids) {
+    for (int32_t i = 0; i < n; i++) {
+        ColEntry *e = cp_entry(c, ids[i]);
+        if (!e) return ST_ERROR;
+        if (e->where != CW_EXPR || e->expr->kind == EX_COL || e->expr->kind == EX_CONST) continue;
+        Type t = c->ctx.cols.items[ids[i]].type;
+        Expr *value = expr_col(&c->ctx, ids[i]);
+        int32_t v = value ? cp_var_new(c, NULL, t) : -1;
+        if (v < 0) return cp_oom(c);
+        TRY(cp_store(c, v, cp_lower_as(c, value, t)));
+        Expr *x = expr_col(&c->ctx, c->vars.items[v].col);
+        if (!x || !(e = cp_entry(c, ids[i]))) return cp_oom(c);
+        *e = (ColEntry){.where = CW_EXPR, .type = t, .expr = x};
+    }
+    return ST_OK;
+}
+
 static Status refuse_foreign(Cp *c, const Table *t) {
     const Catalog *k = c->reg->catalog;
     for (int64_t i = 0; i < k->n_foreign; i++)
@@ -910,6 +928,7 @@ static Status update_row(Cp *c, void *ctx) {
         TRY(keep_result(c, b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
+    if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
@@ -922,10 +941,11 @@ static Status update_row(Cp *c, void *ctx) {
         if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
     }
     if (!r) return ST_ERROR;
-    for (int32_t i = 0; i < b->n_set; i++) {
+    for (int32_t j = 0; j < 2 * b->n_set; j++) { /* additions first: that one overflows is found before that a value must not be NULL */
+        int32_t i = j % b->n_set, col = b->set_cols[i];
+        if ((k->amounts[i] != NULL) != (j < b->n_set)) continue;
         RowCol *cell = arena_new_of(c->arena, RowCol);
         if (!cell) return cp_oom(c);
-        int32_t col = b->set_cols[i];
         *cell = (RowCol){k->number, col};
         Phys ph = type_phys(t->table->cols[col].type);
         if (!emit_op(c, k->amounts[i] ? OP_ROW_ADD : OP_ROW_PUT, ph, 0, r, vals[i], cell)) return ST_ERROR;
@@ -1087,6 +1107,7 @@ static Status insert_row(Cp *c, void *ctx) {
         c->blind = blind;
         return ST_OK;
     }
+    if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
     TRY(checks(c, b));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
