@@ -2,7 +2,7 @@
 """Runs everything that CI runs and ends with the line `N passed, N failed`.
 
 Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
-compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential test against PostgreSQL, the shell's own tests, short fuzzing.
+compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the shell's own tests, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build.
 
 Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
@@ -238,6 +238,9 @@ def main():
     unit(build)
     if o.preset != "release":
         corpus(build, [c for c in CONFIGS if c[0] in ("default", "vector 3", "little memory")])
+        oracle = [sys.executable, "tests/bulk/oracle.py", "--build", o.build, "--driver", os.path.join(build, "bulk_oracle")]
+        script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "60"], 600)
+        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "30"], 600)
         if o.preset == "asan":  # kernels are checked as the library is
             device_corpus(build, [("compiled, with kernels checked", ON_CPU, True), ("compiled, restarts", [*ON_CPU, "--set", "device_initial_rows=1"], True)],
                           {**cache_env(o.build), "STELE_CC_OPTIONS": "-O1 -g0"})
@@ -259,6 +262,10 @@ def main():
         kernels(o.build, build)
         script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "90"], 900)
         script("PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seconds", "45"], 300)
+        oracle = [py, "tests/bulk/oracle.py", "--build", o.build]
+        script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "25"], 300)
+        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "12"], 300)
+        script("bulk oracle, seeds of today", [*oracle, "--seconds", "12"], 300)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"], 900)

@@ -9,6 +9,7 @@
  *   emit_agg.c    aggregation sinks and their final values
  *   emit_sort.c   sort kernels
  *   emit_chan.c   channels between kernels
+ *   emit_proc.c   bodies of procedures, one item a call (emit_proc.h)
  *
  * Text is written into growing buffers by w(), whose format knows registers: %r the register's variable, %v its validity ("true" when
  * it cannot be NULL), %t the value as a str whatever its form, %p the parameter of that number, %d int32_t, %l int64_t, %s text.

@@ -118,6 +118,6 @@ const char *image_text(Image *im, const char *ptr, int64_t len);
 char *image_text_room(Image *im, int64_t n, Err *e);
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
 /* Debug: indexes and cells agree; with `against_table` after a sync, every row equals the table's. */
-Status image_verify(Image *im, bool against_table, Err *e);
+Status image_verify(const Image *im, bool against_table, Err *e);
 
 #endif

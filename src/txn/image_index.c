@@ -387,8 +387,8 @@ static Status verify_row(const Image *im, int64_t r, Err *e) {
     }
     return ST_OK;
 }
-Status image_verify(Image *im, bool against_table, Err *e) {
-    TRY(image_mirror_to_host(im, e));
+Status image_verify(const Image *im, bool against_table, Err *e) {
+    TRY(image_mirror_to_host((Image *)(uintptr_t)im, e));
     int64_t rows = atomic_load(&im->rows), live = 0;
     if (rows > im->cap) return err_internal(e, "the image of table \"%s\" has %lld rows of %lld", im->table->name, (long long)rows, (long long)im->cap);
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(verify_index(im, i, e));

@@ -287,6 +287,7 @@ static Proc *make_loop(Arena *a) {
     p_if(&m, op2(&m, OP_EQ, PH_I32, PH_BOOL, ld(&m, n), num(&m, PH_I32, 55))); /* for ever */
     m.line = 2;
     stmt(&m, OP_P_LOOP, 2);
+    stmt(&m, OP_P_STEP, 2);
     stmt(&m, OP_P_ENDLOOP, 2);
     m.line = 3;
     stmt(&m, OP_P_ENDIF, 0);
