@@ -242,7 +242,7 @@ class Gen:
             return r.choice([f"{self.num(d + 1, safe)}::numeric(12,2)", f"({self.num(d + 1, safe)} * 0.25)::numeric(12,2)", str(r.randrange(-500, 500) / 100), self.var("numeric(12,2)") or "1.5"])
         if t == "numeric":
             v = self.var("numeric")
-            return r.choice([f"{self.num(d + 1, safe)}::numeric", v or "2.5", f"({v or '1.25'} + {self.num(d + 1, safe)})", str(r.randrange(-500, 500) / 100)])
+            return r.choice([f"{self.num(d + 1, safe)}::numeric", v or "2.5", f"({self.operand(v or '1.25', 1, safe)} + {self.num(d + 1, safe)})", str(r.randrange(-500, 500) / 100)])
         if t == "double precision":
             return f"{self.num(d + 1, safe)} * 0.5::double precision"
         if t == "date":
@@ -337,7 +337,9 @@ class Gen:
         k = r.random()
         if numeric and k < 0.55:
             by = self.expr(c.type, 1, many) if c.type != "smallint" else r.choice(["1", "2"])
-            if self.chance(0.5):
+            if many:
+                by = r.choice(["1", "2", f"{self.var('int') or '1'} % 50", f"{self.var('int') or '1'} % 7"])
+            elif self.chance(0.5):
                 by = r.choice([self.var("int") or "1", "1", "2", self.var(c.type) or "3"])
             return f"{c.name} = {c.name} {r.choice('++-')} {by}" if self.chance(0.9) else f"{c.name} = {by} + {c.name}"
         if k < 0.75:

@@ -82,7 +82,7 @@ static const ItemSite *item(const Program *p, int k) {
 static void test_tpcb(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *sql[] = {"create procedure tpcb(a int, b int, d bigint, inout bal bigint) language plpgsql as $$ begin "
+    const char *sql[] = {"create procedure tpcb(a int, b int, d int, inout bal bigint) language plpgsql as $$ begin "
                          "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
                          "update branch set total = total - d where id = b; insert into history values (a, d); end $$"};
     const Proc *p = compile(a, sql, 1);
@@ -128,7 +128,7 @@ static void test_unknown_condition(void **state) {
 static void test_lookup_through_column(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *pay = "create procedure pay(x int, m bigint) language plpgsql as $$ declare b int; begin "
+    const char *pay = "create procedure pay(x int, m int) language plpgsql as $$ declare b int; begin "
                       "select branch into b from account where id = x; update branch set total = total + m where id = b; end $$";
     const Proc *p = compile_one(a, pay);
     if (p->reason) fail_msg("%s", p->reason);

@@ -191,6 +191,7 @@ Status cp_store(Cp *c, int32_t var, Reg r) {
     cp_fresh(c);
     if (!lower_info(&c->pipe, r)->is_const) cp_entry(c, v->col)->reg = r;
     c->vars.items[var].known = true;
+    c->vars.items[var].stamp = ++c->clock;
     return ST_OK;
 }
 Status cp_store_int(Cp *c, int32_t var, int64_t x) {
@@ -263,6 +264,15 @@ void cp_known_set(Cp *c, const bool *k) {
 }
 void cp_known_meet(Cp *c, const bool *k) {
     for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= k[i];
+}
+
+void cp_forget_since(Cp *c, int64_t clock) {
+    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= c->vars.items[i].stamp <= clock;
+}
+bool cp_skipping(const Cp *c) {
+    for (int64_t i = 0; i < c->labels.len; i++)
+        if (c->labels.items[i].may_next) return true;
+    return false;
 }
 
 /* ---- expressions ----------------------------------------------------------------------------------- */

@@ -63,11 +63,14 @@ typedef struct CpVar {
     Type type;
     const char *name;
     bool known;      /* footprint */
+    int64_t stamp;   /* of its last assignment in the text */
 } CpVar;
 /* A record: its fields are variables. */
 typedef struct CpRecord { int32_t n; const char **names; int32_t *vars; } CpRecord;
 
-typedef struct CpLabel { int32_t loop, exit_block, next_block; bool dead; } CpLabel; /* what EXIT and CONTINUE leave */
+/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, somebody may have gone on to the next round (then the rest of this one is blind), or may
+ * have left (then nobody knows afterwards what was assigned). */
+typedef struct CpLabel { int32_t loop, exit_block, next_block; bool dead, may_next, may_exit; } CpLabel;
 
 typedef struct Cp {
     Registry *reg;
@@ -100,6 +103,7 @@ typedef struct Cp {
     int32_t next_block;  /* numbers for P_BLOCK and P_LOOP */
     int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
     bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
+    int64_t clock;       /* assignments so far */
     bool ended;          /* footprint: the rest of this arm is not reached */
     int32_t depth;
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
@@ -137,6 +141,8 @@ Expr *cp_cast(Cp *c, Expr *e, Type to);            /* assignment cast; NULL with
 bool *cp_known_copy(Cp *c);
 void cp_known_set(Cp *c, const bool *k);
 void cp_known_meet(Cp *c, const bool *k);
+void cp_forget_since(Cp *c, int64_t clock); /* what was assigned since */
+bool cp_skipping(const Cp *c);               /* some round may have been left for the next */
 
 /* ---- expressions ---- */
 /* An expression's text bound and ready to lower: variables are columns. want T_UNKNOWN: as it is. */

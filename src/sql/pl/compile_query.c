@@ -893,6 +893,9 @@ static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
            (by->args[0]->type.id == T_NUMERIC ? by->args[0]->type.scale : 0) <= by->type.scale)
         by = by->args[0], bt = by->type;
     if (!(type_is_integer(bt) || (bt.id == T_NUMERIC && bt.scale <= scale))) return NULL;
+    /* ... and always in the column's range: where it is not, the sum may be. */
+    int digits = bt.id == T_NUMERIC ? bt.precision - bt.scale : bt.id == T_INT8 ? 19 : bt.id == T_INT4 ? 10 : 5;
+    if (t.id == T_NUMERIC ? digits > t.precision - t.scale : bt.id == T_NUMERIC || phys_size(type_phys(bt)) > phys_size(type_phys(t))) return NULL;
     ColSet s = colset_new(&c->ctx);
     expr_cols(&c->ctx, by, &s);
     for (int32_t i = 0; i < scan->n_out; i++)

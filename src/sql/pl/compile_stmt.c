@@ -273,7 +273,7 @@ typedef struct LoopRun {
     bool open;           /* footprint: no loop is made: EXIT and CONTINUE go nowhere */
     BoundStmt *b;        /* FOR over a query */
     int32_t *vars, n_vars;
-    bool exits;          /* some EXIT or RETURN is known to be reached by a condition that is known */
+    bool may_exit;       /* footprint: some EXIT is reached by a condition that is not known */
 } LoopRun;
 
 static Status leave_unless(Cp *c, Reg cond, int32_t loop) {
@@ -307,8 +307,10 @@ static Status loop_part(Cp *c, void *ctx) {
         TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
         TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
     }
+    bool blind = c->blind;
     TRY(body(c, &s->body));
-    c->labels.len--;
+    k->may_exit |= c->labels.items[--c->labels.len].may_exit;
+    c->blind = blind || cp_skipping(c);
     if (k->open) return ST_OK;
     TRY(cp_control(c, OP_P_STEP, 0, k->loop));
     if (s->kind == PLS_FOR) {
@@ -319,6 +321,7 @@ static Status loop_part(Cp *c, void *ctx) {
 
 static Status loop_known(Cp *c, LoopRun *k) {
     k->loop = c->next_block++;
+    int64_t clock = c->clock;
     if (cp_foot(c)) {
         bool blind = c->blind;
         TRY(settle_known(c, loop_part, k));
@@ -331,6 +334,7 @@ static Status loop_known(Cp *c, LoopRun *k) {
     TRY(loop_part(c, k));
     TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
     for (int64_t v = 0; cp_foot(c) && v < n; v++) c->vars.items[v].known &= before[v];
+    if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     return ST_OK;
 }
 
@@ -448,7 +452,8 @@ static Status query_loop_row(Cp *c, void *ctx) {
     if (!blind) TRY(cp_control(c, OP_P_BLOCK, 0, next));
     TRY(body(c, &s->body));
     if (!blind) TRY(cp_control(c, OP_P_ENDBLOCK, 0, next));
-    c->labels.len--;
+    k->may_exit |= c->labels.items[--c->labels.len].may_exit;
+    c->blind = blind || cp_skipping(c);
     return ST_OK;
 }
 static Status query_loop(Cp *c, void *ctx) {
@@ -484,6 +489,7 @@ static Status for_query(Cp *c, const PlStmt *s) {
         if ((k->cur = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
         TRY(set_bool(c, k->cur, false));
     }
+    int64_t clock = c->clock;
     if (cp_foot(c)) TRY(settle_known(c, query_loop, k));
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
@@ -492,6 +498,7 @@ static Status for_query(Cp *c, const PlStmt *s) {
     TRY(query_loop(c, k));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
     for (int64_t v = 0; cp_foot(c) && v < n; v++) c->vars.items[v].known &= before[v];
+    if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     if (!c->uses_found) return ST_OK;
     int32_t found = c->var_of[c->f->found];
     if (cp_foot(c) && (c->blind || !c->vars.items[k->cur].known)) return cp_unknown(c, found);
@@ -499,7 +506,7 @@ static Status for_query(Cp *c, const PlStmt *s) {
 }
 
 static Status exit_statement(Cp *c, const PlStmt *s) {
-    const CpLabel *l = NULL;
+    CpLabel *l = NULL;
     for (int64_t i = c->labels.len - 1; i >= 0 && !l; i--)
         if (c->labels.items[i].loop == s->loop) l = &c->labels.items[i];
     if (!l) return cp_refuse(c, "EXIT of a loop that is not around it");
@@ -507,7 +514,11 @@ static Status exit_statement(Cp *c, const PlStmt *s) {
     bool step = !s->is_exit && l->exit_block == l->next_block, dead = l->dead;
     Expr *e = s->expr ? cp_expr(c, s->expr, type_make(T_BOOL)) : NULL;
     if (s->expr && !e) return ST_ERROR;
-    if (cp_foot(c) && (c->blind || dead || (e && !cp_known(c, e)))) return ST_OK;
+    if (cp_foot(c) && (c->blind || dead || (e && !cp_known(c, e)))) {
+        if (s->is_exit) l->may_exit = true;
+        else l->may_next = c->blind = true;
+        return ST_OK;
+    }
     if (e) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     TRY(cp_leave(c, to, step));
     return e ? cp_control(c, OP_P_ENDIF, 0, 0) : ST_OK;
@@ -541,10 +552,11 @@ static Status block(Cp *c, const PlStmt *s) {
     int32_t number = c->next_block++;
     CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number, .dead = false};
     if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
+    int64_t clock = c->clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, number));
     TRY(body(c, &s->body));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, number));
-    c->labels.len--;
+    if (c->labels.items[--c->labels.len].may_exit && cp_foot(c)) cp_forget_since(c, clock);
     return ST_OK;
 }
 
@@ -659,6 +671,7 @@ static Status statement(Cp *c, const PlStmt *s) {
     c->place = pl_stmt_name((PlStmtKind)s->kind);
     cp_fresh(c);
     TRY(one(c, s));
+    c->blind |= cp_skipping(c);
     cp_mark(c);
     c->line = line;
     c->place = place;
