@@ -48,7 +48,10 @@ class Gen:
             return f"({self.int_(d + 1)} {r.choice('+-' if self.quiet else '+-*')} {self.int_(d + 1)})"
         if k == 8:
             # inside a query PostgreSQL may compute it although no row needs it
-            return f"({self.int_(d + 1)} {r.choice('+-' if self.quiet else '/%')} {self.int_(d + 1)})"
+            right = self.int_(d + 1)
+            if not any(c.isalpha() for c in right):  # PostgreSQL folds constants when it plans: a failing one fails even where it is not reached
+                right = f"(v2 + {right})"
+            return f"({self.int_(d + 1)} {r.choice('+-' if self.quiet else '/%')} {right})"
         if k == 9:
             return f"coalesce({self.int_(d + 1)}, {self.int_(d + 1)})"
         if k == 10:
