@@ -272,4 +272,5 @@ def main():
     return 1 if FAILED else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -68,13 +68,9 @@ static bool is_oltp(const char *name) {
 }
 /* "kset,tpl" -> strategies; false when malformed. */
 static bool strategies(const char *s, OltpOptions *o) {
-    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
     for (o->n_strategies = 0; *s && o->n_strategies < 5;) {
         size_t len = strcspn(s, ",");
-        int k = 0;
-        while (k < 5 && (strlen(names[k]) != len || strncmp(names[k], s, len) != 0)) k++;
-        if (k == 5) return false;
-        o->strategies[o->n_strategies++] = (Strategy)k;
+        if (!strategy_from_name((Slice){s, (int64_t)len}, &o->strategies[o->n_strategies++])) return false;
         s += len + (s[len] == ',');
     }
     return o->n_strategies > 0 && !*s;

@@ -312,11 +312,6 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
     return out;
 }
 
-static const char *strategy_name(Strategy s) {
-    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
-    return names[s];
-}
-
 static int by_double(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -453,7 +448,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
         }
     int checked = 0;
     for (; ok && w->checks[checked]; checked++) ok = check_true(s, w->checks[checked], why);
-    if (ok) printf("  %d invariants hold\n", checked);
+    if (ok) printf("  %d invariant%s\n", checked, checked == 1 ? " holds" : "s hold");
     else fprintf(stderr, "stele-bench %s: %s\n", name, why);
     status = ok ? 0 : 1;
     for (int k = 0; k < n; k++) calls_free(&calls[k]);

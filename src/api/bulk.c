@@ -207,10 +207,9 @@ const char *stele_bulk_value(stele_bulk *b, int64_t call, int64_t out, int64_t *
 }
 
 void stele_bulk_get_info(const stele_bulk *b, stele_bulk_info *info) {
-    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
     *info = (stele_bulk_info){.strategy = "", .executor = ""};
     if (!b->result) return;
     const BulkStats *t = &b->result->stats;
-    *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = names[t->strategy],
+    *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = strategy_name(t->strategy),
                               .executor = t->executor ? t->executor : "vm", .reason = t->reason, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
 }

@@ -206,13 +206,6 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
 }
 
 /* ---- a bulk ------------------------------------------------------------------------------------- */
-static Strategy strategy_of(const char *name) {
-    static const char *const names[] = {"auto", "kset", "tpl", "part", "serial"};
-    for (int i = 0; i < (int)ARRAY_LEN(names); i++)
-        if (strcmp(names[i], name) == 0) return (Strategy)i;
-    return STRATEGY_AUTO;
-}
-
 Status session_begin_bulk(Session *s) {
     s->in_bulk = true;
     Status st = session_begin_write(s);
@@ -255,7 +248,9 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     }
     QueryOptions q = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .account = &s->db->account, .session = &s->info,
                       .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
-    BulkOptions opt = {.query = &q, .strategy = strategy_of(s->settings.bulk_strategy), .any_order = strcmp(s->settings.bulk_order, "any") == 0, .step_limit = s->settings.bulk_step_limit};
+    Strategy strategy = STRATEGY_AUTO;
+    (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
+    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .step_limit = s->settings.bulk_step_limit};
     st = ST_OK;
     if (strcmp(s->settings.executor, "compiled") == 0) {
         st = session_device_use(s, NULL, &q.device);

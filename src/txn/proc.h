@@ -56,7 +56,6 @@ typedef struct Proc {
     bool writes;           /* changes anything */
     bool undo;             /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here, ... */
     bool undo_adds;        /* ... and here it may: for bulks whose additions might overflow */
-    int32_t max_items;     /* of a call, -1 unknown */
     Arena *arena;
 } Proc;
 

@@ -31,6 +31,18 @@ static void *get(Arena *a, int64_t bytes, Err *e) {
     return p;
 }
 
+static const char *const strategy_names[] = {"auto", "kset", "tpl", "part", "serial"};
+
+const char *strategy_name(Strategy s) { return strategy_names[s]; }
+bool strategy_from_name(Slice name, Strategy *out) {
+    for (int i = 0; i < (int)ARRAY_LEN(strategy_names); i++) {
+        if ((int64_t)strlen(strategy_names[i]) != name.len || memcmp(strategy_names[i], name.ptr, (size_t)name.len) != 0) continue;
+        *out = (Strategy)i;
+        return true;
+    }
+    return false;
+}
+
 /* ---- items ---- */
 typedef struct Slot {
     uint64_t item;

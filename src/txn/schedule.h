@@ -23,6 +23,8 @@ typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE } OpKind;
 typedef struct TxnOp { uint64_t item; uint32_t call; uint8_t kind; } TxnOp;
 
 typedef enum Strategy { STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_TPL, STRATEGY_PART, STRATEGY_SERIAL } Strategy;
+const char *strategy_name(Strategy s); /* "auto", "kset", ... */
+bool strategy_from_name(Slice name, Strategy *out); /* false: there is none of that name */
 
 /* A call waits for `lock` (a place in the array of counters) until its counter reaches `from`; when done it adds 1. Operations that share a rank
  * have the same `from`. */

@@ -167,7 +167,6 @@ static Proc *proc_done(Make *m, bool undo, int64_t hist_inserts) {
     p->foot_vars = copy_vars(m);
     p->footprint = program(m);
     p->undo = undo;
-    p->max_items = -1;
     p->n_tables = N_TABLES;
     p->tables = arena_array(m->a, ProcTable, N_TABLES);
     for (int t = 0; t < N_TABLES; t++) {

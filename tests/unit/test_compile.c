@@ -1,35 +1,19 @@
 /* Procedures to programs: what is made of SQL and PL/pgSQL, and the access sets. */
-#include "unit.h"
+#include "unit_session.h"
 
 #include <stdlib.h>
 
-#include "session/session.h"
 #include "sql/pl/compile.h"
 
 static Database *db;
 static Session *s;
 static Err no_err;
 
-static void run(const char *sql) {
-    Slice text = slice_of(sql);
-    while (text.len > 0) {
-        Statement *st = NULL;
-        int64_t used = 0;
-        if (statement_prepare(s, text, &st, &used) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
-        text.ptr += used;
-        text.len -= used;
-        if (!st) continue;
-        if (statement_run(st) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
-        statement_free(st);
-    }
-}
+static void run(const char *sql) { session_sql(s, sql); }
 
 static int setup(void **state) {
     (void)state;
-    Err e = {0};
-    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
-    assert_int_equal(session_new(db, &s, &e), ST_OK);
+    session_open(&db, &s);
     run("create table account(id int primary key, branch int not null, balance bigint not null, note text);"
         "create table branch(id int primary key, name text, total numeric(12,2) not null);"
         "create table history(account int, amount bigint);"

@@ -1,13 +1,12 @@
 /* Kernels of procedures: what the text is made of, that the system's compiler, OpenCL and NVRTC take it, and what has no kernel, with the reason. That the
  * kernels do what the virtual machine does is test_bulk's. */
-#include "unit.h"
+#include "unit_session.h"
 
 #include <stdlib.h>
 
 #include "codegen/emit_proc.h"
 #include "codegen/prelude.h"
 #include "device/cuda/nvrtc.h"
-#include "session/session.h"
 #include "sql/pl/compile.h"
 
 static Database *db;
@@ -15,25 +14,11 @@ static Session *s;
 static Arena *arena;
 static Err err;
 
-static void run(const char *sql) {
-    Slice text = slice_of(sql);
-    while (text.len > 0) {
-        Statement *st = NULL;
-        int64_t used = 0;
-        if (statement_prepare(s, text, &st, &used) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
-        text.ptr += used;
-        text.len -= used;
-        if (!st) continue;
-        if (statement_run(st) != ST_OK) fail_msg("%s: %s", sql, s->err.message);
-        statement_free(st);
-    }
-}
+static void run(const char *sql) { session_sql(s, sql); }
 
 static int setup(void **state) {
     (void)state;
-    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &err), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&err));
-    assert_int_equal(session_new(db, &s, &err), ST_OK);
+    session_open(&db, &s);
     run("create table account(id int primary key, branch int not null, balance bigint not null, note text);"
         "create table branch(id int primary key, name text, total numeric(25,2) not null, small smallint);"
         "create table history(account int, amount bigint, note text, primary key (account, amount));"

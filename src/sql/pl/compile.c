@@ -258,12 +258,11 @@ bool *cp_known_copy(Cp *c) {
     k[c->vars.len] = false;
     return k;
 }
-/* Variables that are younger than the copy are hidden ones of statements: known where they are used or not at all. */
-void cp_known_set(Cp *c, const bool *k) {
-    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known = k[i];
+void cp_known_set(Cp *c, const bool *k, int64_t n) {
+    for (int64_t i = 0; i < n; i++) c->vars.items[i].known = k[i];
 }
-void cp_known_meet(Cp *c, const bool *k) {
-    for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= k[i];
+void cp_known_meet(Cp *c, const bool *k, int64_t n) {
+    for (int64_t i = 0; i < n; i++) c->vars.items[i].known &= k[i];
 }
 
 void cp_forget_since(Cp *c, int64_t clock) {
@@ -285,6 +284,13 @@ Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b) {
     bool nullable = lower_info(&c->pipe, a)->nullable || lower_info(&c->pipe, b)->nullable;
     Reg r = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), nullable, (Range){true, 0, 1});
     if (!r || !builder_emit(&c->pipe.b, op, phys, r, a, b, 0)) return c->oom = true, 0;
+    return r;
+}
+
+Reg cp_test(Cp *c, Opcode op, Reg a) {
+    if (!a) return 0;
+    Reg r = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
+    if (!r || !builder_emit(&c->pipe.b, op, (Phys)lower_info(&c->pipe, a)->phys, r, a, 0, 0)) return c->oom = true, 0;
     return r;
 }
 

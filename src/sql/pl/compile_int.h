@@ -104,7 +104,6 @@ typedef struct Cp {
     int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
     bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
     int64_t clock;       /* assignments so far */
-    bool ended;          /* footprint: the rest of this arm is not reached */
     int32_t depth;
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
     int32_t order_col;
@@ -136,11 +135,12 @@ Status cp_copy(Cp *c, int32_t to, int32_t from);   /* of one type; as known as i
 Reg cp_load(Cp *c, int32_t var);
 Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b);
 Reg cp_int(Cp *c, Phys phys, int64_t v);
+Reg cp_test(Cp *c, Opcode op, Reg a);               /* IS_NULL, IS_NOT_NULL, IS_TRUE, IS_FALSE */
 Expr *cp_cast(Cp *c, Expr *e, Type to);            /* assignment cast; NULL with a reason */
 /* A copy of what is known, and the common part of two. */
 bool *cp_known_copy(Cp *c);
-void cp_known_set(Cp *c, const bool *k);
-void cp_known_meet(Cp *c, const bool *k);
+void cp_known_set(Cp *c, const bool *k, int64_t n); /* of the variables there were, n */
+void cp_known_meet(Cp *c, const bool *k, int64_t n);
 void cp_forget_since(Cp *c, int64_t clock); /* what was assigned since */
 bool cp_skipping(const Cp *c);               /* some round may have been left for the next */
 

@@ -419,9 +419,9 @@ static Status join_left(Cp *c, void *ctx) {
 static Status agg_init(Cp *c, const AggCall *g, int32_t var) { return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var); }
 
 static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
-    if (!a || (op != OP_NEG && !b)) return 0;
+    if (!a || !b) return 0;
     Reg r = lower_reg(&c->low, &c->pipe, ph, t, nullable, range_of_type(t));
-    if (!r || !builder_emit(&c->pipe.b, op, op == OP_SELECT ? ph : ph, r, a, b, d)) return c->oom = true, 0;
+    if (!r || !builder_emit(&c->pipe.b, op, ph, r, a, b, d)) return c->oom = true, 0;
     return r;
 }
 static Status agg_row(Cp *c, void *ctx) {
@@ -444,9 +444,8 @@ static Status agg_row(Cp *c, void *ctx) {
             TRY(cp_store(c, var, emit_reg(c, OP_ADD, PH_I64, t, true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)));
         } else {
             Reg v = cp_lower_as(c, g->arg, g->arg->type);
-            if (!v) return ST_ERROR;
-            Reg there = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-            if (!there || !builder_emit(&c->pipe.b, OP_IS_NOT_NULL, type_phys(g->arg->type), there, v, 0, 0)) return cp_oom(c);
+            Reg there = cp_test(c, OP_IS_NOT_NULL, v);
+            if (!there) return ST_ERROR;
             TRY(cp_control(c, OP_P_IF, there, 0));
             open++;
             v = cp_lower_as(c, g->arg, g->arg->type);
@@ -537,22 +536,19 @@ static Status top_row(Cp *c, void *ctx) {
             if (!v || !best) return ST_ERROR;
             Reg cmp = cp_cmp(c, (worse != 0) == k->desc ? OP_LT : OP_GT, ph, v, best);
             if (lower_info(&c->pipe, v)->nullable) { /* NULLs: first or last */
-                Reg vn = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1}), bn = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-                if (!vn || !bn || !builder_emit(&c->pipe.b, OP_IS_NULL, ph, vn, v, 0, 0) || !builder_emit(&c->pipe.b, OP_IS_NULL, ph, bn, best, 0, 0)) return cp_oom(c);
+                Reg vn = cp_test(c, OP_IS_NULL, v), bn = cp_test(c, OP_IS_NULL, best);
                 Reg here = (worse != 0) == k->nulls_first ? bn : vn, there = (worse != 0) == k->nulls_first ? vn : bn;
-                Reg no = emit_reg(c, OP_IS_FALSE, PH_BOOL, type_make(T_BOOL), false, there, there, 0);
-                if (!no) return ST_ERROR;
-                c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].b = 0;
-                Reg only = emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, no, 0);
-                cmp = only ? emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0) : 0;
+                Reg only = emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0);
+                cmp = emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0);
             }
+            if (!cmp) return ST_ERROR;
             TRY(cp_control(c, OP_P_IF, cmp, 0));
             TRY(worse ? cp_leave(c, done, false) : cp_store_int(c, a->best, 0));
             TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-            if (!worse) {
-                TRY(cp_control(c, OP_P_IF, emit_reg(c, OP_IS_FALSE, PH_BOOL, type_make(T_BOOL), false, cp_load(c, a->best), cp_load(c, a->best), 0), 0));
-                c->pipe.b.instrs.items[c->pipe.b.instrs.len - 2].b = 0;
-            }
+            if (worse) continue;
+            Reg no = cp_test(c, OP_IS_FALSE, cp_load(c, a->best));
+            if (!no) return ST_ERROR;
+            TRY(cp_control(c, OP_P_IF, no, 0));
         }
         /* better: out of the comparison; equal: the next key */
         TRY(cp_control(c, OP_P_ELSE, 0, 0));
@@ -805,9 +801,8 @@ static Status checks(Cp *c, const BoundStmt *b) {
     for (int32_t i = 0; i < b->n_checks; i++) {
         Expr *e = expr_col(&c->ctx, b->checks[i]);
         Reg r = e ? cp_condition(c, e) : 0;
-        if (!r) return ST_ERROR;
-        Reg bad = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-        if (!bad || !builder_emit(&c->pipe.b, OP_IS_FALSE, PH_BOOL, bad, r, 0, 0)) return cp_oom(c);
+        Reg bad = cp_test(c, OP_IS_FALSE, r);
+        if (!bad) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, bad, 0));
         char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
         if (!text) return cp_oom(c);

@@ -92,8 +92,29 @@ static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types
     return v;
 }
 
+/* The row's values to the variables, all computed before the first is stored; what the row does not have becomes NULL. */
+static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *vars) {
+    Reg *regs = arena_array(c->arena, Reg, n + 1);
+    if (!regs) return cp_oom(c);
+    for (int32_t i = 0; i < n; i++) {
+        regs[i] = 0;
+        if (i >= b->n_result) continue;
+        Type t = c->vars.items[vars[i]].type;
+        Expr *e = expr_col(&c->ctx, b->result[i]);
+        if (!e) return cp_oom(c);
+        if (!(e = cp_cast(c, e, t))) return ST_ERROR;
+        if (cp_foot(c) && (c->blind || !cp_known(c, e))) continue;
+        if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (regs[i]) TRY(cp_store(c, vars[i], regs[i]));
+        else if (i >= b->n_result) TRY(cp_store_null(c, vars[i]));
+        else TRY(cp_unknown(c, vars[i]));
+    }
+    return ST_OK;
+}
+
 typedef struct Into {
-    const PlStmt *s;
     BoundStmt *b;
     int32_t n;
     int32_t *vars;
@@ -112,24 +133,8 @@ static Status into_row(Cp *c, void *ctx) {
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
-    Reg *regs = arena_array(c->arena, Reg, k->n + 1);
-    if (!regs) return cp_oom(c);
     bool blind = cp_foot(c) && c->blind;
-    for (int32_t i = 0; i < k->n; i++) {
-        regs[i] = 0;
-        if (i >= k->b->n_result) continue;
-        Type t = c->vars.items[k->vars[i]].type;
-        Expr *e = expr_col(&c->ctx, k->b->result[i]);
-        if (!e) return cp_oom(c);
-        if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-        if (cp_foot(c) && (blind || !cp_known(c, e))) continue;
-        if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
-    }
-    for (int32_t i = 0; i < k->n; i++) {
-        if (regs[i]) TRY(cp_store(c, k->vars[i], regs[i]));
-        else if (i >= k->b->n_result) TRY(cp_store_null(c, k->vars[i]));
-        else TRY(cp_unknown(c, k->vars[i]));
-    }
+    TRY(assign_row(c, k->b, k->n, k->vars));
     TRY(set_found(c, true));
     if (blind) return ST_OK;
     k->sure = true;
@@ -168,8 +173,6 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     bool change = b->kind != STMT_SELECT;
     if (!s->has_into) {
         if (!change && s->kind == PLS_SQL) return cp_refuse(c, "a query without destination");
-        bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-        if (cp_foot(c) && !before) return ST_ERROR;
         TRY(set_found(c, false));
         if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, c->uses_found ? found_row : NULL, NULL));
         else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, c->uses_found ? found_row : NULL, NULL, NULL));
@@ -180,7 +183,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     Type *types = arena_array(c->arena, Type, b->n_result + 1);
     if (!types) return cp_oom(c);
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c->ctx.cols.items[b->result[i]].type;
-    Into k = {.s = s, .b = b, .block = -1, .count = -1};
+    Into k = {.b = b, .block = -1, .count = -1};
     if (!(k.vars = target_vars(c, s, b->n_result, types, b->names, &k.n))) return ST_ERROR;
     int32_t *targets = k.vars;
     TRY(spare_targets(c, &k));
@@ -193,11 +196,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     }
     TRY(set_found(c, false));
-    bool *none = NULL;
-    if (k.block < 0) { /* without a row the targets are NULL */
-        for (int32_t i = 0; i < k.n; i++) TRY(cp_store_null(c, k.vars[i]));
-        if (cp_foot(c) && !(none = cp_known_copy(c))) return ST_ERROR;
-    }
+    for (int32_t i = 0; k.block < 0 && i < k.n; i++) TRY(cp_store_null(c, k.vars[i])); /* without a row the targets are NULL */
     if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, into_row, &k));
     else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, into_row, &k, &k.single));
     else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, into_row, &k, &k.single));
@@ -219,9 +218,8 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         else TRY(cp_copy(c, targets[i], k.vars[i]));
     }
     if (s->strict && k.count >= 0 && !cp_foot(c)) {
-        Reg there = cp_load(c, k.count);
-        Reg no = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-        if (!there || !no || !builder_emit(&c->pipe.b, OP_IS_FALSE, PH_BOOL, no, there, 0, 0)) return cp_oom(c);
+        Reg no = cp_test(c, OP_IS_FALSE, cp_load(c, k.count));
+        if (!no) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, no, 0));
         TRY(cp_raise(c, ERR_NO_DATA_FOUND, "query returned no rows", 0, NULL, NULL, NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -252,14 +250,14 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     int64_t n_after = c->vars.len;
     if (cp_foot(c)) {
         if (!after) return ST_ERROR;
-        for (int64_t v = 0; v < n; v++) c->vars.items[v].known = before[v];
+        cp_known_set(c, before, n);
     }
     bool more = i + 1 < s->n_arms || s->body.n > 0 || (s->kind == PLS_CASE && !s->has_else);
     if (more && known) TRY(cp_control(c, OP_P_ELSE, 0, 0));
     if (more) TRY(arms(c, s, i + 1));
     if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     c->blind = blind;
-    for (int64_t v = 0; cp_foot(c) && v < n_after; v++) c->vars.items[v].known = c->vars.items[v].known && after[v];
+    if (cp_foot(c)) cp_known_meet(c, after, n_after);
     return ST_OK;
 }
 
@@ -333,7 +331,7 @@ static Status loop_known(Cp *c, LoopRun *k) {
     int64_t n = c->vars.len;
     TRY(loop_part(c, k));
     TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
-    for (int64_t v = 0; cp_foot(c) && v < n; v++) c->vars.items[v].known &= before[v];
+    if (cp_foot(c)) cp_known_meet(c, before, n);
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     return ST_OK;
 }
@@ -360,7 +358,7 @@ static Status loop_statement(Cp *c, const PlStmt *s) {
             }
         }
         cp_state_back(c, st);
-        for (int64_t v = 0; v < n; v++) c->vars.items[v].known = before[v];
+        cp_known_set(c, before, n);
         if (ends) return loop_known(c, k);
     }
     k->open = true;
@@ -371,8 +369,8 @@ static Status null_bound(Cp *c, Expr *e, const char *what) {
     Reg r = cp_lower_as(c, e, type_make(T_INT4));
     if (!r) return ST_ERROR;
     if (!lower_info(&c->pipe, r)->nullable) return ST_OK;
-    Reg n = lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1});
-    if (!n || !builder_emit(&c->pipe.b, OP_IS_NULL, PH_I32, n, r, 0, 0)) return cp_oom(c);
+    Reg n = cp_test(c, OP_IS_NULL, r);
+    if (!n) return ST_ERROR;
     TRY(cp_control(c, OP_P_IF, n, 0));
     TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, what, 0, NULL, NULL, NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
@@ -428,24 +426,8 @@ static Status query_loop_row(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     const PlStmt *s = k->s;
     int32_t next = c->next_block++;
-    Reg *regs = arena_array(c->arena, Reg, k->n_vars + 1);
-    if (!regs) return cp_oom(c);
     bool blind = cp_foot(c) && c->blind;
-    for (int32_t i = 0; i < k->n_vars; i++) {
-        regs[i] = 0;
-        if (i >= k->b->n_result) continue;
-        Type t = c->vars.items[k->vars[i]].type;
-        Expr *e = expr_col(&c->ctx, k->b->result[i]);
-        if (!e) return cp_oom(c);
-        if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-        if (cp_foot(c) && (blind || !cp_known(c, e))) continue;
-        if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
-    }
-    for (int32_t i = 0; i < k->n_vars; i++) {
-        if (regs[i]) TRY(cp_store(c, k->vars[i], regs[i]));
-        else if (i >= k->b->n_result) TRY(cp_store_null(c, k->vars[i]));
-        else TRY(cp_unknown(c, k->vars[i]));
-    }
+    TRY(assign_row(c, k->b, k->n_vars, k->vars));
     if (k->cur >= 0) TRY(set_bool(c, k->cur, true));
     CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = next, .dead = blind};
     if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
@@ -497,7 +479,7 @@ static Status for_query(Cp *c, const PlStmt *s) {
     TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
     TRY(query_loop(c, k));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
-    for (int64_t v = 0; cp_foot(c) && v < n; v++) c->vars.items[v].known &= before[v];
+    if (cp_foot(c)) cp_known_meet(c, before, n);
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     if (!c->uses_found) return ST_OK;
     int32_t found = c->var_of[c->f->found];
