@@ -17,6 +17,7 @@ static const char usage[] =
     "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
+    "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
     "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
@@ -30,7 +31,7 @@ static const char usage[] =
     "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
     "  --database DIR     gpl, latency: a database with TPC-H's tables\n"
     "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
-    "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); repeatable\n"
+    "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); transactions: lines with label L after SQL S; repeatable\n"
     "  --commit ID        recorded in the JSON\n"
     "  --verbose          every measurement on standard error\n"
     "Numbers take k, M and G (of 1000; join: of 1024).\n";
@@ -129,6 +130,17 @@ int main(int argc, char **argv) {
             double x = strtod(v, &end);
             if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
             *(a[3] == 'k' ? &oltp.skew : a[3] == 'l' ? &oltp.alpha : &oltp.seconds) = x;
+        } else if (transactions && strcmp(a, "--arrival") == 0) {
+            int64_t x = number(v, 1000, &end);
+            if (x < 0 || *end) return bad("not a number", v);
+            oltp.arrival = (double)x;
+        } else if (transactions && strcmp(a, "--interval") == 0) {
+            for (char *at = (char *)(uintptr_t)v; oltp.n_intervals < 16; at = end + 1) {
+                double x = strtod(at, &end);
+                if (end == at || x < 0 || (*end && *end != ',')) return bad("not a list of milliseconds", v);
+                oltp.intervals[oltp.n_intervals++] = x / 1e3;
+                if (!*end) break;
+            }
         } else if (transactions && strcmp(a, "--bulk") == 0) {
             if ((oltp.n_sizes = numbers(v, 1000, oltp.sizes, 16)) == 0) return bad("not a list of numbers", v);
         } else if (transactions && strcmp(a, "--strategies") == 0) {

@@ -1,7 +1,9 @@
 /* oltp.c - transactions in bulk: TPC-B, TPC-C, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in SQL and PL/pgSQL (bench/oltp/NAME.sql).
  *
- * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. A call's latency is counted from
- * the moment its bulk begins: what waiting for a bulk to fill adds is bulk size over the rate of arrival. After the run the benchmark's invariants are checked.
+ * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. Latency is from a call's arrival
+ * to its result, on a clock that stands still while calls are made: with --arrival calls come evenly at that rate and a bulk of all that wait is cut every --interval
+ * (or when the one before has ended); without, calls come as fast as they are done: those of a bulk have come evenly while the bulk before it ran. After the run
+ * the benchmark's invariants are checked.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -312,22 +314,50 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
     return out;
 }
 
-static int by_double(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
+/* Latencies of a run: samples that stand for so many calls each. */
+typedef struct Sample { double latency, calls; } Sample;
+enum { SAMPLES = 16 /* of each bulk */, BULKS_MAX = 1 << 16 };
+typedef struct Total { double seconds, latency_sum, p50, p99, max; double busy; int64_t image_ns, calls, failed, bulks; BulkStats sum; BulkStats last; int64_t n_samples; Sample *samples; } Total;
+
+static int by_latency(const void *a, const void *b) {
+    double x = ((const Sample *)a)->latency, y = ((const Sample *)b)->latency;
     return (x > y) - (x < y);
 }
+/* A bulk of n calls that came evenly between `first` and `last` and had their results at `end`. */
+static void add_latencies(Total *t, int64_t n, double first, double last, double end) {
+    for (int k = 0; k < SAMPLES; k++) {
+        double latency = end - (first + (last - first) * (k + 0.5) / SAMPLES), calls = (double)n / SAMPLES;
+        t->samples[t->n_samples++] = (Sample){latency, calls};
+        t->latency_sum += latency * calls;
+    }
+}
+static void rank_latencies(Total *t) {
+    double below = 0;
+    qsort(t->samples, (size_t)t->n_samples, sizeof *t->samples, by_latency);
+    for (int64_t i = 0; i < t->n_samples; i++) {
+        below += t->samples[i].calls;
+        if (t->p50 == 0 && below >= 0.50 * (double)t->calls) t->p50 = t->samples[i].latency;
+        if (t->p99 == 0 && below >= 0.99 * (double)t->calls) t->p99 = t->samples[i].latency;
+        t->max = t->samples[i].latency;
+    }
+}
 
-typedef struct Total { double seconds, latency_sum; int64_t calls, failed, bulks; BulkStats sum; BulkStats last; double *times; } Total;
-
-static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double seconds, Total *t, char why[WHY_MAX]) {
-    int64_t room = 1 << 16;
-    *t = (Total){.times = calloc((size_t)room, sizeof(double))};
+static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval, Total *t, char why[WHY_MAX]) {
+    const double rate = m->o->arrival;
+    double cut = 0, before = 0; /* when the last bulk was cut, and how long it took */
+    *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
     BulkCalls parts[TYPES_MAX];
-    if (!t->times) return snprintf(why, WHY_MAX, "out of memory"), false;
+    if (!t->samples) return snprintf(why, WHY_MAX, "out of memory"), false;
     bool warm = true;
-    while (t->seconds < seconds && t->bulks < room) {
+    while (t->seconds < m->o->seconds && t->bulks < BULKS_MAX) {
+        int64_t calls_now = size;
+        if (rate > 0 && !warm) {
+            cut = fmax(cut + interval, t->seconds);
+            calls_now = MIN_OF((int64_t)(rate * cut) - t->calls, size); /* calls that came while the program warmed up do not count */
+            if (calls_now <= 0) continue;
+        }
         for (int k = 0; k < n; k++) calls[k].n = 0;
-        for (int64_t i = 0; i < size; i++) {
+        for (int64_t i = 0; i < calls_now; i++) {
             int64_t pick = rng_to(&m->rng, 100);
             int type = 0;
             if (m->o->types > 0 && strcmp(w->name, "gputx") == 0) type = (int)(i % n);
@@ -355,9 +385,16 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             return false;
         }
         if (!warm) { /* the first one makes images and prepares programs */
-            t->seconds += took;
-            t->times[t->bulks++] = took;
-            t->calls += size;
+            if (rate > 0) {
+                add_latencies(t, calls_now, (double)t->calls / rate, (double)(t->calls + calls_now) / rate, cut + took);
+                t->seconds = cut + took;
+            } else {
+                add_latencies(t, calls_now, -before, 0, took);
+                t->seconds += took;
+            }
+            t->bulks++;
+            t->calls += calls_now;
+            t->busy += took;
             t->failed += r->stats.n_failed;
             t->sum.footprint_ns += r->stats.footprint_ns;
             t->sum.schedule_ns += r->stats.schedule_ns;
@@ -370,10 +407,68 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             t->sum.crossing += r->stats.crossing;
             t->last = r->stats;
         }
+        if (warm) t->image_ns = r->stats.image_ns;
         warm = false;
+        before = took;
         bulk_result_free(r);
     }
     return true;
+}
+
+typedef struct Line { const char *label; int64_t size; double interval; Strategy strategy; } Line;
+
+static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line *l, Total *t) {
+    rank_latencies(t);
+    const BulkStats *sum = &t->sum;
+    const double ns = t->busy * 1e9, bulks = (double)t->bulks;
+    const char *executor = t->last.executor ? t->last.executor : "vm";
+    printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
+           t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, (double)sum->depth / bulks,
+           (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls, l->label, *l->label ? ": " : "", executor,
+           t->last.reason ? ", because " : "", t->last.reason ? t->last.reason : "");
+    fflush(stdout);
+    json_begin(b);
+    json_text(b, "benchmark", w->name);
+    json_text(b, "variant", l->label);
+    json_int(b, "bulk_size", l->size);
+    json_text(b, "strategy", strategy_name(t->last.strategy));
+    json_text(b, "executor", executor);
+    json_int(b, "scale", o->scale);
+    json_num(b, "skew", o->skew);
+    if (w->n_types == 0) json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples), json_num(b, "alpha", o->alpha);
+    if (o->arrival > 0) json_num(b, "arrival_per_second", o->arrival), json_num(b, "interval_ms", l->interval * 1e3);
+    json_num(b, "calls_per_second", (double)t->calls / t->seconds);
+    json_num(b, "calls_per_bulk", (double)t->calls / bulks);
+    json_num(b, "mean_ms", t->latency_sum / (double)t->calls * 1e3);
+    json_num(b, "p50_ms", t->p50 * 1e3);
+    json_num(b, "p99_ms", t->p99 * 1e3);
+    json_num(b, "max_ms", t->max * 1e3);
+    json_num(b, "seconds_busy", t->busy);
+    json_num(b, "image_ms", (double)t->image_ns / 1e6);
+    json_num(b, "footprint_share", (double)sum->footprint_ns / ns);
+    json_num(b, "schedule_share", (double)sum->schedule_ns / ns);
+    json_num(b, "reserve_share", (double)sum->reserve_ns / ns);
+    json_num(b, "transfer_share", (double)sum->transfer_ns / ns);
+    json_num(b, "run_share", (double)sum->run_ns / ns);
+    json_num(b, "result_share", (double)sum->result_ns / ns);
+    json_num(b, "depth", (double)sum->depth / bulks);
+    json_num(b, "width0", (double)sum->width0 / bulks);
+    json_num(b, "crossing", (double)sum->crossing / bulks);
+    json_num(b, "abort_rate", (double)t->failed / (double)t->calls);
+    json_end(b);
+}
+
+static bool run_line(Bench *b, Session *s, Calls *calls, int n, const Workload *w, const OltpOptions *o, const Line *l, char why[WHY_MAX]) {
+    char set[64];
+    snprintf(set, sizeof set, "set bulk_strategy = '%s'", strategy_name(l->strategy));
+    if (!exec_sql(s, set, why)) return false;
+    Maker m = {.rng = {12345}, .o = o, .scattered = 2654435761u};
+    zipf_init(&m.zipf, w->n_types ? o->scale * 1000 : o->tuples, o->skew);
+    Total t;
+    bool ok = run_bulks(s, calls, n, &m, w, l->size, l->interval, &t, why);
+    if (ok && t.bulks > 0) report(b, w, o, l, &t);
+    free(t.samples);
+    return ok;
 }
 
 int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
@@ -408,44 +503,19 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     }
     if (ok) {
         printf("%s, scale %lld: tables made in %.1f s\n", w->what, (long long)o.scale, now_s() - began);
-        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %7s  %s\n", "bulk", "strategy", "calls/s", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts");
+        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts %", "executor");
     }
-    for (int i = 0; i < o.n_sizes && ok; i++)
-        for (int k = 0; k < o.n_strategies && ok; k++) {
-            char set[64];
-            snprintf(set, sizeof set, "set bulk_strategy = '%s'", strategy_name(o.strategies[k]));
-            if (!(ok = exec_sql(s, set, why))) break;
-            Maker m = {.rng = {12345}, .o = &o, .scattered = 2654435761u};
-            int64_t keys = strcmp(name, "gputx") == 0 ? o.tuples : o.scale * 1000;
-            zipf_init(&m.zipf, keys, o.skew);
-            Total t;
-            ok = run_bulks(s, calls, n, &m, w, o.sizes[i], o.seconds, &t, why);
-            if (ok && t.bulks > 0) {
-                qsort(t.times, (size_t)t.bulks, sizeof *t.times, by_double);
-                double ns = t.seconds * 1e9;
-                printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8.0f %7.0f  %.2f %%\n", (long long)o.sizes[i], strategy_name(t.last.strategy), (double)t.calls / t.seconds,
-                       t.times[t.bulks / 2] * 1e3, t.times[t.bulks * 99 / 100] * 1e3, t.times[t.bulks - 1] * 1e3, 100 * (double)t.sum.footprint_ns / ns, 100 * (double)t.sum.schedule_ns / ns,
-                       100 * (double)t.sum.run_ns / ns, (double)t.sum.depth / (double)t.bulks, (double)t.sum.width0 / (double)t.bulks, (double)t.sum.crossing / (double)t.bulks,
-                       100 * (double)t.failed / (double)t.calls);
-                json_begin(b);
-                json_text(b, "benchmark", name);
-                json_int(b, "bulk_size", o.sizes[i]);
-                json_text(b, "strategy", strategy_name(t.last.strategy));
-                json_text(b, "executor", t.last.executor ? t.last.executor : "vm");
-                json_int(b, "scale", o.scale);
-                json_num(b, "skew", o.skew);
-                json_num(b, "calls_per_second", (double)t.calls / t.seconds);
-                json_num(b, "p50_ms", t.times[t.bulks / 2] * 1e3);
-                json_num(b, "p99_ms", t.times[t.bulks * 99 / 100] * 1e3);
-                json_num(b, "footprint_share", (double)t.sum.footprint_ns / ns);
-                json_num(b, "schedule_share", (double)t.sum.schedule_ns / ns);
-                json_num(b, "run_share", (double)t.sum.run_ns / ns);
-                json_num(b, "depth", (double)t.sum.depth / (double)t.bulks);
-                json_num(b, "abort_rate", (double)t.failed / (double)t.calls);
-                json_end(b);
-            }
-            free(t.times);
-        }
+    const Variant plain = {.label = ""};
+    for (int v = 0; v < MAX_OF(b->n_extra, 1) && ok; v++) {
+        const Variant *variant = b->n_extra ? &b->extra[v] : &plain;
+        if (variant->settings) ok = exec_sql(s, variant->settings, why);
+        for (int i = 0; i < o.n_sizes && ok; i++)
+            for (int j = 0; j < MAX_OF(o.n_intervals, 1) && ok; j++)
+                for (int k = 0; k < o.n_strategies && ok; k++) {
+                    Line line = {variant->label, o.sizes[i], o.n_intervals ? o.intervals[j] : 0, o.strategies[k]};
+                    ok = run_line(b, s, calls, n, w, &o, &line, why);
+                }
+    }
     int checked = 0;
     for (; ok && w->checks[checked]; checked++) ok = check_true(s, w->checks[checked], why);
     if (ok) printf("  %d invariant%s\n", checked, checked == 1 ? " holds" : "s hold");

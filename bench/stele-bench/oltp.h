@@ -11,6 +11,9 @@ typedef struct OltpOptions {
     int64_t scale;
     double skew;           /* smallbank, ycsb: 0 .. 0.99 */
     double seconds;        /* per line */
+    double arrival;        /* calls/s; 0: as fast as they are done */
+    int n_intervals;
+    double intervals[16];  /* s between the cuts of bulks, with arrival; a line for each */
     int n_sizes;
     int64_t sizes[16];
     int n_strategies;
