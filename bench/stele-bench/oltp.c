@@ -438,6 +438,7 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     if (w->n_types == 0) json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples), json_num(b, "alpha", o->alpha);
     if (o->arrival > 0) json_num(b, "arrival_per_second", o->arrival), json_num(b, "interval_ms", l->interval * 1e3);
     json_num(b, "calls_per_second", (double)t->calls / t->seconds);
+    json_int(b, "calls", t->calls);
     json_num(b, "calls_per_bulk", (double)t->calls / bulks);
     json_num(b, "mean_ms", t->latency_sum / (double)t->calls * 1e3);
     json_num(b, "p50_ms", t->p50 * 1e3);

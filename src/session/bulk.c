@@ -250,14 +250,17 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
                       .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
     Strategy strategy = STRATEGY_AUTO;
     (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
-    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .step_limit = s->settings.bulk_step_limit};
+    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .step_limit = s->settings.bulk_step_limit};
     st = ST_OK;
     if (strcmp(s->settings.executor, "compiled") == 0) {
         st = session_device_use(s, NULL, &q.device);
         opt.compiled = true;
     }
+    int64_t images_ns = clock_ns();
     if (st == ST_OK) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
+    images_ns = clock_ns() - images_ns;
     if (st == ST_OK) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
+    if (st == ST_OK) (*out)->stats.image_ns = images_ns;
     arena_free(a);
     if (st != ST_OK || !writes) return st;
     s->db->dirty = true;

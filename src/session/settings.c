@@ -47,6 +47,7 @@ static const Def defs[] = {
     {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
     {"bulk_step_limit", K_INT, AT(bulk_step_limit), 0, INT64_MAX, "0", "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
     {"bulk_strategy", K_ENUM, AT(bulk_strategy), 0, 0, "auto|kset|tpl|part|serial", "how the calls of a bulk are kept apart: set by set, with counter locks, by partition, or one after the other"},
+    {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0", "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
     {"bulk_order", K_ENUM, AT(bulk_order), 0, 0, "timestamp|any", "whether a bulk's result is that of its calls in the order given, or in some order"},
     {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},

@@ -517,6 +517,22 @@ static void leave_memory(Bulk *b) {
     }
 }
 
+/* PART with a number of partitions: an item's name says which it is in. */
+static Status place_calls(Bulk *b, uint64_t **out, Err *e) {
+    enum { NOWHERE = -2, CROSSES = -1 };
+    uint64_t n = (uint64_t)b->opt->partitions, *p = arena_alloc(b->arena, (b->n_calls + 1) * 8);
+    if (!p) return err_oom(e);
+    for (int64_t i = 0; i < b->n_calls; i++) p[i] = (uint64_t)NOWHERE;
+    for (int64_t i = 0; i < b->n_ops; i++) {
+        uint64_t *mine = &p[b->ops[i].call], at = hash_u64(b->ops[i].item) % n;
+        *mine = *mine == (uint64_t)NOWHERE || *mine == at ? at : (uint64_t)CROSSES;
+    }
+    for (int64_t i = 0; i < b->n_calls; i++)
+        if (p[i] == (uint64_t)NOWHERE) p[i] = (uint64_t)i % n;
+    *out = p;
+    return ST_OK;
+}
+
 static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     int64_t t0 = clock_ns();
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
@@ -534,7 +550,9 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     TRY(gather_ops(b, e));
     int64_t t1 = clock_ns();
     if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
-    ScheduleInput in = {.n_calls = b->n_calls, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->device ? STRATEGY_KSET : b->opt->strategy,
+    uint64_t *partition = NULL;
+    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->device ? STRATEGY_KSET : b->opt->strategy,
                         .w0_min = b->opt->w0_min, .c_max = b->opt->c_max, .d_max = b->opt->d_max, .workers = b->workers,
                         .scratch = b->images->scratch};
     TRY(schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e));

@@ -38,6 +38,7 @@ typedef struct BulkOptions {
     bool compiled;           /* kernel C on `query->device.runtime`'s device */
     bool copies;             /* tests: as if the device did not share the host's memory */
     int64_t step_limit;      /* loop iterations per call; 0 = none */
+    int64_t partitions;      /* PART: items are spread over so many; 0: calls that conflict are connected instead */
     int64_t w0_min, c_max, d_max;
 } BulkOptions;
 
