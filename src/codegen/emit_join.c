@@ -2,7 +2,8 @@
  *
  * A probe finds candidates (row + 1, 0 = none) in a chain: for DIRECT all of the same key, for HASH of the same bucket, and of a join without
  * keys all rows. Kinds that want one answer per row loop over the chain and go on behind it; INNER and LEFT leave the loop open around the
- * rest of the program, so that `continue` means the next candidate.
+ * rest of the program, so that `continue` means the next candidate. `spin` counts candidates, to look at the stop flag now and then; a loop that ends by it
+ * takes the count back, so that the next one, of another row or around this one, looks at once.
  */
 #include "codegen/emit_int.h"
 
@@ -133,7 +134,7 @@ static void chain_begin(Em *m, const JoinView *j, const Reg *keys, bool left) {
     }
     m->spin = true;
     if (left) w(m, "for (bool done%d = false; !done%d; c%d = c%d != 0 ? %s : 0) {\n", pc, pc, pc, pc, next);
-    else w(m, "for (; c%d != 0; c%d = %s) {\nif ((++spin & 8191) == 0 && STOPPED()) break;\n", pc, pc, next);
+    else w(m, "for (; c%d != 0; c%d = %s) {\nif ((++spin & 8191) == 0 && STOPPED()) { spin--; break; }\n", pc, pc, next);
 }
 static void skip_other_keys(Em *m, const JoinView *j, const Reg *keys, const char *row) {
     if (j->dev->form != DJ_HASH || j->spec->n_keys == 0) return;
@@ -204,7 +205,7 @@ void em_probe(Em *m, const Instr *in) {
     chain_begin(m, &j, s->keys, left);
     if (left) {
         w(m, "if (c%d == 0) {\ndone%d = true;\nif (hit%d) continue;\n} else {\n", pc, pc, pc);
-        w(m, "if ((++spin & 8191) == 0 && STOPPED()) break;\n");
+        w(m, "if ((++spin & 8191) == 0 && STOPPED()) { spin--; break; }\n");
     }
     skip_other_keys(m, &j, s->keys, row);
     if (left && body) w(m, "}\nbool take%d = true;\nif (c%d != 0) {\ntake%d = false;\n", pc, pc, pc);

@@ -78,6 +78,8 @@ void dev_code_free(DevCode *c); /* frees the parts and zeroes *c; NULL is fine *
 /* Called now and then (at least every 10 ms) while sync waits; `false` gives up waiting with ST_ERROR and no Err set (the queue is still busy). */
 typedef bool (*DevPoll)(void *ctx);
 
+typedef struct DevCopy { DevPtr to; const void *from; int64_t bytes; } DevCopy;
+
 typedef struct DeviceOps {
     int32_t version; /* DEVICE_VERSION */
     void (*close)(Device *d);
@@ -123,6 +125,8 @@ typedef struct DeviceOps {
     /* From now on a unit that has groups of kernels so marked takes groups of k too as soon as registers, items and local memory suffice. Without it a
      * unit may want to be empty first. May cost cache; asking twice costs nothing. NULL: the device promises nothing of the kind. */
     Status (*share_units)(DevKernel *k, Err *e);
+    /* copy_in for each, in any order among themselves, with less rest between them than calls of their own would have. NULL: the device knows no such way. */
+    Status (*copy_in_many)(DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
 } DeviceOps;
 
 struct Device { /* first member of every backend's own struct */
@@ -130,6 +134,9 @@ struct Device { /* first member of every backend's own struct */
     DeviceInfo info;
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
 };
+
+/* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
+Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
 
 /* ---- for backends (device_common.c) --------------------------------------------------------------- */
 /* 58000 "device ... was lost". */

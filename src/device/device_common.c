@@ -1,4 +1,4 @@
-/* device_common.c - what every backend needs: compiled code's release, the error of a lost device, memory limits. */
+/* device_common.c - what every backend needs: compiled code's release, the error of a lost device, memory limits, copies in numbers. */
 #include <stdlib.h>
 
 #include "device/device.h"
@@ -29,4 +29,10 @@ Status device_charge(Device *d, int64_t bytes, Err *e) {
         if (limit > 0) err_hint(e, "Consider increasing the setting \"%s\".", d->memory.setting ? d->memory.setting : "device_memory_limit");
     }
     return ST_ERROR;
+}
+
+Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e) {
+    if (d->ops->copy_in_many) return d->ops->copy_in_many(q, copies, n, e);
+    for (int64_t i = 0; i < n; i++) TRY(d->ops->copy_in(q, copies[i].to, copies[i].from, copies[i].bytes, e));
+    return ST_OK;
 }

@@ -237,6 +237,16 @@ CuResult cuMemcpyHtoDAsync_v2(CuDeviceptr dst, const void *src, size_t n, CuStre
     memcpy((void *)dst, src, n);
     return CU_SUCCESS;
 }
+CuResult cuMemcpyBatchAsync_v2(CuDeviceptr *to, CuDeviceptr *from, size_t *bytes, size_t n, CuCopyAttributes *a, size_t *first, size_t n_a, CuStream s) {
+    (void)s;
+    COUNT_IN_CONTEXT();
+    if (n == 0 || n_a != 1 || first[0] != 0 || a->source_order != CU_COPY_SOURCE_IN_STREAM_ORDER || a->flags != 0) return CU_INVALID_VALUE;
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] == 0 || !device_range(to[i], bytes[i]) || !host_range((void *)from[i], bytes[i])) return CU_INVALID_VALUE;
+    for (size_t i = n; i-- > 0;) memcpy((void *)to[i], (void *)from[i], bytes[i]); /* order is not promised */
+    atomic_fetch_add(&state.batches, 1);
+    return CU_SUCCESS;
+}
 CuResult cuMemcpyDtoHAsync_v2(void *dst, CuDeviceptr src, size_t n, CuStream s) {
     (void)s;
     COUNT_IN_CONTEXT();

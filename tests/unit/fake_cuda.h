@@ -16,7 +16,7 @@ typedef struct FakeCuda {
     int param_info;          /* 0: cuFuncGetParamInfo fails as for a kernel without parameters */
     /* what is alive: must be 0 again in the end */
     _Atomic int64_t chunks, device_bytes, pinned, regions, streams, events, modules, contexts, programs;
-    _Atomic int64_t chunk_calls, pinned_calls, raise_calls, no_context; /* counters; no_context: calls without the right context */
+    _Atomic int64_t chunk_calls, pinned_calls, raise_calls, batches, no_context; /* counters; no_context: calls without the right context */
     unsigned launched_groups, launched_size, launched_local;
     char options[2048]; /* of the last compilation, separated by '\n' */
 } FakeCuda;

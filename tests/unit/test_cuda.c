@@ -395,6 +395,23 @@ static void test_map(void **unused) {
     OK(d->ops->copy_in(q, buffer, m, SIZE, e));
     OK(d->ops->copy_out(q, back, buffer, SIZE, e));
     assert_memory_equal(back, m, SIZE);
+    /* many at once: more than a driver call takes, cut at the same borders */
+    enum { PART = 256, PARTS = SIZE / PART };
+    static_assert(PARTS > 128 && SIZE % PART == 0, "more than one call");
+    DevCopy many[PARTS + 1];
+    for (int i = 0; i < PARTS; i++) many[i] = (DevCopy){buffer + (uint64_t)(SIZE - (i + 1) * PART), m + i * PART, PART};
+    many[PARTS] = (DevCopy){buffer, m, 0};
+    int64_t batches = fake->batches;
+    OK(d->ops->copy_in_many(q, many, PARTS + 1, e));
+    assert_true(fake->batches - batches > 1);
+    OK(d->ops->copy_in_many(q, many, 0, e));
+    char *turned = malloc(SIZE);
+    OK(d->ops->copy_out(q, turned, buffer, SIZE, e));
+    for (int i = 0; i < PARTS; i++) assert_memory_equal(turned + SIZE - (i + 1) * PART, m + i * PART, PART);
+    free(turned);
+    many[1].bytes = -1;
+    FAILS(d->ops->copy_in_many(q, many, 2, e), ERR_INTERNAL, "-1 bytes");
+    OK(d->ops->copy_in(q, buffer, m, SIZE, e));
     memset(m, 0, SIZE);
     OK(d->ops->copy_out(q, m + 10, buffer + 10, SIZE - 20, e));
     OK(d->ops->sync(q, NULL, NULL, e));
@@ -453,6 +470,7 @@ static Status use_everything(Things *t, Err *e) {
     TRY(o->kernel(t->m, "add_k", &k, e));
     TRY(o->event_record(t->q, t->from, e));
     TRY(o->copy_in(t->q, t->a, in, sizeof in, e));
+    TRY(o->copy_in_many(t->q, (DevCopy[]){{t->a, in, 64}, {t->a + 64, in + 8, 64}}, 2, e));
     TRY(o->fill(t->q, t->b, 0, 3 << 20, e));
     TRY(o->event_wait(t->q, t->from, e));
     TRY(o->launch(t->q, k, 1, 32, 100000, (uint64_t[]){t->b, t->a, 16, 1}, 4, e));

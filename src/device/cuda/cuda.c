@@ -143,6 +143,36 @@ static Status copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *
     return ST_OK;
 }
 
+/* Driver calls of up to BATCH copies. A copy of a batch starts while the one before it is still on the bus; copies of their own wait for each other. */
+enum { BATCH = 128 };
+static Status copy_in_many(DevQueue *q, const DevCopy *copies, int64_t n, Err *e) {
+    CudaDevice *d = q->d;
+    CuDeviceptr to[BATCH], from[BATCH];
+    size_t bytes[BATCH], have = 0, first = 0;
+    CuCopyAttributes how = {.source_order = CU_COPY_SOURCE_IN_STREAM_ORDER};
+    TRY(cuda_enter(d, e));
+    for (int64_t i = 0; i < n; i++) {
+        if (copies[i].bytes < 0) return bad_size(copies[i].bytes, "copy_in_many", e);
+        if (!d->api->MemcpyBatchAsync) {
+            TRY(copy_in(q, copies[i].to, copies[i].from, copies[i].bytes, e));
+            continue;
+        }
+        const char *at = copies[i].from;
+        DevPtr dst = copies[i].to;
+        for (int64_t left = copies[i].bytes, piece; left > 0; left -= piece, at += piece, dst += (uint64_t)piece) {
+            piece = cuda_copy_piece(d, at, left);
+            to[have] = dst;
+            from[have] = (CuDeviceptr)(uintptr_t)at;
+            bytes[have++] = (size_t)piece;
+            if (have < BATCH) continue;
+            CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream), "cuMemcpyBatchAsync", e);
+            have = 0;
+        }
+    }
+    if (have > 0) CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream), "cuMemcpyBatchAsync", e);
+    return ST_OK;
+}
+
 static Status copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) {
     CudaDevice *d = q->d;
     TRY(cuda_enter(d, e));
@@ -483,6 +513,7 @@ static const DeviceOps ops = {
     .kernel = kernel,
     .resident_groups = resident_groups,
     .share_units = share_units,
+    .copy_in_many = copy_in_many,
 };
 
 /* What is asked of a device, in the order of `attributes`. */

@@ -71,6 +71,13 @@ enum { /* CUdevice_attribute */
 enum { CU_COMPUTEMODE_PROHIBITED = 2 };
 enum { CU_FUNC_SHARED_BYTES = 1, CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8, CU_FUNC_PREFERRED_SHARED_CARVEOUT = 9 };
 enum { CU_STREAM_NON_BLOCKING = 1 };
+enum { CU_COPY_SOURCE_IN_STREAM_ORDER = 1 };
+typedef struct CuCopyAttributes { /* CUmemcpyAttributes */
+    int source_order;
+    struct { int kind, id; } from_hint, to_hint; /* for managed memory */
+    unsigned flags;
+} CuCopyAttributes;
+static_assert(sizeof(CuCopyAttributes) == 24, "as the driver has it");
 enum { CU_EVENT_DEFAULT = 0 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
 enum { CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
@@ -123,8 +130,11 @@ enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
     X(LaunchKernel, "cuLaunchKernel",                                                                               \
       (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, \
        CuStream s, void **params, void **extra))
-/* What newer drivers have (CUDA 12.4); NULL when they do not. */
-#define CUDA_OPTIONAL(X) X(FuncGetParamInfo, "cuFuncGetParamInfo", (CuFunction f, size_t index, size_t *offset, size_t *size))
+/* What newer drivers have (CUDA 12.4, 13.0); NULL when they do not. */
+#define CUDA_OPTIONAL(X)                                                                                            \
+    X(FuncGetParamInfo, "cuFuncGetParamInfo", (CuFunction f, size_t index, size_t *offset, size_t *size))           \
+    X(MemcpyBatchAsync, "cuMemcpyBatchAsync_v2",                                                                    \
+      (CuDeviceptr *to, CuDeviceptr *from, size_t *bytes, size_t n, CuCopyAttributes *attributes, size_t *first_with, size_t n_attributes, CuStream s))
 
 typedef struct CudaApi {
 #define X(member, name, params) CuResult(*member) params;

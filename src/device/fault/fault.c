@@ -123,6 +123,11 @@ static Status fault_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n,
     return passed(q->f, q->f->inner->ops->copy_in(q->inner, dst, src, n, e));
 }
 
+static Status fault_copy_in_many(DevQueue *q, const DevCopy *copies, int64_t n, Err *e) {
+    STEP(q->f, "copy_in_many", e);
+    return passed(q->f, device_copy_in_many(q->f->inner, q->inner, copies, n, e));
+}
+
 static Status fault_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) {
     STEP(q->f, "copy_out", e);
     return passed(q->f, q->f->inner->ops->copy_out(q->inner, dst, src, n, e));
@@ -285,6 +290,7 @@ static const DeviceOps fault_ops = {
     .kernel = fault_kernel,
     .resident_groups = fault_resident_groups,
     .share_units = fault_share_units,
+    .copy_in_many = fault_copy_in_many,
 };
 
 Status device_fault_new(Device *inner, FaultPlan *plan, Device **out, Err *e) {

@@ -329,8 +329,9 @@ Status states_init(DevQuery *q, Err *e);
 DState *sink_state(DevQuery *q, const Sink *s);  /* what main writes; NULL for SINK_NONE */
 DState *source_state(DevQuery *q, const Source *s); /* NULL: no state */
 int64_t source_rows(DevQuery *q, const DSegment *s); /* of a pipeline's segment: those of its first one */
-/* Before the first segment that feeds it: memory for what may come. */
+/* Before the first segment that feeds it: memory for what may come; then what is in it is cleared on the queue. */
 Status state_begin(DevQuery *q, DState *st, int32_t segment, Err *e);
+Status state_empty(DevQuery *q, DState *st, Err *e);
 /* Before a further segment: room for it if that is cheap. */
 Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e);
 /* Overflow: empty, with room for `need`. */

@@ -275,7 +275,7 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 /* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the query's own thread sends full ones off in
  * order, and fills some itself if the pool has nobody else. Slices are numbered through all groups of a Stager, so that the pool's threads work ahead of
  * the group that is being sent: calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
-enum { FILLERS_MAX = 12, AHEAD = STAGES / 2 };
+enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64 };
 typedef struct StageRun { /* jobs without registered ones between them */
     const Upload *jobs;
     int64_t n;
@@ -392,16 +392,27 @@ static Status send_run(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to)
     return ST_OK;
 }
 
+/* From where they are. */
+static Status send_direct(DevQuery *q, const Upload *jobs, int64_t n, DevQueue *queue, DevPtr to, Err *e) {
+    DevCopy copies[TOGETHER];
+    for (int64_t i = 0; i < n;) {
+        int64_t have = 0;
+        TRY(query_check_cancel(q, e));
+        for (; i < n && have < TOGETHER; i++)
+            if (jobs[i].bytes) copies[have++] = (DevCopy){to + (uint64_t)jobs[i].at, jobs[i].from, jobs[i].bytes};
+        if (have > 0) TRY(device_copy_in_many(q->d, queue, copies, have, e));
+    }
+    return ST_OK;
+}
+
 Status stager_send(Stager *f, int64_t group, DevQueue *queue, DevPtr to, Err *e) {
     DevQuery *q = f->q;
-    const DeviceOps *ops = q->d->ops;
     bool all = q->d->info.shares_memory;
-    for (int64_t i = f->groups[group], k; i < f->groups[group + 1]; i = k) {
-        const Upload *u = &f->jobs[i];
+    for (int64_t i = f->groups[group], k, end = f->groups[group + 1]; i < end; i = k) {
         k = i + 1;
-        if (u->registered || all) {
-            if (i % 64 == 0) TRY(query_check_cancel(q, e));
-            if (u->bytes) TRY(ops->copy_in(queue, to + (uint64_t)u->at, u->from, u->bytes, e));
+        if (f->jobs[i].registered || all) {
+            while (k < end && (f->jobs[k].registered || all)) k++;
+            TRY(send_direct(q, f->jobs + i, k - i, queue, to, e));
             continue;
         }
         const StageRun *r = &f->runs[f->run++];

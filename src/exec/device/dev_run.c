@@ -245,9 +245,11 @@ Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e) {
     if (s->pipe && segment < s->pipe->last) return ST_OK; /* the last one runs them all */
     int64_t in = q->bytes_in, out = q->bytes_out;
     DState *st = sink_state(q, &s->p->sink);
-    if (st && st->first == segment) TRY(state_begin(q, st, segment, e));
+    bool begins = st && st->first == segment;
+    if (begins) TRY(state_begin(q, st, segment, e));
+    TRY(timing_event(q, &s->from, e)); /* emptying a state is the device's work, too */
+    if (begins) TRY(state_empty(q, st, e));
     else if (st) TRY(state_extend(q, st, segment, e));
-    TRY(timing_event(q, &s->from, e));
     TRY(run_counted(q, s, st, segment, e));
     if (st && st->last == segment) TRY(finish(q, s, st, e));
     TRY(timing_event(q, &s->to, e));

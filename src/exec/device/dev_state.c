@@ -252,7 +252,7 @@ static Status mark_empty(DevQuery *q, DState *st, Err *e) {
 }
 
 /* Everything the segments that feed it start from. */
-static Status make_empty(DevQuery *q, DState *st, Err *e) {
+Status state_empty(DevQuery *q, DState *st, Err *e) {
     if (st->kind == SINK_AGG) {
         const DevAgg *a = &q->ep->aggs[st->id];
         TRY(query_zero(q, st->mem.p, st->cap * a->stride, e));
@@ -275,8 +275,7 @@ static Status make_room(DevQuery *q, DState *st, int64_t cap, Err *e) {
 Status state_begin(DevQuery *q, DState *st, int32_t segment, Err *e) {
     st->count = 0;
     st->exact = true;
-    TRY(make_room(q, st, st->fixed ? 0 : choose_capacity(q, st, segment), e));
-    return make_empty(q, st, e);
+    return make_room(q, st, st->fixed ? 0 : choose_capacity(q, st, segment), e);
 }
 
 Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
@@ -323,7 +322,7 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
     query_mem_put(q, &st->mem);
     st->matched = st->next = 0;
     TRY(make_room(q, st, cap, e));
-    TRY(make_empty(q, st, e));
+    TRY(state_empty(q, st, e));
     TRY(query_zero(q, st->counter, 8, e));
     if (st->flags) TRY(query_zero(q, st->flags, 16, e));
     return ST_OK;

@@ -63,7 +63,10 @@ FN u32 probe_seek(KARGS, PRIV Frame *f, u32 p, u32 c, bool advance) {
     u32 n = WORD(p + BP_N_KEYS);
     while (c != 0) {
         if (!advance && (n == 0 || WORD(p + BP_FORM) == KI_DIRECT || join_same_keys(kp, f, WORD(p + BP_KEYS), n, (u64)c - 1))) return c;
-        if ((++f->spin & 8191u) == 0 && STOPPED()) return 0;
+        if ((++f->spin & 8191u) == 0 && STOPPED()) {
+            f->spin--; /* the next row looks at once */
+            return 0;
+        }
         advance = false;
         if (n != 0) c = G(u32, P(WORD(p + BP_NEXT)))[c - 1];
         else c = (u64)c < P(WORD(p + BP_ROWS)) ? c + 1 : 0;
