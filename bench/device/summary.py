@@ -66,6 +66,17 @@ def gpl(d):
     lines("gpl: Q5, Q7, Q8, Q9, Q14, geometric mean", part, lambda r: r["ms"], geomean, "ms")
 
 
+def latency(d):
+    good = [r for r in d["results"] if "error" not in r]
+    if good:
+        worst = max(good, key=lambda r: r["host_us"])
+        host, wall = sum(r["host_us"] for r in good) / len(good), sum(r["wall_us"] for r in good) / 1e3
+        print(f"latency: {len(good)} queries on {d['device']}, host beside kernels mean {host:.1f} us, worst Q{worst['query']} {worst['host_us']:.1f} us; wall, total {wall:.2f} ms")
+    for r in d["results"]:
+        if "error" in r:
+            print(f"  Q{r['query']}: {r['error']}")
+
+
 def main():
     out = sys.argv[1]
     print("\n==== summary ====")
@@ -75,13 +86,13 @@ def main():
                 print(f.read().rstrip())
         except OSError:
             pass
-    kinds = {"tpch": tpch, "virginian": virginian, "join": join, "gpl": gpl}
+    kinds = {"tpch": tpch, "virginian": virginian, "join": join, "gpl": gpl, "latency": latency}
     for path in sorted(glob.glob(os.path.join(out, "*.json"))):
         d = load(path)
         if not d or d.get("benchmark") not in kinds:
             continue
         kinds[d["benchmark"]](d)
-        wrong = sum(r["status"] == "wrong" for r in d.get("results", []))
+        wrong = sum(r.get("status") == "wrong" for r in d.get("results", []))
         if wrong:
             print(f"  WRONG ROWS in {wrong} measurements")
 

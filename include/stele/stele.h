@@ -203,8 +203,42 @@ typedef struct stele_bulk_info {
     int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing */
     const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;
+    int64_t waited_ns, latency_ns; /* of submitted calls: until their bulk began, and until their results were there; else 0 */
 } stele_bulk_info;
+/* How it ran. Of submitted calls: the bulk that they were part of, with the calls of others. */
 STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info);
+
+/* ---- the pool: calls of many connections run as one bulk ---------------------------------------
+ * Instead of running a bulk at once, a connection may submit it to the database's pool: the calls that many connections submit are collected and run together. The
+ * result is that of running them one by one in the order of submission. stele_bulk is the ticket:
+ *
+ *     stele_bulk_submit(b);                       // returns at once; other work; other bulks of this connection may be submitted too
+ *     stele_bulk_wait(b, -1, NULL);               // the calls have run
+ *     stele_bulk_status(b, 0, &error), stele_bulk_value(b, 0, 0, NULL)
+ *     stele_bulk_reset(b);                        // ready for the next calls
+ *
+ * A bulk is cut when it has bulk_size calls, when its first call has waited for bulk_interval (SET; 0: as soon as the one before has ended), or when all who
+ * waited for calls lately wait again. bulk_order and the other settings are those of the connection at the time of submission; calls whose settings differ do
+ * not share a bulk. With bulk_interval > 0 a plain CALL outside a transaction block, of a procedure that can be compiled, joins the pool too.
+ *
+ * Submitted calls are transactions of their own: 25001 in a transaction block, for waiting too. Definitions change between bulks only. */
+/* Submits the bulk's calls, which stay together and in order. Until the wait has succeeded nothing may be added, and only submit's counterparts below, status and
+ * value may be called. On an error nothing was submitted. */
+STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
+/* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says whether they have. STELE_ERROR: with *done, an error of
+ * the whole bulk (memory): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted again: 57014 by
+ * stele_interrupt or statement_timeout, 55P03 by lock_timeout. Calls that have begun are not cancelled (see bulk_step_limit). */
+STELE_API stele_status stele_bulk_wait(stele_bulk *bulk, int64_t timeout_us, bool *done);
+/* Forgets calls and results. Calls that pend are withdrawn; those under way are waited for. stele_bulk_free does the same. */
+STELE_API void stele_bulk_reset(stele_bulk *bulk);
+/* What the pool has done since the database was opened, or since the last reset. */
+typedef struct stele_pool_info {
+    int64_t bulks, calls, largest;    /* calls / bulks is how many shared one */
+    int64_t by_size, by_time, by_all; /* why bulks were cut */
+    int64_t waiting;                  /* calls in the queue now */
+    int64_t p50_ns, p99_ns, max_ns;   /* latency from submission to result, to an eighth */
+} stele_pool_info;
+STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info *info);
 
 /* ---- catalog, for shells and tools -------------------------------------------------------------- */
 /* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
@@ -216,9 +250,10 @@ STELE_API stele_status stele_list_routines(stele_conn *conn, bool (*each)(void *
 /* Functions and operators: name, argument types, result type, one line of documentation. */
 STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx);
 
-/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the database's shared
- * lock while they run; a transaction that has written holds it alone until it ends: other connections' statements wait
- * (SET lock_timeout). */
+/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the database's lock shared while they run, those that
+ * change it alone: others wait (SET lock_timeout). Transactions of several connections run at the same time and are serialisable: of two that conflict the one that
+ * commits later fails with 40001, at a statement or at COMMIT (the transaction is over then), and should be tried again. A transaction that defines, truncates, copies or loads
+ * keeps the lock until it ends; so does, shared, BEGIN READ ONLY DEFERRABLE, which is never refused. */
 
 #ifdef __cplusplus
 }

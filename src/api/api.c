@@ -6,6 +6,7 @@
 
 #include "api/api_int.h"
 #include "base/log.h"
+#include "session/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -79,7 +80,8 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (!d) return STELE_OK;
     err_clear(&open_error);
     if (atomic_load(&d->connections) > 0) err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections", (long long)atomic_load(&d->connections));
-    else if (d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
+    else transactions_settle(d->db);
+    if (!err_is_set(&open_error) && d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
     if (err_is_set(&open_error)) {
         fill_error(&open_error, error);
         return STELE_ERROR;
@@ -421,6 +423,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
         r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     }
     if (s->state == 'I') (void)session_end_statement(s, r);
+    else transaction_pause(s);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
@@ -440,6 +443,7 @@ stele_status stele_list_routines(stele_conn *c, bool (*each)(void *ctx, const ch
     }
     arena_free(a);
     if (s->state == 'I') (void)session_end_statement(s, ST_OK);
+    else transaction_pause(s);
     return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
 }
 

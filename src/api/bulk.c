@@ -1,28 +1,7 @@
-/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h, read one by one. */
-#include "api/api_int.h"
-#include "session/bulk.h"
-
-typedef struct Param {
-    Type type;
-    Phys phys;
-    uint8_t *cells, *valid;
-} Param;
-
-struct stele_bulk {
-    stele_conn *conn;
-    int64_t routine; /* id */
-    int n_params, n_outs;
-    Param *params;
-    Type *out_types;
-    const char **out_names;
-    char (*type_names)[80];
-    int64_t n, cap;
-    Arena *arena; /* texts of parameters and everything of fixed size */
-    Arena *cell;
-    BulkResult *result;
-    BulkCalls part;
-    Vec *vecs;
-};
+/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h at once or by session/callpool.h with those of others, read one by
+ * one. */
+#include "api/bulk_int.h"
+#include "base/log.h"
 
 stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
     Session *s = conn->s;
@@ -30,24 +9,28 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
     err_clear(&s->err);
     const Routine *r;
     LockMode before = s->lock;
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    s->in_bulk = true; /* only definitions are looked at */
+    Status locked = session_lock(s, LOCK_SHARED);
+    s->in_bulk = false;
+    if (locked != ST_OK) return STELE_ERROR;
     Arena *a = session_bulk_routine(s, slice_of(name), &r) == ST_OK ? arena_new(&s->account, &s->err) : NULL;
     stele_bulk *b = a ? arena_new_of(a, stele_bulk) : NULL;
     if (b) {
         int n = MAX_OF(r->n_params, 1);
         *b = (stele_bulk){.conn = conn, .routine = r->id, .arena = a};
-        b->params = arena_array(a, Param, n);
+        b->params = arena_array(a, BulkParam, n);
         b->vecs = arena_array(a, Vec, n);
         b->out_types = arena_array(a, Type, n);
         b->out_names = arena_array(a, const char *, n);
         b->type_names = arena_alloc(a, (int64_t)sizeof *b->type_names * n);
         b->cell = arena_new(&s->account, &s->err);
-        bool ok = b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell;
+        b->texts = arena_new(&s->account, &s->err);
+        bool ok = b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell && b->texts;
         for (int i = 0; ok && i < r->n_params; i++) {
             Type t = r->param_types[i];
             if (r->param_modes[i] == 'i' || r->param_modes[i] == 'b') {
                 type_name(t, b->type_names[b->n_params], sizeof b->type_names[0]);
-                b->params[b->n_params++] = (Param){.type = t, .phys = type_phys(t)};
+                b->params[b->n_params++] = (BulkParam){.type = t, .phys = type_phys(t)};
             }
             if (r->param_modes[i] == 'i') continue;
             b->out_types[b->n_outs] = t;
@@ -60,10 +43,11 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
         if (!ok) {
             (void)err_oom(&s->err);
             arena_free(b->cell);
+            arena_free(b->texts);
             b = NULL;
         }
     }
-    if (before == LOCK_NONE && s->state == 'I') session_unlock(s);
+    if (before == LOCK_NONE) session_unlock(s);
     if (!b) {
         if (!err_is_set(&s->err)) (void)err_oom(&s->err);
         arena_free(a);
@@ -73,15 +57,26 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
     return STELE_OK;
 }
 
+static void forget_results(stele_bulk *b) {
+    call_release(b->conn->s, &b->entry);
+    if (b->result) bulk_result_free(b->result);
+    b->result = NULL;
+}
+void stele_bulk_reset(stele_bulk *b) {
+    forget_results(b);
+    b->n = 0;
+    arena_reset(b->texts);
+}
 void stele_bulk_free(stele_bulk *b) {
     if (!b) return;
+    forget_results(b);
     MemAccount *acct = &b->conn->s->account;
     for (int i = 0; i < b->n_params; i++) {
         mem_free(acct, b->params[i].cells, b->cap * phys_size(b->params[i].phys));
         mem_free(acct, b->params[i].valid, b->cap);
     }
-    if (b->result) bulk_result_free(b->result);
     arena_free(b->cell);
+    arena_free(b->texts);
     arena_free(b->arena);
 }
 
@@ -91,19 +86,19 @@ int64_t stele_bulk_out_count(const stele_bulk *b) { return b->n_outs; }
 const char *stele_bulk_out_name(const stele_bulk *b, int64_t i) { return i >= 0 && i < b->n_outs ? b->out_names[i] : ""; }
 int64_t stele_bulk_count(const stele_bulk *b) { return b->n; }
 
-static Status reserve(stele_bulk *b, int64_t more) {
+Status api_bulk_reserve(stele_bulk *b, int64_t more) {
     Session *s = b->conn->s;
-    if (b->result) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already");
+    if (b->result || atomic_load(&b->entry.state) != CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already or was submitted");
     if (b->n + more <= b->cap) return ST_OK;
     int64_t cap = MAX_OF(b->cap * 2, MAX_OF(b->n + more, INT64_C(1024)));
     for (int i = 0; i < b->n_params; i++) { /* all or none grow: cells first into fresh memory */
-        Param *c = &b->params[i];
+        BulkParam *c = &b->params[i];
         int64_t size = phys_size(c->phys);
         uint8_t *cells = mem_alloc(&s->account, cap * size, &s->err), *valid = cells ? mem_alloc(&s->account, cap, &s->err) : NULL;
         if (!valid) {
             mem_free(&s->account, cells, cap * size);
             for (int k = 0; k < i; k++) { /* those that have grown give back what they need not have */
-                Param *g = &b->params[k];
+                BulkParam *g = &b->params[k];
                 g->cells = mem_realloc(&s->account, g->cells, cap * phys_size(g->phys), MAX_OF(b->cap, INT64_C(1)) * phys_size(g->phys), &s->err);
                 g->valid = mem_realloc(&s->account, g->valid, cap, MAX_OF(b->cap, INT64_C(1)), &s->err);
             }
@@ -122,9 +117,9 @@ static Status reserve(stele_bulk *b, int64_t more) {
 stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
     Session *s = b->conn->s;
     err_clear(&s->err);
-    if (reserve(b, 1) != ST_OK) return STELE_ERROR;
+    if (api_bulk_reserve(b, 1) != ST_OK) return STELE_ERROR;
     for (int i = 0; i < b->n_params; i++) {
-        Param *c = &b->params[i];
+        BulkParam *c = &b->params[i];
         uint8_t *cell = c->cells + b->n * phys_size(c->phys);
         c->valid[b->n] = values[i] != NULL;
         memset(cell, 0, (size_t)phys_size(c->phys));
@@ -132,11 +127,11 @@ stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
         Value v;
         Slice text = slice_of(values[i]);
         if (c->phys == PH_STR) { /* the caller's bytes may go */
-            char *copy = arena_strndup(b->arena, text.ptr, text.len);
+            char *copy = arena_strndup(b->texts, text.ptr, text.len);
             if (!copy) return err_oom(&s->err), STELE_ERROR;
             text.ptr = copy;
         }
-        if (value_from_text(c->type, text, s->settings.tz_offset, b->arena, &v, &s->err) != ST_OK) {
+        if (value_from_text(c->type, text, s->settings.tz_offset, b->texts, &v, &s->err) != ST_OK) {
             err_context(&s->err, "parameter %d of call %lld", i + 1, (long long)b->n + 1);
             return STELE_ERROR;
         }
@@ -154,9 +149,9 @@ stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const 
         if (t.id == T_NUMERIC || b->params[i].phys == PH_I128 || b->params[i].phys >= PH_STR)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "parameter %d of type %s cannot be given as a column of cells", i + 1, b->type_names[i]), STELE_ERROR;
     }
-    if (n < 0 || reserve(b, n) != ST_OK) return STELE_ERROR;
+    if (n < 0 || api_bulk_reserve(b, n) != ST_OK) return STELE_ERROR;
     for (int i = 0; i < b->n_params; i++) {
-        Param *c = &b->params[i];
+        BulkParam *c = &b->params[i];
         int64_t size = phys_size(c->phys);
         if (n) memcpy(c->cells + b->n * size, columns[i], (size_t)(n * size));
         if (valid && valid[i]) memcpy(c->valid + b->n, valid[i], (size_t)n);
@@ -166,14 +161,18 @@ stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const 
     return STELE_OK;
 }
 
+static void make_vecs(stele_bulk *b) {
+    for (int i = 0; i < b->n_params; i++)
+        b->vecs[i] = (Vec){.data = b->params[i].cells, .valid = b->params[i].valid, .phys = (uint8_t)b->params[i].phys, .type = b->params[i].type};
+}
+
 stele_status stele_bulk_run(stele_bulk *b) {
     Session *s = b->conn->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    if (b->result) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already"), STELE_ERROR;
+    if (api_bulk_reserve(b, 0) != ST_OK) return STELE_ERROR;
     if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block"), STELE_ERROR;
-    for (int i = 0; i < b->n_params; i++)
-        b->vecs[i] = (Vec){.data = b->params[i].cells, .valid = b->params[i].valid, .phys = (uint8_t)b->params[i].phys, .type = b->params[i].type};
+    make_vecs(b);
     Status st = session_begin_bulk(s);
     const Routine *r = st == ST_OK ? catalog_routine_by_id(&s->db->catalog, b->routine) : NULL;
     if (st == ST_OK && !r) st = err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
@@ -182,34 +181,100 @@ stele_status stele_bulk_run(stele_bulk *b) {
     return session_end_statement(s, st) == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
+/* ---- the pool ---------------------------------------------------------------------------------- */
+/* Whether the routine can be compiled: a hint, asked for once. */
+static Status find_serial(stele_bulk *b) {
+    Session *s = b->conn->s;
+    if (b->looked || s->state != 'I') return ST_OK; /* call_submit refuses */
+    bool compilable = false;
+    TRY(session_begin_bulk(s));
+    Status st = session_bulk_compilable(s, b->routine, &compilable);
+    b->entry.serial = !compilable;
+    b->looked = st == ST_OK;
+    return session_end_statement(s, st);
+}
+
+stele_status stele_bulk_submit(stele_bulk *b) {
+    Session *s = b->conn->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (api_bulk_reserve(b, 0) != ST_OK || find_serial(b) != ST_OK) return STELE_ERROR;
+    make_vecs(b);
+    b->entry.routine = b->routine;
+    b->entry.n = b->n;
+    b->entry.params = b->vecs;
+    return call_submit(s, &b->entry, true) == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
+stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
+    Session *s = b->conn->s;
+    bool over = false;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
+    Status st = b->result ? err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted") : call_wait(s, &b->entry, timeout_us, &over);
+    s->deadline_ns = 0;
+    if (done) *done = over;
+    if (st != ST_OK) return STELE_ERROR;
+    const Err *fault = over ? call_entry_fault(&b->entry) : NULL;
+    if (!fault) return STELE_OK;
+    err_copy(&s->err, fault);
+    return STELE_ERROR;
+}
+
+void stele_pool_get_info(stele_conn *c, bool reset, stele_pool_info *out) {
+    CallPoolStats t;
+    call_pool_stats(c->s, reset, &t);
+    *out = (stele_pool_info){.bulks = t.bulks, .calls = t.calls, .largest = t.largest, .by_size = t.by_size, .by_time = t.by_time, .by_all = t.by_all,
+                             .waiting = t.waiting, .p50_ns = t.p50_ns, .p99_ns = t.p99_ns, .max_ns = t.max_ns};
+}
+
+/* ---- results ------------------------------------------------------------------------------------ */
+static bool over(const stele_bulk *b) { return atomic_load(&b->entry.state) == CALL_DONE; }
+const CallError *api_bulk_error(const stele_bulk *b, int64_t call) {
+    if (b->result) return b->result->errors[0][call];
+    return over(b) ? call_entry_error(&b->entry, call) : NULL;
+}
+const Vec *api_bulk_outs(const stele_bulk *b, int64_t *first) {
+    *first = 0;
+    if (b->result) return b->result->outs[0];
+    return over(b) ? call_entry_outs(&b->entry, first) : NULL;
+}
+
 stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_info *error) {
-    const CallError *e = b->result && call >= 0 && call < b->n ? b->result->errors[0][call] : NULL;
+    const CallError *e = call >= 0 && call < b->n ? api_bulk_error(b, call) : NULL;
+    const Err *fault = over(b) ? call_entry_fault(&b->entry) : NULL;
     if (error) {
-        memcpy(error->sqlstate, e ? e->sqlstate : "00000", 6);
-        error->message = e && e->message ? e->message : "";
-        error->detail = e && e->detail ? e->detail : "";
-        error->hint = e && e->hint ? e->hint : "";
+        memcpy(error->sqlstate, fault ? fault->sqlstate : e ? e->sqlstate : "00000", 6);
+        error->message = fault ? fault->message : e && e->message ? e->message : "";
+        error->detail = fault ? fault->detail : e && e->detail ? e->detail : "";
+        error->hint = fault ? fault->hint : e && e->hint ? e->hint : "";
         error->context = "";
         error->position = 0;
     }
-    return e ? STELE_ERROR : STELE_OK;
+    return e || fault ? STELE_ERROR : STELE_OK;
 }
 
 const char *stele_bulk_value(stele_bulk *b, int64_t call, int64_t out, int64_t *len) {
+    int64_t first;
     if (len) *len = 0;
-    if (!b->result || call < 0 || call >= b->n || out < 0 || out >= b->n_outs || b->result->errors[0][call]) return NULL;
-    const Vec *c = &b->result->outs[0][out];
-    if (c->valid && !c->valid[call]) return NULL;
+    const Vec *outs = api_bulk_outs(b, &first);
+    if (!outs || call < 0 || call >= b->n || out < 0 || out >= b->n_outs || api_bulk_error(b, call)) return NULL;
+    const Vec *c = &outs[out];
+    if (c->valid && !c->valid[first + call]) return NULL;
     Value v = {.type = b->out_types[out]};
-    memcpy(value_cell(&v), (const char *)c->data + call * phys_size((Phys)c->phys), (size_t)phys_size((Phys)c->phys));
+    memcpy(value_cell(&v), (const char *)c->data + (first + call) * phys_size((Phys)c->phys), (size_t)phys_size((Phys)c->phys));
     arena_reset(b->cell);
     return value_to_text(b->cell, &v, len);
 }
 
 void stele_bulk_get_info(const stele_bulk *b, stele_bulk_info *info) {
     *info = (stele_bulk_info){.strategy = "", .executor = ""};
-    if (!b->result) return;
-    const BulkStats *t = &b->result->stats;
+    const BulkStats *t = b->result ? &b->result->stats : over(b) ? call_entry_stats(&b->entry) : NULL;
+    if (!t) return;
     *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = strategy_name(t->strategy),
                               .executor = t->executor ? t->executor : "vm", .reason = t->reason, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
+    if (!over(b)) return;
+    info->waited_ns = b->entry.begun_ns - b->entry.arrived_ns;
+    info->latency_ns = b->entry.done_ns - b->entry.arrived_ns;
 }

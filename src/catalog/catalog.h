@@ -8,6 +8,7 @@
 #define STELE_CATALOG_CATALOG_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "storage/table.h"
 
@@ -48,7 +49,7 @@ typedef struct Routine {
 
 typedef struct Catalog {
     Arena *arena;
-    int64_t version;     /* grows with every change: prepared plans check it */
+    _Atomic int64_t version; /* grows with every change: prepared plans check it */
     int64_t next_id;
     int64_t n_tables, cap_tables;
     Table **tables;
@@ -73,7 +74,7 @@ typedef struct Database {
     bool dirty;
     void *device_hub; /* the session layer's (devices.c); freed first */
     void (*device_hub_free)(void *hub);
-    void *bulk_hub;   /* the session layer's (bulk.c): freed first; before the database is saved its tables are brought up to date */
+    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are brought up to date */
     void (*bulk_hub_free)(void *hub);
     Status (*bulk_hub_save)(void *hub, Err *e);
 } Database;

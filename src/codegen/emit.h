@@ -182,6 +182,7 @@ typedef enum ParamKind {
 } ParamKind;
 typedef struct EmitParam {
     uint16_t kind;
+    uint16_t proc; /* modules of several procedures (emit_proc.h): its number + 1; else 0 */
     int32_t id, col;
     const Dict *dict;
 } EmitParam;

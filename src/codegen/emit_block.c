@@ -9,7 +9,7 @@
  *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory. After a barrier the program runs over
  *            the list, so that neighbouring items have rows again, and loads further columns for those rows alone. A join that comes first is a filter, too:
  *            heads, and first candidates by hash, are looked at for all rows of the block at once. The program looks again.
- *   else     the program runs on one row of the block after the other.
+ *   else     the program runs on one row of the block after the other. No blocks where LIKE reads most rows' strings.
  *
  * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is written once and uses q<column>_0.
  *
@@ -207,6 +207,17 @@ static Status plan_rows(Em *m) {
     return ST_OK;
 }
 
+/* Bytes of strings are read for most rows: of neighbouring rows by neighbouring items, then, so that what one has brought into the cache serves the others
+ * before it is gone. */
+static bool scans_strings(const Em *m) {
+    double share = 1;
+    for (int32_t i = 0; i < m->prog->n_instrs && share > few_rows; i++) {
+        if (m->prog->instrs[i].op == OP_LIKE) return true;
+        share *= instr_share(m, &m->prog->instrs[i]);
+    }
+    return false;
+}
+
 Status block_plan(Em *m) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
@@ -233,6 +244,9 @@ Status block_plan(Em *m) {
         m->sifted = true;
         out_w(m, &m->tile_end, "BARRIER();\n");
         most = MIN_OF(most, list_max / 2);
+    } else if (!m->whole && scans_strings(m)) {
+        m->n_pre = 0;
+        return ST_OK;
     } else if (!m->whole) {
         TRY(plan_rows(m));
     }

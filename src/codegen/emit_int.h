@@ -5,6 +5,7 @@
  *   emit_block.c  blocks of rows, on devices with many items
  *   emit_host.c   lists of rows, on the CPU
  *   emit_expr.c   expression opcodes
+ *   emit_make.c   calls of procedures that make strings and arrays
  *   emit_join.c   probes, join sinks, join_build
  *   emit_agg.c    aggregation sinks and their final values
  *   emit_sort.c   sort kernels
@@ -113,6 +114,7 @@ typedef struct Em {
     Out tail;        /* after the tile loop */
     Out extra;       /* other kernels */
     VEC(EmitParam) params;
+    uint16_t proc;   /* EmitParam.proc of those that are asked for */
     bool *const_done;
     VEC(int32_t) cols; /* table columns declared for the tile */
     int32_t tile_rows; /* a multiple of the target's */
@@ -187,6 +189,10 @@ const char *emit_call_fn(const CallSite *c); /* the prelude's function behind a 
 void em_cmp3(Em *m, Out *o, uint8_t phys, const char *a, const char *b); /* <0, 0, >0 */
 void em_equal(Em *m, Out *o, uint8_t phys, const char *a, const char *b);
 void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a); /* h = combined hash */
+
+/* emit_make.c */
+bool make_has_form(const Program *p, const CallSite *c);
+bool em_make(Em *m, const Instr *in); /* false: no such form */
 
 /* emit_join.c */
 void em_probe(Em *m, const Instr *in);

@@ -1,44 +1,63 @@
-/* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. */
+/* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. One ProcEm writes all procedures of a module, one after the other. */
 #include "base/hash.h"
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */ };
+enum { LOOP_LOG = 256 /* changes of a call that may loop */, TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */ };
 
 typedef struct ProcEm {
-    Em m;
+    Em m;                  /* its parameters are the module's, all else the procedure's */
+    int32_t number;        /* of the procedure in the module */
     const Proc *proc;
+    const Program *p;
+    const ProcVar *vars;
+    int32_t n_vars;
     const ProcTableForm *tables;
-    Out funcs, undo, tail;
+    const int32_t *table_no; /* the procedure's tables in the module */
+    Out funcs;             /* the module's functions */
+    Out undo, tail;
     RegForm *regs;
     bool *labels;          /* instructions that are jumped to */
-    uint8_t *found;        /* per table and index: functions that are there */
+    uint8_t *found;        /* per table of the module and index: functions that are there */
     bool *early;           /* parameters that keys are made of */
     bool **bounds;         /* per table and column: a variable for its bound is there */
     int32_t n_sites;
     bool in_loop, logs_in_loop;
+    bool orders;           /* kc_order.h is wanted */
+    bool far;              /* cells of strings have the host's addresses, which are not the device's */
+    int32_t n_ahead;       /* keys of a call that are looked for ahead */
     ProcSource *out;
 } ProcEm;
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64 };
 
 #define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
-#define PARAM(kind, id, col) em_param(&x->m, (ParamKind)(kind), (id), (col), NULL)
+#define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
+
+/* What belongs to the bulk or to a table is one parameter for all procedures. */
+static int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
+    bool of_bulk = kind >= PP_CALLS && kind < PP_CELLS, of_table = kind >= PP_CELLS && kind < PP_UNDO;
+    uint16_t proc = x->m.proc;
+    if (of_bulk || of_table) x->m.proc = 0;
+    int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
+    x->m.proc = proc;
+    return n;
+}
 
 static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
 static const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
 static int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- what has no form ---------------------------------------------------------------------------- */
-static const char *instr_reason(const Proc *proc, const Instr *in, Arena *a) {
+static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     switch (in->op) {
     case OP_LOAD_CODE:
     case OP_LOAD_ROWID:
     case OP_DECODE:
     case OP_CODE_TEST:
     case OP_CODE_MAP: return "codes of a dictionary";
-    case OP_IN_SET: return in->phys == PH_STR ? "a set of strings" : NULL;
+    case OP_CALL: return make_has_form(p, in->aux) ? NULL : expr_reason(NULL, p, in, NULL, a);
     case OP_FILTER:
     case OP_FILTER_RANGE:
     case OP_FILTER_CODES:
@@ -48,7 +67,7 @@ static const char *instr_reason(const Proc *proc, const Instr *in, Arena *a) {
     case OP_LOAD_BUILD:
     case OP_REPEAT:
     case OP_ITEM: return op_info[in->op].name;
-    default: return expr_reason(NULL, proc->body, in, NULL, a);
+    default: return expr_reason(NULL, p, in, NULL, a);
     }
 }
 
@@ -70,7 +89,7 @@ static void mark_message(const Program *p, int32_t raise, bool *skip) {
 
 /* ---- forms ------------------------------------------------------------------------------------------- */
 static void find_forms(ProcEm *x) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     RegForm *f = x->regs;
     for (int32_t r = 0; r < p->n_regs; r++) f[r] = (RegForm){.phys = p->regs[r].phys, .nullable = r > 0 && p->regs[r].is_const && p->regs[r].value.is_null};
     for (int32_t i = 0; i < p->n_instrs; i++) {
@@ -88,6 +107,7 @@ static void find_forms(ProcEm *x) {
         case OP_COALESCE: *n = f[in->a].nullable && f[in->b].nullable; break;
         case OP_CALL: {
             const CallSite *c = in->aux;
+            *n = !c->strict;
             for (int32_t k = 0; k < c->n_args; k++) *n |= f[c->args[k]].nullable;
             break;
         }
@@ -98,18 +118,33 @@ static void find_forms(ProcEm *x) {
 }
 
 /* ---- cells ------------------------------------------------------------------------------------------- */
+/* Strings. On a device with memory of its own, cells of images are the same bytes as on the host: addresses there are the host's, and PP_TEXTS leads from these to the
+ * device's. Arguments and constants have the device's addresses. OUT values go to a heap of their own. */
+
 /* The cell at index `at` behind parameter p. */
 static void load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at) {
     if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * 16)", p, at);
     else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * 16)", p, at);
     else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p)[%s] != 0)" : "G(%s, %p)[%s]", m_type[phys], p, at);
 }
+/* ... of an image's column. */
+static void load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at) {
+    uint8_t phys = column(x, table, col)->phys;
+    int32_t cells = PARAM(PP_CELLS, table, col);
+    if (phys == PH_STR && x->far) out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * 16), %p)", cells, at, PARAM(PP_TEXTS, table, 0));
+    else load_cell(x, o, phys, cells, at);
+}
+/* What is to be taken from a string's address for a cell of the table. */
+static void put_texts(ProcEm *x, int32_t table) {
+    if (x->far) W(", %p", PARAM(PP_TEXTS, table, 0));
+    else W(", 0");
+}
 static void store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at) {
     if (phys == PH_I128) W("st_i128(%p + (u64)(%s) * 16, ", p, at);
     else if (phys == PH_STR) W("st_text(%p + (u64)(%s) * 16, ", p, at);
     else W("G(%s, %p)[%s] = ", m_type[phys], p, at);
 }
-static void store_end(ProcEm *x, uint8_t phys) { W(phys == PH_I128 || phys == PH_STR ? ");\n" : ";\n"); }
+static void store_end(ProcEm *x, uint8_t phys) { W(phys == PH_STR ? ", 0);\n" : phys == PH_I128 ? ");\n" : ";\n"); }
 static void store_reg(ProcEm *x, uint8_t phys, int32_t p, const char *at, Reg r) {
     store_begin(x, phys, p, at);
     W(phys == PH_STR ? "%t" : "%r", r);
@@ -126,10 +161,9 @@ static const char *raw_type(uint8_t phys) {
 
 /* ---- variables ---------------------------------------------------------------------------------------- */
 static void declare_vars(ProcEm *x, Out *o) {
-    const Proc *proc = x->proc;
-    for (int32_t i = 0; i < proc->n_vars; i++) {
-        uint8_t phys = proc->vars[i].phys;
-        if (i >= proc->n_params) {
+    for (int32_t i = 0; i < x->n_vars; i++) {
+        uint8_t phys = x->vars[i].phys;
+        if (i >= x->proc->n_params) {
             out_w(&x->m, o, "%s y%d = %s;\nbool z%d = false;\n", c_type[phys], i, c_zero(phys), i);
             continue;
         }
@@ -140,24 +174,52 @@ static void declare_vars(ProcEm *x, Out *o) {
         load_cell(x, o, phys, cells, at);
         out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
     }
+    if (x->out->scratch == 0) return;
+    out_w(&x->m, o, "const u64 halves = %p + (undo - %p) / (UNDO_MAX * %d) * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), PARAM(PP_UNDO_AREA, 0, 0),
+          (int32_t)UNDO_ENTRY, x->out->scratch, x->out->scratch / 2);
+}
+/* In a loop, where no registers live: once half of one half of the scratch is used, the variables' strings move to the other half. */
+static void collect_texts(ProcEm *x) {
+    if (x->out->scratch == 0) return;
+    W("if (mem.at - mem.from > %d) {\nscratch other = scratch_make(mem.from == halves ? halves + %d : halves, %d);\n", x->out->scratch / 4, x->out->scratch / 2, x->out->scratch / 2);
+    for (int32_t i = 0; i < x->n_vars; i++)
+        if (x->vars[i].phys == PH_STR) W("if (z%d && !scratch_keep(&other, mem, &y%d)) FAIL(%d);\n", i, i, fail_code(x, PF_ROOM));
+    W("mem = other;\n}\n");
 }
 static void put_outs(ProcEm *x) {
     const Proc *proc = x->proc;
+    bool texts = false;
+    for (int32_t k = 0; k < proc->n_outs; k++) texts |= proc->vars[proc->outs[k]].phys == PH_STR;
+    x->out->out_heap = texts && (x->far || x->out->scratch > 0);
+    int32_t heap = x->out->out_heap ? PARAM(PP_OUT_HEAP, 0, 0) : -1;
+    for (int32_t k = 0; k < proc->n_outs && x->out->out_heap; k++) { /* before anything is told: the room may be too small */
+        int32_t v = proc->outs[k];
+        if (proc->vars[v].phys != PH_STR) continue;
+        W(x->far ? "if (z%d) {\n" : "if (z%d && y%d.ptr >= mem.from && y%d.ptr < mem.end) {\n", v, v, v); /* others stay where they are */
+        W("const u64 to = put_text(%p, y%d);\nif (to == 0) FAIL(%d);\ny%d.ptr = to;\n}\n", heap, v, fail_code(x, PF_ROOM), v);
+    }
     for (int32_t k = 0; k < proc->n_outs; k++) {
         int32_t v = proc->outs[k];
         uint8_t phys = proc->vars[v].phys;
         W("if (z%d) {\n", v);
         store_begin(x, phys, PARAM(PP_OUT_CELLS, k, 0), "pos");
         W("y%d", v);
-        store_end(x, phys);
+        if (phys == PH_STR && x->far) W(", G(u64, %p)[2]);\n", heap);
+        else store_end(x, phys);
         W("G(u8, %p)[pos] = 1;\n}\n", PARAM(PP_OUT_VALID, k, 0));
         x->out->text_outs |= phys == PH_STR;
     }
 }
 
 /* ---- indexes -------------------------------------------------------------------------------------------- */
+static bool far_key(const ProcEm *x, const Image *im, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++)
+        if (x->far && im->cols[ix->cols[c]].phys == PH_STR) return true;
+    return false;
+}
 static void key_params(ProcEm *x, const Image *im, const ImageIndex *ix) {
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", u64 c%d", c);
+    if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", u64 texts");
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", %s k%d", c_type[im->cols[ix->cols[c]].phys], c);
 }
 static void key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
@@ -176,26 +238,30 @@ static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix) {
         char a[64], b[16];
         snprintf(b, sizeof b, "k%d", (int)c);
         if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * 16)", (int)c);
-        else if (phys == PH_STR) snprintf(a, sizeof a, "ld_text(c%d + (u64)row * 16)", (int)c);
+        else if (phys == PH_STR) snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * 16), texts)" : "ld_text(c%d + (u64)row * 16)", (int)c);
         else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GVOL(u8, c%d)[row] != 0)", (int)c);
         else snprintf(a, sizeof a, phys <= PH_F64 ? "GVOL(%s, c%d)[row]" : "G(%s, c%d)[row]", m_type[phys], (int)c);
         if (c) out_w(&x->m, &x->funcs, " && ");
         em_equal(&x->m, &x->funcs, phys, a, b);
     }
 }
+/* Ordered groups (kc_order.h): what kind of values they are in order of. */
+static int32_t order_kind(const ImageColumn *c, bool desc) { return (int32_t)phys_size((Phys)c->phys) + (desc ? 16 : 0); }
+
 /* What is passed: addresses of the key columns. */
-static void key_columns(ProcEm *x, int32_t table, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++) W(", %p", PARAM(PP_CELLS, table, ix->cols[c]));
+static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", %p", PARAM(PP_CELLS, table, ix->cols[c]));
+    if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
 }
 
 /* find_T_I (unique keys), first_T_I (groups): the row. */
 static void find_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
-    if (x->found[table * INDEXES_MAX + index] & FIND_KEY) return;
-    x->found[table * INDEXES_MAX + index] |= FIND_KEY;
+    if (x->found[x->table_no[table] * INDEXES_MAX + index] & FIND_KEY) return;
+    x->found[x->table_no[table] * INDEXES_MAX + index] |= FIND_KEY;
     Out *o = &x->funcs;
-    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", table, index);
+    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", x->table_no[table], index);
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     key_hash(x, im, ix);
@@ -208,10 +274,10 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
 static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
-    if (x->found[table * INDEXES_MAX + index] & ENTER) return;
-    x->found[table * INDEXES_MAX + index] |= ENTER;
+    if (x->found[x->table_no[table] * INDEXES_MAX + index] & ENTER) return;
+    x->found[x->table_no[table] * INDEXES_MAX + index] |= ENTER;
     Out *o = &x->funcs;
-    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, i64 mine", table, index);
+    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", x->table_no[table], index, ix->order ? "u64 order, " : "");
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     key_hash(x, im, ix);
@@ -221,6 +287,13 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
                         "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
         key_equal(x, im, ix);
         out_w(&x->m, o, " && GVOL(u8, live)[row] == ROW_LIVE) return false;\n    }\n}\n");
+        return;
+    }
+    if (ix->order) {
+        out_w(&x->m, o, "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE();\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
+                        "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+        key_equal(x, im, ix);
+        out_w(&x->m, o, ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n", order_kind(&im->cols[ix->order - 1], ix->desc));
         return;
     }
     out_w(&x->m, o, "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n                const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
@@ -236,11 +309,18 @@ static void row_find(ProcEm *x, const Instr *in) {
     find_function(x, k->table, index);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n; i++) W(" && %v", k->args[i]);
-    W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, k->table, index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
-    key_columns(x, k->table, ix);
+    W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
+    key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
-    if (!ix->unique) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, PARAM(PP_NEXT, k->table, index), PARAM(PP_LIVE, k->table, 0), in->dst);
+    int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
+    if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
+    if (k->order || ix->order) {
+        int32_t col = ix->order ? ix->order - 1 : k->order - 1;
+        W("r%d = %s(%p, %p, %d, %p, r%d);\n", in->dst, ix->order ? "ord_first" : "ord_best", next, PARAM(PP_CELLS, k->table, col),
+          order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
+        x->orders = true;
+    }
     W("}\n");
 }
 static void row_next(ProcEm *x, const Instr *in) {
@@ -258,7 +338,7 @@ static void row_get(ProcEm *x, const Instr *in) {
     snprintf(at, sizeof at, "r%d", (int)in->a);
     em_use(&x->m, in->a);
     W("const bool h%d = %v && %r >= 0;\nconst %s r%d = h%d ? ", d, in->a, in->a, c_type[c->phys], d, d);
-    load_cell(x, &x->m.body, c->phys, PARAM(PP_CELLS, rc->table, rc->col), at);
+    load_field(x, &x->m.body, rc->table, rc->col, at);
     W(" : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
     if (c->valid) W(" && G(u8, %p)[%r] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a);
     W(";\n");
@@ -317,8 +397,10 @@ static void track_reg(ProcEm *x, int32_t table, int32_t col, Reg r) {
 }
 
 /* A string goes to the image's heap: declares t<n>. */
-static void put_text(ProcEm *x, int32_t table, Reg r, int32_t n) {
+static void put_text(ProcEm *x, int32_t table, int32_t col, Reg r, int32_t n) {
+    int64_t length = x->tables[table].image->table->cols[col].type.length;
     x->out->text_puts[table]++;
+    x->out->text_bytes[table] += MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
     W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = put_text(%p, s);\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", n, r, r, PARAM(PP_HEAP, table, 0),
       fail_code(x, PF_ROOM), n);
 }
@@ -331,11 +413,14 @@ static void row_put(ProcEm *x, const Instr *in) {
     bool null = x->regs[b].nullable;
     W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
     if (!c->valid && null) W("if (!%v) FAIL(%d);\n", b, fail_code(x, PF_NULL));
-    if (c->phys == PH_STR) put_text(x, rc->table, b, 0);
+    if (c->phys == PH_STR) put_text(x, rc->table, rc->col, b, 0);
     log_cell(x, rc->table, rc->col);
     if (null) W("if (%v) {\n", b);
-    if (c->phys == PH_STR) W("st_text(%p + (u64)row * 16, t0);\n", cells);
-    else store_reg(x, c->phys, cells, "row", b);
+    if (c->phys == PH_STR) {
+        W("st_text(%p + (u64)row * 16, t0", cells);
+        put_texts(x, rc->table);
+        W(");\n");
+    } else store_reg(x, c->phys, cells, "row", b);
     track_reg(x, rc->table, rc->col, b);
     if (null) {
         W("} else {\n");
@@ -431,10 +516,14 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
             W(" && false) {}\n");
             continue;
         }
-        W(") {\n%s enter_%d_%d(%p, %p, %p, %s", ix->unique ? "made =" : "", table, i, PARAM(PP_SLOTS, table, i), PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
+        if (ix->unique) W(") {\nbad = %d;\n", i);
+        else W(") {\n");
+        W("%s enter_%d_%d(%p, %p, %p, %s", ix->unique ? "made =" : "", x->table_no[table], i, PARAM(PP_SLOTS, table, i), PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
         if (!ix->unique) W("%p", PARAM(PP_NEXT, table, i));
+        if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
+        x->orders |= ix->order != 0;
         W(", row");
-        key_columns(x, table, ix);
+        key_columns(x, &x->m.body, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             int32_t col = ix->cols[c];
             if (im->cols[col].phys == PH_STR) W(", t%d", col);
@@ -444,6 +533,26 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
     }
 }
 
+/* A taken key: what its error shows goes to the list, where that is numbers. */
+static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
+    const RowInsert *ins = in->aux;
+    const Image *im = x->tables[table].image;
+    int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
+    W("bool said = true;\nu64 k[%d];\nswitch (bad) {\n", (int32_t)KEY_COLS_MAX);
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *ix = &im->indexes[i];
+        bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
+        for (int32_t c = 0; c < ix->n_cols; c++) plain &= im->cols[ix->cols[c]].phys <= PH_I64 && ix->cols[c] < ins->n && ins->args[ix->cols[c]];
+        if (!plain) continue;
+        W("case %d:\n", i);
+        for (int32_t c = 0; c < ix->n_cols; c++) W("k[%d] = (u64)(i64)%r;\n", c, ins->args[ix->cols[c]]);
+        for (int32_t c = ix->n_cols; c < KEY_COLS_MAX; c++) W("k[%d] = 0;\n", c);
+        W("break;\n");
+    }
+    W("default: said = false; break;\n}\nif (said) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) {\nconst u64 rec = %p + 16 + nth * %d;\n", keys, keys, keys, (int32_t)KEY_WORDS * 8);
+    W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nfor (int c = 0; c < %d; c++) G(u64, rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n", code,
+      (int32_t)KEY_COLS_MAX, code, code);
+}
 static void row_insert(ProcEm *x, const Instr *in) {
     const RowInsert *ins = in->aux;
     int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0), counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
@@ -463,8 +572,10 @@ static void row_insert(ProcEm *x, const Instr *in) {
         int32_t cells = PARAM(PP_CELLS, table, c);
         bool null = !r || x->regs[r].nullable;
         if (r && phys == PH_STR) {
-            put_text(x, table, r, c);
-            W("st_text(%p + (u64)row * 16, t%d);\n", cells, c);
+            put_text(x, table, c, r, c);
+            W("st_text(%p + (u64)row * 16, t%d", cells, c);
+            put_texts(x, table);
+            W(");\n");
         } else {
             store_begin(x, phys, cells, "row");
             if (r && null) W("%v ? %r : ", r, r);
@@ -478,10 +589,11 @@ static void row_insert(ProcEm *x, const Instr *in) {
     }
     W("G(i64, %p)[row] = -1;\n", PARAM(PP_ROWIDS, table, 0));
     if (im->n_indexes > 0) {
-        W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\n", live);
+        W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
-        W("if (!made) GVOL(u8, %p)[row] = ROW_DEAD;\n", live);
-        W(ins->skip ? "if (made) {\n" : "if (!made) FAIL(%d);\n{\n", fail_code(x, PF_KEY));
+        W("if (!made) {\nGVOL(u8, %p)[row] = ROW_DEAD;\n", live);
+        if (!ins->skip) key_failure(x, in, table);
+        W("}\nif (made) {\n");
     } else {
         W("{\n");
     }
@@ -496,18 +608,44 @@ static void row_insert(ProcEm *x, const Instr *in) {
     W("}\n}\n");
 }
 
+/* Undo of a delete: ordered groups find the row again. */
+static void back_in_order(ProcEm *x, int32_t table) {
+    const Image *im = x->tables[table].image;
+    Out *o = &x->undo;
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *ix = &im->indexes[i];
+        if (!ix->order) continue;
+        find_function(x, table, i);
+        x->orders = true;
+        int32_t next = PARAM(PP_NEXT, table, i), cells = PARAM(PP_CELLS, table, ix->order - 1);
+        out_w(&x->m, o, "if (true");
+        for (int32_t c = 0; c < ix->n_cols; c++)
+            if (im->cols[ix->cols[c]].valid) out_w(&x->m, o, " && G(u8, %p)[row] != 0", PARAM(PP_VALID, table, ix->cols[c]));
+        out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells, order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
+              PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0));
+        key_columns(x, o, table, ix);
+        for (int32_t c = 0; c < ix->n_cols; c++) {
+            out_w(&x->m, o, ", ");
+            load_field(x, o, table, ix->cols[c], "row");
+        }
+        out_w(&x->m, o, "), row);\n");
+    }
+}
+
 static void row_delete(ProcEm *x, const Instr *in) {
     const RowCol *rc = in->aux;
     int32_t live = PARAM(PP_LIVE, rc->table, 0), dirty = PARAM(PP_DIRTY, rc->table, 0);
     W("if (%v && %r >= 0 && GVOL(u8, %p)[%r] != ROW_DEAD) {\nconst i64 row = %r;\n", in->a, in->a, live, in->a, in->a);
     int32_t site = log_begin(x);
     W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\n}\n", site, dirty, dirty, live);
-    out_w(&x->m, &x->undo, "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\nbreak;\n", site, dirty, dirty, live);
+    out_w(&x->m, &x->undo, "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\n", site, dirty, dirty, live);
+    back_in_order(x, rc->table);
+    out_w(&x->m, &x->undo, "break;\n");
 }
 
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
 static bool write_instr(ProcEm *x, const Instr *in) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     switch (in->op) {
     case OP_LOAD: {
         int32_t v = (int32_t)in->imm;
@@ -541,6 +679,7 @@ static bool write_instr(ProcEm *x, const Instr *in) {
     case OP_ROW_INSERT: row_insert(x, in); return true;
     case OP_ROW_DELETE: row_delete(x, in); return true;
     case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
+    case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
 }
@@ -556,6 +695,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
+        collect_texts(x);
         W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS));
         break;
     case OP_P_ENDLOOP:
@@ -574,7 +714,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
 }
 
 static void write_body(ProcEm *x, const bool *skip) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     bool open = false, ends = false; /* in a run; past its RAISE */
     int32_t loops = 0;
     for (int32_t pc = 0; pc < p->n_instrs; pc++) {
@@ -597,6 +737,11 @@ static void write_body(ProcEm *x, const bool *skip) {
     if (open) W("}\n");
 }
 
+static void append_out(ProcEm *x, Out *o, const Out *part) {
+    o->failed |= part->failed;
+    if (part->n) out_put(&x->m, o, part->p, part->n);
+}
+
 /* ---- looking ahead --------------------------------------------------------------------------------------------- */
 /* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with two rounds over its calls: the slots of keys that are
  * known from the arguments are fetched, then the rows that they name. */
@@ -605,7 +750,7 @@ enum { AHEAD_MAX = 16 };
 
 /* The key as an expression of arguments w<n> and constants; false when it depends on more. Appends ", key". */
 static bool early_key(ProcEm *x, Reg r, const bool *stored, char *out, int64_t cap, int depth) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     int64_t n = (int64_t)strlen(out);
     if (!r || depth > 4 || n + 64 > cap) return false;
     if (p->regs[r].is_const) {
@@ -636,9 +781,9 @@ static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const 
     ++*count;
 }
 static int32_t find_ahead(ProcEm *x, Ahead *sites) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     int32_t count = 0;
-    bool *stored = arena_array(x->m.arena, bool, x->proc->n_vars + 1);
+    bool *stored = arena_array(x->m.arena, bool, x->n_vars + 1);
     for (int32_t i = 0; stored && i < p->n_instrs; i++)
         if (p->instrs[i].op == OP_STORE) stored[p->instrs[i].imm] = true;
     for (int32_t i = 0; stored && i < p->n_instrs; i++) {
@@ -664,9 +809,9 @@ static int32_t find_ahead(ProcEm *x, Ahead *sites) {
 static void hash_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
-    if (x->found[table * INDEXES_MAX + index] & HASH_KEY) return;
-    x->found[table * INDEXES_MAX + index] |= HASH_KEY;
-    out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", table, index);
+    if (x->found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
+    x->found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
+    out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
     out_w(&x->m, &x->funcs, ") {\n");
     key_hash(x, im, ix);
@@ -674,7 +819,7 @@ static void hash_function(ProcEm *x, int32_t table, int32_t index) {
 }
 /* What the body touches of a row of the table. */
 static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
-    const Program *p = x->proc->body;
+    const Program *p = x->p;
     const Image *im = x->tables[table].image;
     bool *seen = arena_array(x->m.arena, bool, im->n_cols + 1), writes = false;
     for (int32_t c = 0; seen && c < im->indexes[index].n_cols; c++) seen[im->indexes[index].cols[c]] = true;
@@ -691,59 +836,84 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
     out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_LIVE, table, 0));
     if (writes) out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_DIRTY, table, 0));
 }
-static void look_ahead(ProcEm *x, Out *o) {
+/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. */
+static void look_ahead(ProcEm *x) {
     Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
-    int32_t n = sites && x->early ? find_ahead(x, sites) : 0, pos = PARAM(PP_POS, 0, 0), order = PARAM(PP_ORDER, 0, 0);
-    if (n == 0) return;
-    for (int32_t i = 0; i < n; i++) {
-        hash_function(x, sites[i].table, sites[i].index);
-        out_w(&x->m, o, "u64 a%d[TILE];\n", i);
-    }
-    out_w(&x->m, o, "for (u64 nth = first; nth < end; nth++) {\nconst u64 call = G(u32, %p)[nth], pos = %p != 0 ? G(u32, %p)[call] : call;\n", order, pos, pos);
-    for (int32_t i = 0; i < x->proc->n_params; i++) {
+    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.top; /* constants are the function's own */
+    bool *const_done = x->m.const_done;
+    x->m.top = (Out){0};
+    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
+    int32_t n = x->n_ahead = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
+    for (int32_t i = 0; i < x->proc->n_params && n > 0; i++) {
         if (!x->early[i]) continue;
         char at[32];
         snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
-        uint8_t phys = x->proc->vars[i].phys;
+        uint8_t phys = x->vars[i].phys;
         int32_t valid = PARAM(PP_ARG_VALID, i, 0);
         out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);
         if (phys == PH_STR) out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid, at); /* a NULL has no bytes */
         load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at);
         out_w(&x->m, o, ";\n");
     }
-    for (int32_t i = 0; i < n; i++)
-        out_w(&x->m, o, "a%d[nth - first] = key_%d_%d(%s);\nFETCH(%p + (a%d[nth - first] & %p) * 8);\n", i, sites[i].table, sites[i].index, sites[i].keys,
-              PARAM(PP_SLOTS, sites[i].table, sites[i].index), i, PARAM(PP_MASK, sites[i].table, sites[i].index));
-    out_w(&x->m, o, "}\nfor (u64 nth = 0; nth < end - first; nth++) {\n");
     for (int32_t i = 0; i < n; i++) {
+        int32_t table = sites[i].table, index = sites[i].index;
+        hash_function(x, table, index);
+        out_w(&x->m, o, "a[%d] = key_%d_%d(%s);\nFETCH(%p + (a[%d] & %p) * 8);\n", i, x->table_no[table], index, sites[i].keys, PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index));
         if (!sites[i].rows) continue;
-        out_w(&x->m, o, "{\nconst u64 s = GVOL(u64, %p)[a%d[nth] & %p];\nif (s != 0 && ((s ^ a%d[nth]) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n",
-              PARAM(PP_SLOTS, sites[i].table, sites[i].index), i, PARAM(PP_MASK, sites[i].table, sites[i].index), i);
-        fetch_row(x, o, sites[i].table, sites[i].index);
-        out_w(&x->m, o, "}\n}\n");
+        out_w(&x->m, &rows, "{\nconst u64 s = GVOL(u64, %p)[a[%d] & %p];\nif (s != 0 && ((s ^ a[%d]) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n",
+              PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), i);
+        fetch_row(x, &rows, table, index);
+        out_w(&x->m, &rows, "}\n}\n");
     }
-    out_w(&x->m, o, "}\n");
+    out_w(&x->m, &x->funcs, "FN void ahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", x->number);
+    append_out(x, &x->funcs, &x->m.top);
+    append_out(x, &x->funcs, &slots);
+    x->m.top = top;
+    x->m.const_done = const_done;
+    out_w(&x->m, &x->funcs, "}\nFN void fetch_%d(KP_ARG, const u64 *a) {\n", x->number);
+    append_out(x, &x->funcs, &rows);
+    out_w(&x->m, &x->funcs, "}\n");
 }
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
 static const char helpers[] =
     "#undef RAISE\n"
     "#define FAIL(code) do { status = (u32)(code); goto failed; } while (0)\n"
-    "#define RAISE(code) FAIL(code)\n"
+    "#define SAYS 0x80000000u\n"
+    "#define LOCK_POISON 0x80000000u\n#define LOCKS_WAIT 0u\n#define LOCKS_READY 1u\n#define LOCKS_LEAVE 2u\n"
+    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define RELAX(n) __nanosleep((n) < 8 ? 20u : 100u)\n"
+    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define RELAX(n) ((void)(n))\n"
+    "#else\n#define KP_ARG const u64 *restrict kp\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
+    "#define RELAX(n) do { if ((n) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
+    "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
+    "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
+    "    for (u64 i = G(u32, starts)[call * step]; i < end; i++) {\n"
+    "        const u32 c = GVOL(u32, counters)[G(u32, uses)[2 * i]];\n"
+    "        if ((c & LOCK_POISON) != 0) return LOCKS_LEAVE;\n"
+    "        if (c < G(u32, uses)[2 * i + 1]) return LOCKS_WAIT;\n"
+    "    }\n    return LOCKS_READY;\n}\n"
+    "FN void locks_leave(u64 counters, u64 starts, u64 step, u64 uses, u64 call, bool release) {\n"
+    "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
+    "    for (u64 i = G(u32, starts)[call * step]; i < end; i++) {\n"
+    "        const u64 at = counters + (u64)G(u32, uses)[2 * i] * 4;\n"
+    "        if (release) ga_add_u32(at, 1);\n        else ga_or_u32(at, LOCK_POISON);\n"
+    "    }\n}\n"
+    "#define RAISE(code) FAIL(((code) & 255) <= LAST_SAID ? (u32)(code) | SAID_HERE : (u32)(code))\n"
     "#define ENTRY_ROWS U64C(0xffffffffff)\n"
     "#define FETCH(address) __builtin_prefetch((const void *)(address))\n"
     "#define ROW_DEAD 0u\n#define ROW_LIVE 1u\n#define ROW_PENDING 2u\n#define DIRTY_INSERTED 2u\n#define DIRTY_DELETED 4u\n"
     "FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }\n"
-    "FN void st_text(u64 a, str s) {\n"
+    "FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }\n"
+    "FN void st_text(u64 a, str s, u64 back) {\n"
     "    u32 prefix = 0;\n"
     "    for (i64 k = 0; k < 4 && k < s.len; k++) prefix |= (u32)G(u8, s.ptr)[k] << (8 * (u32)k);\n"
-    "    G(u64, a)[0] = s.ptr;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
+    "    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
     "FN u64 put_text(u64 heap, str s) {\n"
-    "    if (s.len == 0) return heap;\n"
+    "    if (s.len == 0) return G(u64, heap)[1];\n"
     "    const u64 at = ga_add_u64(heap, (u64)s.len);\n"
     "    if (at + (u64)s.len > G(u64, heap)[1]) return 0;\n"
-    "    for (i64 k = 0; k < s.len; k++) G(u8, at)[k] = G(u8, s.ptr)[k];\n"
+    "    copy_bytes(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
     "FN i64 skip_dead(u64 next, u64 live, i64 row) {\n"
     "    while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;\n"
@@ -761,57 +931,80 @@ static const char helpers[] =
     "        old = seen;\n"
     "    }\n}\n";
 
-static void append_out(ProcEm *x, Out *o, const Out *part) {
-    o->failed |= part->failed;
-    if (part->n) out_put(&x->m, o, part->p, part->n);
-}
-
-static void assemble(ProcEm *x, const EmitTarget *t, Out *o) {
+/* run_K: a call; 0, or why it failed. */
+static void write_function(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
-    Out vars = {0}, ahead = {0};
+    Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
-    if (t->kind == DEVICE_HOST) look_ahead(x, &ahead);
-    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
-    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0);
-    out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
-    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n", t->kind == DEVICE_HOST ? (int32_t)PROC_TILE : t->group_size, x->out->undo_max);
-    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
-    append_out(x, o, &x->funcs);
-    out_w(m, o, "\nKERNEL(proc_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
+    out_w(m, o, "%s u32 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo) {\n", t->kind == DEVICE_HOST ? "FN_BIG" : "FN", x->number);
+    out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo;\n");
     append_out(x, o, &m->top);
-    out_w(m, o, "const u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\n", calls, area, (int32_t)UNDO_ENTRY);
-    out_w(m, o, "for (u64 tile = GID; tile * TILE < n_calls; tile += NGROUPS) {\nconst u64 first = tile * TILE, end = first + TILE < n_calls ? first + TILE : n_calls;\n");
-    append_out(x, o, &ahead);
-    out_w(m, o, "for (u64 nth = first + LID; nth < end; nth += LSIZE) {\nconst u64 call = G(u32, %p)[nth], pos = %p != 0 ? G(u32, %p)[call] : call;\n"
-                "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond;\n", order, pos, pos);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
     append_out(x, o, &vars);
     append_out(x, o, &m->body);
-    out_w(m, o, "goto next;\nfailed: ;\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", (int32_t)UNDO_ENTRY);
+    out_w(m, o, "goto leave;\nfailed: ;\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", (int32_t)UNDO_ENTRY);
     append_out(x, o, &x->undo);
-    out_w(m, o, "default: break;\n}\n}\n{\nconst u64 at = ga_add_u64(%p, 1);\nG(u64, %p + 8)[at] = (u64)status << 32 | call;\nif ((status & 255u) != %d) ga_cas_u64(%p, 0, %p);\n}\nnext: ;\n}\n}\n", failed, failed, (int32_t)PF_SAID, blocked, launch);
+    out_w(m, o, "default: break;\n}\n}\nleave: ;\n");
     append_out(x, o, &x->tail);
-    out_w(m, o, "}\n");
+    out_w(m, o, "return status;\n}\n");
 }
 
-/* Strings are the host's: a device with memory of its own cannot look at them. */
-static bool has_strings(const Proc *proc, const Instr *in) {
-    const Program *p = proc->body;
-    if ((in->op == OP_LOAD || in->op == OP_STORE) && in->phys == PH_STR) return true;
-    if (in->dst && p->regs[in->dst].phys == PH_STR) return true;
-    Reg r;
-    for (int32_t u = 0; (r = instr_use(in, u)) >= 0; u++)
-        if (r && p->regs[r].phys == PH_STR && !(p->regs[r].is_const && p->regs[r].value.is_null)) return true;
-    return in->op == OP_IN_SET || in->op == OP_LIKE;
+static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
+    out_w(&x->m, o, "switch (kind) {\n");
+    for (int32_t k = 0; k < n; k++) {
+        out_w(&x->m, o, k + 1 < n ? "case %d: " : "default: ", k);
+        out_w(&x->m, o, fmt, k);
+        out_w(&x->m, o, " break;\n");
+    }
+    out_w(&x->m, o, "}\n");
+}
+#define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+
+/* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be waited for, so calls are taken from a counter. */
+static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
+    Em *m = &x->m;
+    int32_t n = out->n_procs;
+    m->proc = 0;
+    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
+    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
+    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0);
+    out->param_table = m->params.len > DEV_PARAMS_MAX;
+    out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
+    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n", t->group_size == 1 ? (int32_t)PROC_TILE : 1, out->undo_max,
+          n_ahead, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS");
+    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
+    if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
+    out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
+    if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
+    if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
+    append_out(x, o, &x->funcs);
+    out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
+    out_w(m, o, "const u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\n", calls, area, (int32_t)UNDO_ENTRY);
+    out_w(m, o, "for (;;) {\nconst u64 tile = append(%p) * TILE;\nif (tile >= n_calls || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
+                "u32 left = n_calls - tile < TILE ? (u32)(n_calls - tile) : TILE, spins = 0, todo[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) todo[k] = k;\n", ticket, counters);
+    if (n_ahead > 0) {
+        out_w(m, o, "u64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
+        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+        write_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
+        out_w(m, o, "}\n");
+    }
+    out_w(m, o, "while (left > 0) {\nu32 kept = 0;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + todo[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "const u32 state = %p == 0 ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, counters, starts, step, uses);
+    out_w(m, o, "if (state == LOCKS_WAIT) {\ntodo[kept++] = todo[k];\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
+    write_switch(x, o, n, "status = run_%d(kp, call, pos, undo);");
+    out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
+                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);
+    out_w(m, o, "if (%p != 0) {\nif (release) G(u8, %p)[call] = 1;\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
+    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins);\n}\nleft = kept;\n}\n}\n}\n");
 }
 
-static const char *find_reason(ProcEm *x, const bool *skip, bool strings, Arena *a) {
+static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
     const Proc *proc = x->proc;
-    for (int32_t i = 0; i < proc->body->n_instrs; i++) {
-        const char *why = skip[i] ? NULL : instr_reason(proc, &proc->body->instrs[i], a);
-        if (!why && !strings && !skip[i] && proc->body->instrs[i].op != OP_RAISE && has_strings(proc, &proc->body->instrs[i])) why = "strings, which are in the host's memory";
+    for (int32_t i = 0; i < x->p->n_instrs; i++) {
+        const Instr *in = &x->p->instrs[i];
+        const char *why = skip[i] ? NULL : instr_reason(x->p, in, a);
         if (!why) continue;
         const char *text = proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
         return text ? text : why;
@@ -821,72 +1014,137 @@ static const char *find_reason(ProcEm *x, const bool *skip, bool strings, Arena 
     return NULL;
 }
 
-Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, bool strings, Arena *a, ProcSource *out, Err *e) {
-    const Program *p = proc->body;
-    *out = (ProcSource){0};
-    ProcEm *x = arena_new_of(a, ProcEm);
-    bool *skip = arena_array(a, bool, p->n_instrs + 1);
-    out->text_puts = arena_array(a, uint32_t, proc->n_tables + 1);
-    if (!x || !skip || !out->text_puts) return err_oom(e);
-    *x = (ProcEm){.m = {.prog = p, .arena = a, .err = e}, .proc = proc, .tables = tables, .out = out};
+/* The next procedure: all that is not the module's anew. */
+static Status begin_proc(ProcEm *x, int32_t number, const Proc *proc, const Program *p, const ProcVar *vars, int32_t n_vars, const ProcForm *form, ProcSource *out, Err *e) {
+    Arena *a = x->m.arena;
+    Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1)};
+    m.params.items = x->m.params.items;
+    m.params.len = x->m.params.len;
+    m.params.cap = x->m.params.cap;
+    *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = vars, .n_vars = n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
+                  .orders = x->orders, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
-    x->found = arena_array(a, uint8_t, proc->n_tables * INDEXES_MAX + 1);
     x->bounds = arena_array(a, bool *, proc->n_tables + 1);
     x->m.const_done = arena_array(a, bool, p->n_regs + 1);
-    if (!x->regs || !x->labels || !x->found || !x->bounds || !x->m.const_done) return err_oom(e);
+    if (!x->regs || !x->labels || !x->bounds || !x->m.const_done) return err_oom(e);
     for (int32_t i = 0; i < proc->n_tables; i++)
-        if (!(x->bounds[i] = arena_array(a, bool, tables[i].image->n_cols + 1))) return err_oom(e);
+        if (!(x->bounds[i] = arena_array(a, bool, form->tables[i].image->n_cols + 1))) return err_oom(e);
     x->m.regs = x->regs;
+    return ST_OK;
+}
+
+static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err *e) {
+    const Program *p = x->p;
+    ProcSource *out = x->out;
+    Arena *a = x->m.arena;
+    bool *skip = arena_array(a, bool, p->n_instrs + 1);
+    x->far = !strings;
+    out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
+    out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
+    if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
     for (int32_t i = 0; i < p->n_instrs; i++) {
         if (p->instrs[i].op == OP_RAISE) mark_message(p, i, skip);
         if (p->instrs[i].op == OP_P_LEAVE) x->labels[p->instrs[i].jump] = true;
     }
-    if ((out->reason = find_reason(x, skip, strings, a))) return ST_OK;
+    if ((out->reason = find_reason(x, skip, a))) return ST_OK;
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (!skip[i] && p->instrs[i].op == OP_CALL && make_has_form(p, p->instrs[i].aux)) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
     find_forms(x);
-    em_param(&x->m, KP_ERR, 0, 0, NULL);
     write_body(x, skip);
     W("done: ;\n");
     put_outs(x);
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
+    if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    out->reason = x->m.reason;
+    if (target->kind == DEVICE_HOST) look_ahead(x);
+    write_function(x, target);
+    return ST_OK;
+}
+
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, Arena *a, ProcModule *out, Err *e) {
+    *out = (ProcModule){.n_procs = n, .undo_max = 1};
+    ProcEm *x = arena_new_of(a, ProcEm);
+    int32_t n_tables = 0, n_ahead = 0;
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t i = 0; i < forms[k].proc->n_tables; i++) n_tables = MAX_OF(n_tables, forms[k].table_no[i] + 1);
+    out->procs = arena_array(a, ProcSource, n + 1);
+    if (!x || !out->procs) return err_oom(e);
+    *x = (ProcEm){.m = {.arena = a, .err = e}};
+    if (!(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
+    static const uint16_t direct[PROC_DIRECT] = {KP_ERR, PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET, PP_TABLE};
+    for (int32_t i = 0; i < PROC_DIRECT; i++) em_param(&x->m, (ParamKind)direct[i], 0, 0, NULL);
+    for (int32_t k = 0; k < n; k++) {
+        const Proc *proc = forms[k].proc;
+        TRY(begin_proc(x, k, proc, proc->body, proc->vars, proc->n_vars, &forms[k], &out->procs[k], e));
+        TRY(write_proc(x, target, strings, e));
+        if (out->procs[k].reason) {
+            out->reason = arena_printf(a, "%s: %s", proc->name, out->procs[k].reason);
+            return out->reason ? ST_OK : err_oom(e);
+        }
+        out->undo_max = MAX_OF(out->undo_max, out->procs[k].undo_max);
+        out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
+        n_ahead = MAX_OF(n_ahead, x->n_ahead);
+    }
     Out text = {0};
-    assemble(x, target, &text);
+    assemble(x, target, strings, n_ahead, out, &text);
     out_put(&x->m, &text, "", 1);
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
-    if (x->m.reason) out->reason = x->m.reason;
-    if (x->m.params.len > DEV_PARAMS_MAX) out->reason = "it reaches too many columns";
     out->source = text.p;
     out->n_params = (int32_t)x->m.params.len;
     out->params = x->m.params.items;
     return ST_OK;
 }
 
+int64_t emit_proc_data(const Proc *proc, const EmitParam *p, uint64_t address, void *to) {
+    const Program *prog = proc->body;
+    if (p->kind == KP_CONST) {
+        const RegInfo *ri = &prog->regs[p->id];
+        if (ri->phys != PH_STR || p->col != 0 || ri->value.is_null) return 0;
+        if (to && ri->value.u.str.len) memcpy(to, ri->value.u.str.ptr, ri->value.u.str.len);
+        return ri->value.u.str.len;
+    }
+    if (p->kind == KP_LIKE) {
+        const LikePattern *like = prog->instrs[p->id].aux;
+        if (to) like_encode(like, to);
+        return like_encoded_bytes(like);
+    }
+    if (p->kind != KP_SET) return 0;
+    const Instr *in = &prog->instrs[p->id];
+    const InSet *set = in->aux;
+    if (in->phys != PH_STR) {
+        int64_t bytes = set->n * phys_size((Phys)in->phys);
+        if (to && bytes) memcpy(to, set->cells, (size_t)bytes);
+        return bytes;
+    }
+    const Str *s = set->cells;
+    int64_t bytes = set->n * (int64_t)sizeof(uint64_t[2]);
+    for (int64_t i = 0; i < set->n; i++) {
+        uint64_t cell[2] = {address + (uint64_t)bytes, s[i].len}; /* as kernels have a string */
+        if (to) memcpy((char *)to + i * (int64_t)sizeof cell, cell, sizeof cell);
+        if (to && s[i].len) memcpy((char *)to + bytes, s[i].ptr, s[i].len);
+        bytes += s[i].len;
+    }
+    return bytes;
+}
+
 bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out) {
     const Program *prog = proc->body;
     *out = 0;
-    switch (p->kind) {
-    case KP_CONST: {
+    if (p->kind == KP_CONST) {
         const RegInfo *ri = &prog->regs[p->id];
-        Str s;
-        if (ri->phys == PH_STR && p->col == 0 && !ri->value.is_null) {
-            memcpy(&s, value_cell_const(&ri->value), sizeof s);
-            *out = (uint64_t)(uintptr_t)s.ptr;
-        } else {
-            *out = emit_const_limb(ri, p->col);
-        }
+        if (ri->phys == PH_STR && p->col == 0) *out = ri->value.is_null ? 0 : (uint64_t)(uintptr_t)ri->value.u.str.ptr;
+        else *out = emit_const_limb(ri, p->col);
         return true;
     }
-    case KP_SET: *out = (uint64_t)(uintptr_t)((const InSet *)prog->instrs[p->id].aux)->cells; return true;
-    case KP_SET_N: *out = (uint64_t)((const InSet *)prog->instrs[p->id].aux)->n; return true;
-    case KP_LIKE: {
-        const LikePattern *like = prog->instrs[p->id].aux;
-        void *code = arena_alloc(a, like_encoded_bytes(like) + 8);
-        if (!code) return true;
-        code = (void *)(((uintptr_t)code + 7) & ~(uintptr_t)7);
-        like_encode(like, code);
-        *out = (uint64_t)(uintptr_t)code;
+    if (p->kind == KP_SET_N) {
+        *out = (uint64_t)((const InSet *)prog->instrs[p->id].aux)->n;
         return true;
     }
-    default: return false;
-    }
+    if (p->kind != KP_SET && p->kind != KP_LIKE) return false;
+    char *data = arena_alloc(a, emit_proc_data(proc, p, 0, NULL) + 16);
+    if (!data) return true;
+    *out = ((uint64_t)(uintptr_t)data + 15) & ~UINT64_C(15);
+    emit_proc_data(proc, p, *out, (void *)(uintptr_t)*out);
+    return true;
 }

@@ -1,25 +1,33 @@
-/* emit_proc.h - from a procedure's body to kernel C: the calls of a k-set, one item each.
+/* emit_proc.h - from procedures' bodies to kernel C: the calls of a bulk, one item each.
  *
- * A kernel runs calls of one procedure that do not conflict. Variables of the procedure are C variables; a straight run of instructions is a pair of braces
- * with its registers; statements become if, else, for and forward gotos. Rows of images are read and changed where they lie (txn/image.h): an
- * image's addresses are parameters, so that the text stays the same from bulk to bulk.
+ * A module has one kernel, "bulk_main", for the calls of several procedures. A body is a function: variables of the procedure are C variables; a straight run of
+ * instructions is a pair of braces with its registers; statements become if, else, for and forward gotos. Rows of images are read and changed where they
+ * lie (txn/image.h): an image's addresses are parameters, so that the text stays the same from bulk to bulk. Procedures share the parameters of tables.
  *
- *   for (tile = GID; tile * TILE < n; tile += NGROUPS)
- *       for (i = tile * TILE + LID; i < end; i += LSIZE) {
- *           call = order[i]; variables
- *           { run } if (cond) { { run } } ...
- *           done:   OUT values to the result's columns
- *           failed: the call's log of changes backwards; the call is appended to the list of failures
- *       }
+ *   for (;;) {
+ *       the next TILE calls of order[], by a counter
+ *       while (some of them have not run)
+ *           for (each of these)
+ *               if (its locks have come to its ranks) {
+ *                   status = run_K(call): { run } if (cond) { { run } } ...
+ *                   done:   OUT values to the result's columns
+ *                   failed: the call's log of changes backwards; the call is appended to the list of failures
+ *                   one more for each of its locks
+ *               }
+ *   }
  *
- * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list, and the executor has the virtual machine run
- * it again before the next set begins: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
- * of room (a string, the log): the machine then does it. A RAISE with a constant message needs no machine (PF_SAID).
+ * Locks [GPUTx §5.1, TPL]. A call waits for calls of smaller timestamp only, and these have been taken before, by items that go on with them whatever others do.
+ * Without locks (K-SET) a launch is for calls that do not conflict.
  *
- * Launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later launches find it there and do
- * nothing, so that the executor can see to the failures and go on from there.
+ * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list. The executor has the virtual machine run it again before
+ * any call that conflicts with it: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
+ * of room (a string, the log): the machine then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
+ * their own (PROC_SAID in the code): nobody has to wait for these.
+ * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. Without
+ * locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later
+ * launches find it there and do nothing, so that the executor can see to the failures and go on from there.
  *
- * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per item and merged at the end.
+ * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per call and merged at its end.
  */
 #ifndef STELE_CODEGEN_EMIT_PROC_H
 #define STELE_CODEGEN_EMIT_PROC_H
@@ -32,46 +40,83 @@ typedef struct ProcTableForm {
     const Image *image;
     const int32_t *index; /* the program's index number -> the image's */
 } ProcTableForm;
+typedef struct ProcForm {
+    const Proc *proc;
+    const ProcTableForm *tables;
+    const int32_t *table_no; /* the procedure's tables among those of the module, which are numbered from 0 on: one number for each image */
+} ProcForm;
 
-typedef enum ProcParamKind { /* beside KP_ERR, KP_CONST, KP_SET, KP_SET_N, KP_LIKE of emit.h; address: of the device's memory */
+/* Beside KP_ERR, KP_CONST, KP_SET, KP_SET_N, KP_LIKE of emit.h; address: of the device's memory. Three classes, each in one piece here: the bulk's, the tables' (id = table of
+ * the module), the procedures' (EmitParam.proc - 1 = procedure of the module; KP_* are of this class). */
+typedef enum ProcParamKind {
     PP_CALLS = 1000,  /* value: calls of this launch */
-    PP_ORDER,         /* address: u32 numbers of the calls in the bulk */
+    PP_ORDER,         /* address: u32 numbers of the calls in the bulk, 0: 0, 1, .. */
     PP_POS,           /* address: u32 place of a call in its part, 0: the same as its number */
+    PP_TYPES,         /* address: u16 part of a call, 0: part 0 */
+    PP_KINDS,         /* address: u16 procedure of the module, by part */
     PP_LAUNCH,        /* value: number of the launch since `blocked` was zeroed, from 1 on */
     PP_BLOCKED,       /* address: u64, 0 or the number of the first launch with failures */
+    PP_TICKET,        /* address: u64, 0 at first: tiles that were taken */
+    PP_TABLE,         /* address: u64 values of all parameters, when they are too many (ProcModule.param_table) */
     PP_FAILED,        /* address: u64 counter, then u64 (code << 32 | call) for each failure */
+    PP_KEYS,          /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells of the key's columns. Without room the machine words it */
+    PP_COUNTERS,      /* address: u32 counters of locks, 0: calls have none */
+    PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/schedule.h) */
+    PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
-    PP_UNDO,          /* value: changes are logged */
-    PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcSource.undo_max bytes for each item of the launch */
+    PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
+    PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
+    PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
+    PP_CELLS, PP_VALID,                      /* of tables from here on; col */
+    PP_LIVE, PP_DIRTY, PP_ROWIDS,
+    PP_SLOTS, PP_MASK, PP_NEXT,              /* col = index of the image */
+    PP_SHARED, PP_LO, PP_HI,                 /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */
+    PP_BOUND,         /* col: address of u64, the greatest |value| put there; 0: not wanted */
+    PP_HEAP,          /* address of u64[2]: where the next string goes, and the end of the room for strings */
+    PP_TEXTS,         /* value: from the host's address of a string of the image to the device's */
+    PP_UNDO,          /* of procedures from here on. value: changes are logged */
     PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
     PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
-    PP_CELLS, PP_VALID,                      /* id = table, col: of its image */
-    PP_LIVE, PP_DIRTY, PP_ROWIDS,            /* id = table */
-    PP_SLOTS, PP_MASK, PP_NEXT,              /* id = table, col = index of the image */
-    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table: row numbers of inserts, as in txn/calls_int.h (TableUse) */
-    PP_SHARED, PP_LO, PP_HI,                 /* id = table, col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */
-    PP_BOUND,         /* id = table, col: address of u64, the greatest |value| put there; 0: not wanted */
-    PP_HEAP           /* id = table: address of u64[2]: where the next string goes, and the end of the room for strings */
+    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
 } ProcParamKind;
+enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
 enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64 /* calls that a group takes at a time, on the host */ };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
+    int32_t undo_max;     /* changes that are logged, per item */
+    int32_t scratch;      /* bytes for strings that are made, per item; 0: none are */
+    bool text_outs;       /* OUT strings point into images, parameters, constants and the heap of OUT strings */
+    bool out_heap;        /* ... into that */
+    uint32_t *text_puts;  /* per table: instructions that put strings there */
+    int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
+} ProcSource;
+typedef struct ProcModule {
+    const char *reason;   /* why there is none: "transfer(integer): line 4: call upper(text)" */
     char *source;         /* arena */
     int32_t n_params;
     EmitParam *params;
-    int32_t undo_max;     /* changes that are logged, per item */
-    bool text_outs;       /* OUT strings point into images, parameters and constants */
-    uint32_t *text_puts;  /* per table: instructions that put strings there */
-} ProcSource;
+    bool param_table;     /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them are */
+    int32_t undo_max, scratch; /* the most of any procedure */
+    int32_t n_procs;
+    ProcSource *procs;
+} ProcModule;
+enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 
 /* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
+enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
 enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
 
-/* The kernel "proc_main" of a body. The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can
- * look at strings where the host has them. 53200. */
-Status emit_proc(const Proc *proc, const ProcTableForm *tables, const EmitTarget *target, bool strings, Arena *a, ProcSource *out, Err *e);
-/* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out 0: no memory. */
+enum { LOCK_POISON_BIT = 31 /* of a counter */ };
+#define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
+
+/* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can look at strings where the host
+ * has them; else cells of images have the host's addresses and all others the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, Arena *a, ProcModule *out, Err *e);
+/* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out of KP_SET, KP_LIKE 0: no memory. */
 bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out);
+/* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to` (NULL: only the bytes are counted) for
+ * the device's `address`, a multiple of 16. */
+int64_t emit_proc_data(const Proc *proc, const EmitParam *p, uint64_t address, void *to);
 
 #endif

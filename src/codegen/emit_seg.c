@@ -142,9 +142,9 @@ void out_w(Em *m, Out *o, const char *fmt, ...) {
 int32_t em_param(Em *m, ParamKind kind, int32_t id, int32_t col, const Dict *dict) {
     for (int64_t i = m->params.len - 1; i >= 0; i--) {
         const EmitParam *p = &m->params.items[i];
-        if (p->kind == kind && p->id == id && p->col == col && p->dict == dict) return (int32_t)i;
+        if (p->kind == kind && p->id == id && p->col == col && p->dict == dict && p->proc == m->proc) return (int32_t)i;
     }
-    EmitParam p = {.kind = (uint16_t)kind, .id = id, .col = col, .dict = dict};
+    EmitParam p = {.kind = (uint16_t)kind, .proc = m->proc, .id = id, .col = col, .dict = dict};
     if (!vec_push(m->arena, &m->params, p)) {
         m->body.failed = true;
         return 0;

@@ -110,7 +110,7 @@ typedef struct DeviceOps {
     void (*event_free)(Device *d, DevEvent *ev);
     Status (*event_record)(DevQueue *q, DevEvent *ev, Err *e);
     Status (*event_wait)(DevQueue *q, DevEvent *ev, Err *e); /* later work on q starts after ev */
-    Status (*event_sync)(Device *d, DevEvent *ev, Err *e);
+    Status (*event_sync)(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e); /* as sync */
     Status (*event_ns)(Device *d, DevEvent *from, DevEvent *to, int64_t *ns, Err *e); /* both passed; device time between them */
 
     /* kernels. compile needs no queue and may take seconds; run it on any thread. `source` is kernel C with the prelude already in

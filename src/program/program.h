@@ -126,6 +126,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     uint32_t table, group;
     uint8_t kind;
     bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
+    bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
     int32_t col, n;
     Reg *args;        /* n, and the amount */
 } ItemSite;

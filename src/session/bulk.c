@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "session/callpool.h"
 #include "session/pl_run.h"
+#include "session/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/compile.h"
@@ -18,6 +20,7 @@ typedef struct BulkHub {
     const PlFunction **functions;
     int64_t *ids;        /* routines */
     ImageSet *images;
+    CallPool *_Atomic pool; /* calls of many connections; made when first needed */
     _Atomic bool ahead;  /* some image may be ahead of its table */
 } BulkHub;
 
@@ -37,23 +40,29 @@ static Status hub_save(void *p, Err *e) {
 }
 static void hub_free(void *p) {
     BulkHub *h = p;
+    call_pool_free(h->pool);
     hub_clear(h);
     mem_free(NULL, h, (int64_t)sizeof *h);
+}
+
+static Status hub_make(Session *s, BulkHub **out) {
+    Database *db = s->db;
+    BulkHub *h = *out = db->bulk_hub;
+    if (h) return ST_OK;
+    if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
+    h->db = db;
+    db->bulk_hub_free = hub_free;
+    db->bulk_hub_save = hub_save;
+    db->bulk_hub = *out = h;
+    return ST_OK;
 }
 
 /* The database's procedures as they are now. Under the exclusive lock, images not ahead. */
 static Status hub_get(Session *s, BulkHub **out) {
     Database *db = s->db;
     const Catalog *c = &db->catalog;
-    BulkHub *h = db->bulk_hub;
-    if (!h) {
-        if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
-        h->db = db;
-        db->bulk_hub = h;
-        db->bulk_hub_free = hub_free;
-        db->bulk_hub_save = hub_save;
-    }
-    *out = h;
+    TRY(hub_make(s, out));
+    BulkHub *h = *out;
     if (h->arena && h->catalog_version == c->version) return ST_OK;
     if (atomic_load(&h->ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
@@ -81,9 +90,13 @@ bool session_bulk_ahead(const Session *s) {
 Status session_bulk_sync(Session *s) {
     if (!session_bulk_ahead(s)) return ST_OK;
     BulkHub *h = s->db->bulk_hub;
-    TRY(images_sync(h->images, 0, s->state == 'T' ? s->undo : NULL, &s->err));
-    atomic_store(&h->ahead, false);
-    return ST_OK;
+    UndoLog *log = NULL; /* tells what transactions must know */
+    if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
+    Status st = images_sync(h->images, 0, log, &s->err);
+    if (st == ST_OK) atomic_store(&h->ahead, false);
+    transaction_dooms(s, log, true);
+    undo_free(log);
+    return st;
 }
 
 Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
@@ -213,6 +226,13 @@ Status session_begin_bulk(Session *s) {
     return st;
 }
 
+/* For a transaction: the table as a whole. */
+static Status bulk_reads(Session *s, int64_t table) {
+    for (int64_t i = 0; i < s->db->catalog.n_tables; i++)
+        if (s->db->catalog.tables[i]->id == table) return transaction_reads_table(s, s->db->catalog.tables[i]);
+    return ST_OK;
+}
+
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
     Status st;
     TRY(session_begin_bulk(s));
@@ -257,6 +277,8 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         opt.compiled = true;
     }
     int64_t images_ns = clock_ns();
+    for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
+        for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);
     if (st == ST_OK) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
     images_ns = clock_ns() - images_ns;
     if (st == ST_OK) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
@@ -265,12 +287,48 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (st != ST_OK || !writes) return st;
     s->db->dirty = true;
     atomic_store(&h->ahead, true);
-    st = s->state == 'T' ? session_bulk_sync(s) : ST_OK;
+    if (s->state == 'T') { /* its ROLLBACK undoes the tables */
+        st = images_sync(h->images, 0, s->undo, &s->err);
+        if (st == ST_OK) atomic_store(&h->ahead, false);
+    }
     if (st != ST_OK) {
         bulk_result_free(*out);
         *out = NULL;
     }
     return st;
+}
+
+/* ---- the pool of calls (callpool.h) -------------------------------------------------------------------- */
+CallPool *session_call_pool(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return h ? h->pool : NULL;
+}
+Status session_call_pool_make(Session *s, CallPool **out) {
+    if ((*out = session_call_pool(s))) return ST_OK;
+    BulkHub *h;
+    bool held = s->lock != LOCK_NONE;
+    TRY(session_begin_bulk(s));
+    Status st = hub_make(s, &h);
+    if (st == ST_OK && !h->pool) h->pool = call_pool_new(s->db, &s->err);
+    if (st == ST_OK && !(*out = h->pool)) st = err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    return held ? st : session_end_statement(s, st);
+}
+Status session_bulk_compilable(Session *s, int64_t routine, bool *yes) {
+    CallPool *pool;
+    TRY(session_call_pool_make(s, &pool));
+    BulkHub *h = s->db->bulk_hub;
+    if (!h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    *yes = false;
+    for (int32_t i = 0; i < h->n; i++)
+        if (h->ids[i] == routine) *yes = !h->procs[i].reason;
+    return ST_OK;
+}
+Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
+    TRY(txn_lock_acquire(s->db->txn_lock, s->lock, LOCK_EXCLUSIVE, timeout_ms, cancel, e));
+    s->lock = LOCK_EXCLUSIVE;
+    bool again;
+    return transaction_enter(s, false, &again); /* nothing of open transactions stays in the tables */
 }
 
 /* ---- CALL bulk_call --------------------------------------------------------------------------------- */

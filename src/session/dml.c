@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "session/session.h"
+#include "session/transaction.h"
 
 enum { BULK_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
 
@@ -257,6 +258,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     if (out == ST_OK) out = foreign_after_change(s, st, b, r.rows, inserted, inserted ? done : total, done);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
+        (void)transaction_reads_table(s, t); /* a routine may go on, knowing of a row that has the key */
         return ST_ERROR;
     }
     st->rows = r.rows;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "session/session.h"
+#include "session/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -172,6 +173,7 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowS
             TRY(rows_cell(rows, row, at[c], &cell, &any_null, &s->err));
             if (!any_null) fits &= as_parent((Phys)l->cols[at[c]].phys, cell, col->type, &key[j]);
         }
+        if (!any_null && fits) TRY(transaction_reads_key(s, parent, k, key));
         *missing = !any_null && (!fits || table_lookup(parent, k, key) < 0);
     }
     return ST_OK;

@@ -1,5 +1,6 @@
 /* pl_call.c - calls: frames, CALL, DO, functions in queries, ends of transactions. */
 #include "session/pl_run_int.h"
+#include "session/transaction.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -222,7 +223,7 @@ static Status lock_for(Session *s, const AstFunc *f, Arena *a, int32_t n_params,
         TRY(sql_bind_call(c, f, procedure, n_params, param_types, call));
         if (!*call || !c->writes_routine || s->read_only || s->lock == LOCK_EXCLUSIVE) return ST_OK;
         /* Nobody may come between reading and writing; an upgrade would fail when two do it at once. */
-        if (s->state == 'I' && again == 0) session_unlock(s);
+        if (!transaction_pinned(s) && again == 0) session_unlock(s);
         TRY(session_begin_write(s));
         if (again) return ST_OK;
     }
@@ -281,6 +282,50 @@ static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_
     if (status == ST_OK) status = call_result(s, st, r, o.values);
     outer_end(s, &outer);
     return status;
+}
+
+Status pl_call_bind(Session *s, const AstCall *x, Arena *a, int32_t n_params, const Type *param_types, BoundCall **out) {
+    PlanCtx c;
+    BoundCall *b;
+    int64_t clock = time_reads;
+    *out = NULL;
+    plan_ctx_init(s, a, &c);
+    TRY(sql_bind_call(&c, x->func, true, n_params, param_types, &b));
+    bool plain = time_reads == clock && c.routine_ids.len <= 1 && c.relations.len == 0 && b->n_params <= n_params; /* the routine itself is one */
+    for (int32_t i = 0; i < b->n_args; i++) plain = plain && eval_can(b->args[i], 0);
+    if (!plain) return ST_OK;
+    /* What is used without a lock must not be the catalog's. */
+    const Routine *r = b->routine;
+    Routine *own = arena_new_of(a, Routine);
+    if (!own) return err_oom(&s->err);
+    *own = (Routine){.id = r->id, .is_procedure = r->is_procedure, .n_params = r->n_params, .ret = r->ret, .n_args = r->n_args};
+    own->name = arena_strdup(a, r->name);
+    own->param_modes = arena_strndup(a, r->param_modes, r->n_params);
+    own->param_types = arena_array(a, Type, r->n_params + 1);
+    own->param_names = arena_array(a, char *, r->n_params + 1);
+    own->sql = pl_signature_text(a, r);
+    if (!own->name || !own->param_modes || !own->param_types || !own->param_names || !own->sql) return err_oom(&s->err);
+    for (int i = 0; i < r->n_params; i++) {
+        own->param_types[i] = r->param_types[i];
+        if (r->param_names[i] && !(own->param_names[i] = arena_strdup(a, r->param_names[i]))) return err_oom(&s->err);
+    }
+    b->routine = own;
+    *out = b;
+    return ST_OK;
+}
+
+Status pl_call_values(Session *s, const BoundCall *b, Arena *a, int32_t n_params, const Value *params, Value *out) {
+    EvalCtx e;
+    Value *args = arena_array(a, Value, b->n_args + 1);
+    if (!args) return err_oom(&s->err);
+    TRY(statement_params(s, a, b, n_params, params, &e));
+    TRY(eval_args(s, b, &e, args));
+    for (int32_t i = 0, k = 0; i < b->routine->n_params; i++) {
+        if (!routine_is_arg(b->routine, i)) continue;
+        if (b->routine->param_modes[i] != 'o') *out++ = args[k];
+        k++;
+    }
+    return ST_OK;
 }
 
 static Status run_do(Session *s, const AstDo *x) {

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "session/transaction.h"
+
 typedef enum DefKind { DEF_NONE, DEF_SCAN, DEF_EXPR } DefKind;
 typedef struct ColDef {
     uint8_t kind; /* DefKind */
@@ -36,6 +38,7 @@ struct PlPoint {
 };
 
 typedef struct Run {
+    Session *s;
     const PlPoint *p;
     EvalCtx x;
     const Tablet *tablet;
@@ -233,6 +236,7 @@ static Status locate(Run *r, bool *there) {
         else if (to.id == T_INT4) key[j].u.i32 = (int32_t)n;
         else key[j].u.i64 = n;
     }
+    TRY(transaction_reads_key(r->s, p->table, p->key, key));
     r->rowid = table_lookup(p->table, p->key, key);
     if (r->rowid < 0) return *there = false, ST_OK;
     r->tablet = p->table->tablets[r->rowid >> 32];
@@ -311,7 +315,10 @@ static Status change(Session *s, Run *r, Statement *st) {
     if (b->kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
     else if (b->kind == STMT_UPDATE) out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
-    if (out != ST_OK) undo_rollback(s->undo, mark);
+    if (out != ST_OK) {
+        undo_rollback(s->undo, mark);
+        (void)transaction_reads_table(s, b->table); /* the routine may go on, knowing of a row that has the key */
+    }
     return out;
 }
 
@@ -319,7 +326,7 @@ Status pl_point_run(PlFrame *fr, const PlPoint *p, int32_t n_params, const Value
     Session *s = fr->s;
     const BoundStmt *b = p->b;
     bool yes;
-    Run r = {.p = p};
+    Run r = {.s = s, .p = p};
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
     pl_eval_ctx(fr, &r.x);
     r.x.params = params;

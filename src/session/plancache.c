@@ -1,5 +1,6 @@
 /* plancache.c - texts and plans kept between runs. See plancache.h. */
 #include "session/plancache.h"
+#include "session/callpool.h"
 
 #include "base/hash.h"
 #include "exec/device/dev.h"
@@ -83,6 +84,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     }
     TRY(session_resolve_limits(s, &c, b->plan, acct));
     TRY(sql_optimize(&c, b));
+    TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
     if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;
     TRY(depend_all(p, &c));
     if (!(p->params = arena_array(p->arena, Value, n_params + 1))) return ST_ERROR;
@@ -147,6 +149,7 @@ Status text_parse(Session *s, Slice sql, SqlText **out) {
 void text_release(SqlText *t) {
     if (!t || --t->refs > 0) return;
     plan_release(t->plan);
+    call_text_free(t->call);
     arena_free(t->arena);
     mem_free(&t->session->cache_account, t, (int64_t)sizeof *t);
 }

@@ -24,7 +24,7 @@
 #ifndef STELE_SESSION_PLANCACHE_H
 #define STELE_SESSION_PLANCACHE_H
 
-#include "session/session.h"
+#include "session/transaction.h"
 
 struct PlanDep { const Table *table; int64_t id, version; };
 struct CachedPlan {
@@ -41,6 +41,7 @@ struct CachedPlan {
     /* what it was made from */
     int64_t catalog_version;
     VEC(struct PlanDep) deps;
+    TxnReads reads; /* for transactions */
     Settings settings;
     int32_t n_params;
     Value *params;
@@ -64,6 +65,7 @@ struct SqlText {
     const char **names;
     Type *types;
     CachedPlan *plan;       /* slot */
+    struct CallText *call;  /* CALL, for the pool (callpool.c) */
 };
 
 /* Parses the text of one statement; the caller has a reference. The shape is the caller's to fill. */

@@ -5,8 +5,10 @@
 
 #include "base/log.h"
 #include "session/bulk.h"
+#include "session/callpool.h"
 #include "session/pl_run.h"
 #include "session/plancache.h"
+#include "session/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -108,25 +110,37 @@ void catalog_undo_forget(Session *s) {
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-/* Bulks may have left images ahead of their tables: whoever else comes brings the tables up to date, which takes the exclusive lock. */
-Status session_lock(Session *s, LockMode mode) {
+/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its changes in them: whoever comes next sees to it that the tables
+ * are what it is to see, which takes the lock alone. */
+static Status lock_and_enter(Session *s, LockMode mode) {
+    bool definitions = s->in_bulk && mode == LOCK_SHARED, may_be_ahead = definitions || (s->in_bulk && s->state == 'I');
     while (s->lock < mode) {
-        LockMode want = !s->in_bulk && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : mode;
+        LockMode want = !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
+        bool again = false;
         TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
         s->lock = want;
-        if (s->in_bulk || !session_bulk_ahead(s)) return ST_OK;
-        if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
-        if (want == LOCK_EXCLUSIVE && (mode == LOCK_EXCLUSIVE || s->state == 'T')) return ST_OK;
+        if (!may_be_ahead && session_bulk_ahead(s)) {
+            if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
+            else again = true;
+        }
+        if (!again) TRY(transaction_enter(s, definitions, &again));
+        if (!again && (want == mode || (s->undo && undo_mark(s->undo) > 0))) return ST_OK; /* its own changes are in place: they must stay */
         txn_lock_release(s->db->txn_lock, s->lock);
         s->lock = LOCK_NONE;
     }
     return ST_OK;
 }
+Status session_lock(Session *s, LockMode mode) {
+    LockMode before = s->lock;
+    Status st = lock_and_enter(s, mode);
+    if (st != ST_OK && before == LOCK_NONE && s->lock != LOCK_NONE) session_unlock(s);
+    return st;
+}
 
 Status session_begin_write(Session *s) {
     if (s->read_only) return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
-    if (!s->undo) s->undo = undo_new(&s->account, &s->err);
+    if (!s->undo) s->undo = undo_new(&s->db->account, &s->err); /* may outlive the session: transaction_end */
     return s->undo ? ST_OK : ST_ERROR;
 }
 
@@ -140,12 +154,14 @@ static void start_transaction(Session *s) {
 }
 static void roll_back_all(Session *s) {
     if (s->state == 'T') settings_restore(s, &s->settings_before);
+    if (s->lock == LOCK_NONE) transaction_end(s, false);
     if (s->undo) {
         undo_rollback(s->undo, 0);
         undo_free(s->undo);
         s->undo = NULL;
     }
     catalog_undo_all(s);
+    transaction_end(s, false);
 }
 
 /* A delta that has grown large against its table is merged when a writing transaction ends. */
@@ -154,23 +170,27 @@ static void merge_grown(Session *s) {
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);
-        if (d < 100000 || d < t->live_rows / 10) continue;
+        if (d < 100000 || d < t->live_rows / 10 || transaction_holds_rows(s, t)) continue;
         Err e = {0};
         if (table_merge(t, s->db->pool, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 
 static void commit_all(Session *s) {
+    transaction_dooms(s, s->undo, false);
+    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
+        if (u->kind == CU_DROPPED_TABLE) transaction_dooms_table(s, u->table->id);
+    transaction_end(s, true);
+    bool changed = s->undo && s->lock == LOCK_EXCLUSIVE; /* without the lock there is nothing in it */
     if (s->undo) {
         undo_forget(s->undo);
         undo_free(s->undo);
         s->undo = NULL;
-        s->db->dirty = true;
-        catalog_undo_forget(s);
-        merge_grown(s);
-    } else {
-        catalog_undo_forget(s);
     }
+    catalog_undo_forget(s);
+    if (!changed) return;
+    s->db->dirty = true;
+    merge_grown(s);
 }
 
 void session_unlock(Session *s) { release_lock(s); }
@@ -193,13 +213,22 @@ Status session_end_statement(Session *s, Status outcome) {
         roll_back_all(s);
         release_lock(s);
         s->state = 'E';
+    } else if (s->state == 'T') {
+        transaction_pause(s);
     }
     return outcome;
 }
 
 void session_transaction_options(Session *s, int64_t n, const AstOption *options) {
     for (int64_t i = 0; i < n; i++)
-        if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
+        if (strcmp(options[i].name, "transaction_deferrable") == 0) s->deferrable = options[i].value && strcmp(options[i].value, "1") == 0;
+        else if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
+}
+
+static void end_block(Session *s) {
+    release_lock(s);
+    s->state = 'I';
+    s->read_only = s->deferrable = false;
 }
 
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
@@ -214,6 +243,12 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         snprintf(st->tag, sizeof st->tag, s->state == 'E' ? "ROLLBACK" : "COMMIT");
         if (s->state == 'I') return ST_OK; /* PostgreSQL warns; there is nothing to end */
         if (s->state == 'T') {
+            bool changes = s->catalog_undo || transaction_changed(s);
+            if (changes && session_lock(s, LOCK_EXCLUSIVE) != ST_OK) { /* 40001, or the lock was not to be had */
+                roll_back_all(s);
+                end_block(s);
+                return ST_ERROR;
+            }
             settings_restore(s, &s->settings_keep);
             commit_all(s);
         }
@@ -228,9 +263,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         return r;
     }
     }
-    release_lock(s);
-    s->state = 'I';
-    s->read_only = false;
+    end_block(s);
     if (t->chain) start_transaction(s);
     return ST_OK;
 }
@@ -268,6 +301,7 @@ void session_free(Session *s) {
     s->state = 'I';
     session_free_prepared(s);
     pl_session_free(s);
+    call_session_free(s);
     text_unlist_all(s);
     mem_free(&s->db->account, s, (int64_t)sizeof *s);
 }
@@ -375,13 +409,24 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     return r;
 }
 
+/* The lock to look at definitions alone; held: it was there already. */
+static Status lock_definitions(Session *s, bool *held) {
+    bool in_bulk = s->in_bulk;
+    *held = s->lock != LOCK_NONE;
+    s->in_bulk = true;
+    Status st = session_lock(s, LOCK_SHARED);
+    s->in_bulk = in_bulk;
+    return st;
+}
+
 /* The text of one statement, from the list or made anew. */
 static Status text_of(Session *s, Slice sql, SqlText **out) {
     SqlText *t = s->state == 'E' ? NULL : text_find(s, sql);
     if (t) {
-        TRY(session_lock(s, LOCK_SHARED));
+        bool held;
+        TRY(lock_definitions(s, &held));
         bool same = t->catalog_version == s->db->catalog.version;
-        if (s->state == 'I') release_lock(s);
+        if (!held) release_lock(s);
         if (same) {
             t->refs++;
             s->n_texts_found++;
@@ -394,18 +439,20 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     Status r = ST_OK;
     const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query ? AST_AS_CONST(AstExplain, t->ast)->query : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
-        r = session_lock(s, LOCK_SHARED);
+        bool held;
+        r = lock_definitions(s, &held);
         if (r == ST_OK) r = bind_shape(s, t, query);
         t->catalog_version = s->db->catalog.version;
-        if (s->state == 'I') release_lock(s);
+        if (!held) release_lock(s);
         if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
-        r = session_lock(s, LOCK_SHARED);
+        bool held;
+        r = lock_definitions(s, &held);
         if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast))) r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
         else if (r == ST_OK) r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
         t->has_shape = true;
-        if (s->state == 'I') release_lock(s);
+        if (!held) release_lock(s);
     }
     if (r != ST_OK) {
         text_release(t);
@@ -547,6 +594,11 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     memset(out, 0, sizeof *out);
     TRY(session_resolve_limits(s, c, b->plan, acct));
     TRY(sql_optimize(c, b));
+    if (s->txn) {
+        TxnReads reads;
+        TRY(transaction_reads_of_plan(c, b, c->arena, &reads));
+        TRY(transaction_reads(s, &reads));
+    }
     out->plan = sql_lower(c, b->plan, n, ids);
     if (!out->plan) return ST_ERROR;
     out->plan_ns = clock_ns() - start;
@@ -559,6 +611,7 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     st->plan = NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
     CachedPlan *p = st->plan;
+    TRY(transaction_reads(s, &p->reads));
     st->has_shape = true;
     st->n_cols = p->n_cols;
     st->names = p->names;
@@ -578,10 +631,20 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (s->state == 'E' && !(ast->kind == AST_TRANSACTION && (AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_ROLLBACK || AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_COMMIT)))
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
     if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
+    if (ast->kind == AST_CALL) {
+        bool done;
+        TRY(call_statement(s, st, AST_AS_CONST(AstCall, ast), n_params, param_types, params, &done));
+        if (done) return ST_OK;
+    }
     if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN) return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
-    if (!is_plannable(ast)) return session_utility(s, st, ast);
+    if (!is_plannable(ast)) {
+        Status r = session_utility(s, st, ast);
+        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE || ast->kind == AST_SET || ast->kind == AST_SHOW;
+        if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s);
+        return r;
+    }
     if (ast->kind == AST_SELECT) {
         bool done;
         TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));

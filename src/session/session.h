@@ -35,7 +35,7 @@ typedef struct Settings {
     char isa[16];
     char search_path[64];
     bool merge_auto;
-    int64_t bulk_step_limit, bulk_partitions;
+    int64_t bulk_step_limit, bulk_partitions, bulk_size, bulk_interval_us;
     char bulk_strategy[8], bulk_order[12];
 } Settings;
 
@@ -85,6 +85,9 @@ typedef struct Session {
     bool in_bulk;        /* a bulk takes the lock: its images may stay ahead of their tables */
     BulkStats bulk_stats; /* of the last bulk */
     char bulk_reason[256]; /* what bulk_stats.reason points to */
+    struct Txn *txn;          /* transaction.c; NULL outside transactions and before their first look at the database */
+    bool deferrable;          /* the transaction only reads and keeps the lock, so that nothing can doom it */
+    struct CallClient *call_client; /* callpool.c */
     struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
 

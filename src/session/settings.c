@@ -9,7 +9,7 @@
 #include "session/session.h"
 #include "sql/optimize/optimize.h"
 
-typedef enum Kind { K_INT, K_BYTES, K_MS, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED } Kind;
+typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED } Kind;
 typedef struct Def {
     const char *name;
     Kind kind;
@@ -48,6 +48,8 @@ static const Def defs[] = {
     {"bulk_step_limit", K_INT, AT(bulk_step_limit), 0, INT64_MAX, "0", "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
     {"bulk_strategy", K_ENUM, AT(bulk_strategy), 0, 0, "auto|kset|tpl|part|serial", "how the calls of a bulk are kept apart: set by set, with counter locks, by partition, or one after the other"},
     {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0", "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
+    {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
+    {"bulk_interval", K_US, AT(bulk_interval_us), 0, INT32_MAX, "0", "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool"},
     {"bulk_order", K_ENUM, AT(bulk_order), 0, 0, "timestamp|any", "whether a bulk's result is that of its calls in the order given, or in some order"},
     {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},
@@ -79,8 +81,9 @@ static Status bad(Err *e, const Def *d, const char *value) {
     return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": \"%s\"", d->name, value);
 }
 
-/* Number with an optional unit: bytes (B, kB, MB, GB, TB; plain numbers are bytes) or milliseconds (ms, s, min, h). */
-static bool parse_units(const char *v, bool bytes, int64_t *out) {
+/* Number with an optional unit: bytes (B, kB, MB, GB, TB; plain numbers are bytes) or milliseconds (ms, s, min, h); the latter in microseconds
+ * (us too) when that is the setting's own unit. */
+static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
     char *end;
     double x = strtod(v, &end);
     while (*end == ' ') end++;
@@ -93,11 +96,13 @@ static bool parse_units(const char *v, bool bytes, int64_t *out) {
         else if (!strcasecmp(end, "tb") || !strcasecmp(end, "t") || !strcasecmp(end, "tib")) f = 1099511627776.0;
         else return false;
     } else {
-        if (!*end || !strcasecmp(end, "ms")) f = 1;
+        if ((!*end && !micro) || !strcasecmp(end, "ms")) f = 1;
+        else if (micro && (!*end || !strcasecmp(end, "us"))) f = 0.001;
         else if (!strcasecmp(end, "s")) f = 1000;
         else if (!strcasecmp(end, "min")) f = 60000;
         else if (!strcasecmp(end, "h")) f = 3600000;
         else return false;
+        if (micro) f *= 1000;
     }
     if (end == v || !(x * f < 9e18) || x < 0) return false;
     *out = (int64_t)(x * f);
@@ -147,16 +152,16 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
         break;
     }
     case K_BYTES:
-        if (!parse_units(value, true, &n)) {
+        if (!parse_units(value, true, false, &n)) {
             bad(e, d, value);
             err_hint(e, "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".");
             return ST_ERROR;
         }
         break;
-    case K_MS:
-        if (!parse_units(value, false, &n)) {
+    case K_MS: case K_US:
+        if (!parse_units(value, false, d->kind == K_US, &n)) {
             bad(e, d, value);
-            err_hint(e, "Valid units for this parameter are \"ms\", \"s\", \"min\", and \"h\".");
+            err_hint(e, "Valid units for this parameter are %s\"ms\", \"s\", \"min\", and \"h\".", d->kind == K_US ? "\"us\", " : "");
             return ST_ERROR;
         }
         break;
@@ -284,11 +289,12 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     int64_t n;
     switch (d->kind) {
     case K_INT: memcpy(&n, base + d->offset, sizeof n); return arena_printf(a, "%lld", (long long)n);
-    case K_MS: {
+    case K_MS: case K_US: {
         memcpy(&n, base + d->offset, sizeof n);
-        static const struct { int64_t ms; const char *unit; } units[] = {{3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
-        for (int i = 0; n != 0 && i < 4; i++)
-            if (n % units[i].ms == 0) return arena_printf(a, "%lld%s", (long long)(n / units[i].ms), units[i].unit);
+        static const struct { int64_t us; const char *unit; } units[] = {{3600000000, "h"}, {60000000, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
+        int64_t own = d->kind == K_US ? 1 : 1000; /* in microseconds */
+        for (int i = 0; n != 0 && i < 5; i++)
+            if (n % MAX_OF(units[i].us / own, INT64_C(1)) == 0 && units[i].us >= own) return arena_printf(a, "%lld%s", (long long)(n / (units[i].us / own)), units[i].unit);
         return "0";
     }
     case K_BYTES: {

@@ -14,7 +14,10 @@ struct TxnLock {
     int64_t waiting_writers;
     bool writer;
     bool upgrading; /* a reader waits to become the writer */
+    TxnHub hub;
 };
+
+TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 
 TxnLock *txn_lock_new(Err *e) {
     TxnLock *l = mem_calloc(NULL, (int64_t)sizeof *l, e);
@@ -23,6 +26,7 @@ TxnLock *txn_lock_new(Err *e) {
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->mutex, NULL);
+    pthread_mutex_init(&l->hub.mutex, NULL);
     pthread_cond_init(&l->changed, &attr);
     pthread_condattr_destroy(&attr);
     return l;
@@ -32,6 +36,7 @@ void txn_lock_free(TxnLock *l) {
     if (!l) return;
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->mutex);
+    pthread_mutex_destroy(&l->hub.mutex);
     mem_free(NULL, l, (int64_t)sizeof *l);
 }
 

@@ -1,15 +1,15 @@
-/* txn.h - the database lock and transactions of this stage.
+/* txn.h - the database lock.
  *
- * Strict two-phase locking on the whole database: a statement that reads takes the lock shared, one that changes
- * anything takes it exclusively; inside BEGIN ... COMMIT locks are kept to the end. That is serialisable. Two
- * transactions that both hold it shared and both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by
- * lock_timeout (55P03).
+ * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for the length of a statement
+ * (transaction.h); those that are pinned keep it to their end. Two that hold it shared and both want to write cannot both go on: the second to ask
+ * gets 40001. Waiting is bounded by lock_timeout (55P03).
  */
 #ifndef STELE_SESSION_TXN_H
 #define STELE_SESSION_TXN_H
 
 #include "base/base.h"
 #include "base/err.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct TxnLock TxnLock;
@@ -20,5 +20,14 @@ void txn_lock_free(TxnLock *l);
 /* Goes from `held` to `want` (never downwards). timeout_ms <= 0: no limit. `cancel` is polled. On error `held` is still held. */
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
 void txn_lock_release(TxnLock *l, LockMode held);
+
+/* The open transactions of the database (transaction.c). */
+struct Txn;
+typedef struct TxnHub {
+    pthread_mutex_t mutex;  /* of the list; `resident` changes under it, or under the lock held alone */
+    struct Txn *open;
+    struct Txn *_Atomic resident; /* whose changes stand in the tables though nobody holds the lock for it; NULL: none */
+} TxnHub;
+TxnHub *txn_lock_hub(TxnLock *l);
 
 #endif

@@ -162,6 +162,25 @@ struct TableImpl {
 static inline uint8_t column_phys(const Column *c) { return c->dict ? (uint8_t)PH_I32 : (uint8_t)type_phys(c->type); }
 static inline int64_t rowid_make(int64_t tablet, int64_t row) { return tablet << 32 | row; }
 
+/* ---- undo log (table.c; read by undo_net.c) ---- */
+typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;
+typedef struct UndoRecord {
+    UndoKind kind;
+    Table *t;
+    int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets before */
+    int64_t n;            /* rows concerned */
+    int64_t *rowids;      /* DELETE, UPDATE */
+    int col;              /* UPDATE */
+    void *cells;
+    uint8_t *valid;
+    TableState *state;
+} UndoRecord;
+struct UndoLog {
+    MemAccount *acct;
+    Arena *arena;
+    VEC(UndoRecord) recs;
+};
+
 /* Moves the table's data out, leaving it empty (but usable); and back. */
 Status table_state_take(Table *t, TableState **out, Err *e);
 void table_state_put(Table *t, TableState *s); /* frees what the table holds now; consumes s */

@@ -8,24 +8,6 @@
 #include "storage/storage_int.h"
 
 /* ---- undo log ---- */
-typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;
-typedef struct UndoRecord {
-    UndoKind kind;
-    Table *t;
-    int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets before */
-    int64_t n;            /* rows concerned */
-    int64_t *rowids;      /* DELETE, UPDATE */
-    int col;              /* UPDATE */
-    void *cells;
-    uint8_t *valid;
-    TableState *state;
-} UndoRecord;
-struct UndoLog {
-    MemAccount *acct;
-    Arena *arena;
-    VEC(UndoRecord) recs;
-};
-
 UndoLog *undo_new(MemAccount *acct, Err *e) {
     UndoLog *u = mem_calloc(acct, (int64_t)sizeof *u, e);
     if (!u) return NULL;

@@ -189,6 +189,28 @@ int64_t undo_mark(const UndoLog *u);
 void undo_rollback(UndoLog *u, int64_t mark);
 void undo_forget(UndoLog *u); /* commit */
 
+/* ---- net changes: what a log comes to, while it stands ----
+ * Rows that were there before the log began and are gone or changed, and rows that are new; a row that moved from main to the delta is a gone and a new one. So a
+ * transaction's changes can be taken out of the tables (net_save, undo_rollback) and put back (net_apply), with the same effect whatever else has changed meanwhile, as
+ * long as no row that it names did and rowids stayed. */
+typedef struct NetChange {
+    Table *table;
+    int64_t id;          /* the table's */
+    bool whole;          /* truncated, rebuilt, or loaded in bulk: only that is known */
+    int64_t n_deleted, n_updated, n_inserted;
+    int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
+    uint8_t *set;        /* by column: `updated` rows have changed there */
+    Vec *values, *rows;  /* net_save: new cells of the columns in `set`; all columns of the new rows */
+} NetChange;
+/* By table; everything in the arena. ST_ERROR: out of memory (the arena's Err). */
+Status undo_net(const UndoLog *u, Arena *a, int64_t *n, NetChange **out);
+Status net_save(NetChange *c, Arena *a); /* before the rollback; not of `whole` ones */
+bool undo_is_whole(const UndoLog *u);    /* some are */
+/* A cell of a row before the log's changes (u NULL: as it is now), of a row that is still there physically: strings are borrowed. */
+void undo_value(const UndoLog *u, const Table *t, int64_t rowid, int col, Value *out);
+/* Applies what was saved. Constraints are checked again: 23505 when another transaction's row has the key. On an error the caller rolls back. */
+Status net_apply(const NetChange *c, UndoLog *u, Arena *tmp, Err *e);
+
 /* Appends n rows; cols[i] are vectors of type_phys cells (PH_STR bytes are copied). Checks NOT NULL (23502), char
  * lengths are the caller's cast; keys (23505 with PostgreSQL's detail "Key (a)=(1) already exists."). On error nothing of the call remains. rowids may be NULL. */
 Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e);

@@ -18,22 +18,9 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 }
 
 /* ---- calls and parts ---------------------------------------------------------------------- */
-/* Any order will do: procedure after procedure, those that only read first. So fewer reads and changes of an item take turns, and vectors are long. */
-static void order_by_part(Bulk *b) {
-    int64_t base = 0;
-    for (int writes = 0; writes < 2; writes++)
-        for (int32_t p = 0; p < b->n_parts; p++) {
-            BulkPartRun *x = &b->parts[p];
-            if (x->part->proc->writes != (bool)writes) continue;
-            x->calls = NULL;
-            x->base = base;
-            base += x->part->n;
-        }
-}
-
 static Status number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
-    if (b->opt->any_order) order_by_part(b);
+    if (b->opt->any_order) TRY(bulk_order_parts(b, e));
     if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
     b->type_of = arena_alloc(b->arena, b->n_calls * 2 + 2);
     b->pos_of = arena_alloc(b->arena, b->n_calls * 4 + 4);
@@ -58,7 +45,8 @@ static int32_t image_index_of(const Image *im, const ImageNeed *need, int32_t in
     if (index < need->table->n_keys) return index;
     int32_t g = index - need->table->n_keys;
     for (int32_t i = 0; i < im->n_indexes; i++)
-        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols &&
+        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols && im->indexes[i].order == need->groups[g].order &&
+            im->indexes[i].desc == need->groups[g].desc &&
             memcmp(im->indexes[i].cols, need->groups[g].cols, sizeof(int32_t) * (size_t)need->groups[g].n_cols) == 0)
             return i;
     return -1;
@@ -332,6 +320,12 @@ static Status make_result(Bulk *b, Err *e) {
     }
     b->result = r;
     *r = (BulkResult){.n_calls = b->n_calls, .arena = a};
+    if (b->part_order) {
+        int32_t *copy = arena_array(a, int32_t, b->n_parts);
+        if (!copy) return err_oom(e);
+        memcpy(copy, b->part_order, sizeof *copy * (size_t)b->n_parts);
+        r->part_order = copy;
+    }
     *own = (BulkOwned){.account = acct};
     int64_t blocks = 0;
     for (int32_t p = 0; p < b->n_parts; p++) blocks += 1 + 2 * b->parts[p].part->proc->n_outs;
@@ -552,7 +546,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
     uint64_t *partition = NULL;
     if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->device ? STRATEGY_KSET : b->opt->strategy,
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = b->device ? BULK_SET_MIN : 0,
                         .w0_min = b->opt->w0_min, .c_max = b->opt->c_max, .d_max = b->opt->d_max, .workers = b->workers,
                         .scratch = b->images->scratch};
     TRY(schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e));

@@ -55,6 +55,7 @@ typedef struct BulkResult {
     /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or NULL */
     Vec **outs;
     CallError ***errors;
+    const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of its calls; NULL: of all calls in order */
     BulkStats stats;
     Arena *arena;
 } BulkResult;

@@ -1,12 +1,14 @@
-/* bulk_device.c - K-SET with kernels made from the procedures (codegen/emit_proc.h): one launch per set and procedure.
+/* bulk_device.c - K-SET and TPL with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls.
  *
  * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any other has copies of them
  * (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come back with each bulk. Footprints and schedule are the host's.
  *
- * Launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
- * did not run are queued again. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of room; so errors
+ * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of room; so errors
  * are the machine's own. A device with copies has to bring them to the host for that, and back; there, an error that its code tells is worded here. A RAISE
  * with a constant message is worded here in any case, and nobody waits for it.
+ *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
+ *          did not run are queued again.
+ *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
@@ -19,17 +21,34 @@
 #include "codegen/prelude/kc_codes.h"
 #include "exec/device/dev.h"
 #include "txn/bulk_int.h"
+#include "txn/bulk_texts.h"
 
-enum { BATCH_MAX = 64, SPREAD = 8 /* groups per worker, on the host */, GROUP_CPU = 64, GROUP_GPU = 128, GROUPS_PER_UNIT = 16, UNDO_BYTES_MAX = 256 << 20 };
+enum { BATCH_MAX = 64, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
 
-/* A procedure's kernel text, kept from bulk to bulk. */
-struct ProcCode {
+/* A module of kernels, kept from bulk to bulk, for all bulks whose procedures it has. */
+struct BulkCode {
     Arena *arena;
-    uint64_t form; /* what it was made for */
-    ProcSource src;
+    EmitTarget target;
+    bool copies;
+    int32_t n;
+    const Proc **procs;
+    int32_t n_tables;
+    int64_t *tables;  /* ids */
+    uint64_t *forms;  /* by table: of the image that the text was made for */
+    ProcModule module;
+    int64_t used;     /* ImageSet.bulks when it was last */
 };
-void proc_code_free(struct ProcCode *c) {
-    if (c) arena_free(c->arena);
+typedef struct BulkCode BulkCode;
+
+void images_drop_code(ImageSet *s, const Proc *proc) {
+    for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
+        BulkCode *c = s->codes[i];
+        bool drop = c && !proc;
+        for (int32_t k = 0; c && k < c->n; k++) drop |= c->procs[k] == proc;
+        if (!drop) continue;
+        arena_free(c->arena);
+        s->codes[i] = NULL;
+    }
 }
 
 void images_drop_queue(ImageSet *s) {
@@ -37,15 +56,7 @@ void images_drop_queue(ImageSet *s) {
     s->queue = NULL;
 }
 
-typedef struct DevicePart {
-    const ProcCode *code;
-    CodeRef ref;
-    bool has_ref;
-    DevKernel *kernel;
-    uint64_t *values;
-    int32_t calls_at, order_at, launch_at; /* parameters that change from launch to launch */
-} DevicePart;
-typedef struct Launch { int64_t start, n; int32_t part; } Launch;
+typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..] */
 /* Memory of this bulk that a device has a copy of. */
 typedef struct Buffer { void *host; int64_t bytes, offset; bool in, out; } Buffer;
 
@@ -58,81 +69,145 @@ struct BulkDevice {
     bool copies;       /* the device does not share the host's memory */
     bool on_host;      /* ... and the host has everything now */
     int64_t safe;      /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
-    DevicePart *parts;
-    uint64_t *words;   /* error word and stop flag, `blocked`, bounds */
+    const BulkCode *code;
+    CodeRef ref;
+    bool has_ref;
+    DevKernel *kernel;
+    uint16_t *kinds;   /* by part: procedure of the module */
+    uint64_t *values;  /* of parameters */
+    uint64_t *words;   /* W_* */
     uint64_t *failed;  /* counter and list */
     int64_t failed_bytes;
-    uint64_t *heaps;   /* two words per table entry of the image set */
+    uint64_t *keys;    /* PP_KEYS */
+    int64_t keys_bytes;
+    CallError ***said; /* per part and instruction: the error of a RAISE whose message is constant */
+    BulkTexts texts;
     uint8_t *undo;
     int64_t undo_bytes;
+    uint8_t *scratch;  /* for strings that calls make */
+    int64_t scratch_bytes, scratch_offset;
     int32_t n_buffers;
     Buffer *buffers;
     DevPtr base;       /* of the buffers' copies */
     int64_t base_bytes, undo_offset;
+    /* under locks */
+    uint32_t *counters;
+    uint8_t *done;     /* by call: the host's images have what it did */
+    uint8_t *stage;    /* device with copies: counters and `done`, fetched */
+    int64_t state_bytes; /* of counters, `done` and stage */
+    int64_t left;      /* calls that have not run: the first ones of schedule.order */
     uint32_t *again;   /* calls for the machine */
     int64_t n_again;
     int32_t again_part;
 };
-enum { W_ERR, W_STOP, W_BLOCKED, W_BOUNDS = 4 };
+/* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
+enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX };
 
 /* ---- preparation ------------------------------------------------------------------------------ */
-/* What the text depends on besides the procedure. */
-static uint64_t form_of(const BulkDevice *v, const ProgRun *pr) {
-    uint64_t h = hash_combine((uint64_t)v->target.kind, (uint64_t)v->target.group_size * 4 + v->copies * 2 + hash_constant);
-    for (int32_t i = 0; i < pr->proc->n_tables; i++) {
-        const Image *im = pr->tables[i].image;
-        h = hash_combine(h, (uint64_t)im->n_indexes);
-        for (int32_t k = 0; k < im->n_indexes; k++) {
-            h = hash_combine(h, (uint64_t)im->indexes[k].unique);
-            for (int32_t c = 0; c < im->indexes[k].n_cols; c++) h = hash_combine(h, (uint64_t)im->indexes[k].cols[c]);
-        }
-        for (int32_t k = 0; k < pr->proc->tables[i].need.table->n_keys + pr->proc->tables[i].need.n_groups; k++) h = hash_combine(h, (uint64_t)pr->tables[i].index[k]);
-        for (int32_t c = 0; c < im->n_cols; c++) h = hash_combine(h, (uint64_t)im->cols[c].used << 1 | (im->cols[c].valid != NULL));
+/* What the text depends on besides the procedures. */
+static uint64_t image_form(const Image *im) {
+    uint64_t h = hash_combine(hash_u64((uint64_t)im->n_indexes), hash_constant);
+    for (int32_t k = 0; k < im->n_indexes; k++) {
+        const ImageIndex *x = &im->indexes[k];
+        h = hash_combine(h, (uint64_t)x->unique | (uint64_t)(uint32_t)x->order << 8 | (uint64_t)x->desc << 1);
+        for (int32_t c = 0; c < x->n_cols; c++) h = hash_combine(h, (uint64_t)x->cols[c]);
     }
+    for (int32_t c = 0; c < im->n_cols; c++) h = hash_combine(h, (uint64_t)im->cols[c].used << 1 | (im->cols[c].valid != NULL));
     return h;
 }
-
-static Status make_code(Bulk *b, ProcEntry *x, Err *e) {
-    BulkDevice *v = b->device;
-    uint64_t form = form_of(v, x->body);
-    if (x->code && x->code->form == form) return ST_OK;
-    proc_code_free(x->code);
-    x->code = NULL;
-    Arena *a = arena_new(&b->images->account, e);
-    if (!a) return ST_ERROR;
-    const Proc *proc = x->proc;
-    ProcCode *c = arena_new_of(a, ProcCode);
-    ProcTableForm *t = arena_array(a, ProcTableForm, proc->n_tables + 1);
-    Status st = c && t ? ST_OK : err_oom(e);
-    for (int32_t i = 0; st == ST_OK && i < proc->n_tables; i++) t[i] = (ProcTableForm){x->body->tables[i].image, x->body->tables[i].index};
-    if (st == ST_OK) st = emit_proc(proc, t, &v->target, !v->copies, a, &c->src, e);
-    if (st != ST_OK) {
-        arena_free(a);
-        return st;
+static int32_t code_proc(const BulkCode *c, const Proc *proc) {
+    for (int32_t k = 0; k < c->n; k++)
+        if (c->procs[k] == proc) return k;
+    return -1;
+}
+static int32_t code_table(const BulkCode *c, int64_t id) {
+    for (int32_t i = 0; i < c->n_tables; i++)
+        if (c->tables[i] == id) return i;
+    return -1;
+}
+static bool code_fits(const Bulk *b, const BulkCode *c) {
+    const BulkDevice *v = b->device;
+    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies) return false;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const ProgRun *pr = b->parts[k].proc->body;
+        if (code_proc(c, pr->proc) < 0) return false;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            if (c->forms[code_table(c, pr->proc->tables[i].table_id)] != image_form(pr->tables[i].image)) return false;
     }
-    c->arena = a;
-    c->form = form;
-    x->code = c;
+    return true;
+}
+
+/* Writes the kernels of the bulk's procedures. */
+static Status write_code(Bulk *b, BulkCode *c, Arena *a, Err *e) {
+    int32_t most = 1;
+    for (int32_t k = 0; k < b->n_parts; k++) most += b->parts[k].part->proc->n_tables;
+    ProcForm *forms = arena_array(a, ProcForm, b->n_parts + 1);
+    c->procs = arena_array(a, const Proc *, b->n_parts + 1);
+    c->tables = arena_array(a, int64_t, most);
+    c->forms = arena_array(a, uint64_t, most);
+    if (!forms || !c->procs || !c->tables || !c->forms) return err_oom(e);
+    for (; c->n < b->n_parts; c->n++) {
+        const ProgRun *pr = b->parts[c->n].proc->body;
+        ProcTableForm *t = arena_array(a, ProcTableForm, pr->proc->n_tables + 1);
+        int32_t *no = arena_array(a, int32_t, pr->proc->n_tables + 1);
+        if (!t || !no) return err_oom(e);
+        for (int32_t i = 0; i < pr->proc->n_tables; i++) {
+            int64_t id = pr->proc->tables[i].table_id;
+            t[i] = (ProcTableForm){pr->tables[i].image, pr->tables[i].index};
+            if ((no[i] = code_table(c, id)) >= 0) continue;
+            no[i] = c->n_tables++;
+            c->tables[no[i]] = id;
+            c->forms[no[i]] = image_form(pr->tables[i].image);
+        }
+        c->procs[c->n] = pr->proc;
+        forms[c->n] = (ProcForm){pr->proc, t, no};
+    }
+    return emit_procs(c->n, forms, &c->target, !c->copies, a, &c->module, e);
+}
+
+static Status get_code(Bulk *b, Err *e) {
+    ImageSet *s = b->images;
+    BulkDevice *v = b->device;
+    int32_t place = 0;
+    s->bulks++;
+    for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
+        BulkCode *c = s->codes[i];
+        if (c && code_fits(b, c)) {
+            c->used = s->bulks;
+            v->code = c;
+            return ST_OK;
+        }
+        if (!c || (s->codes[place] && c->used < s->codes[place]->used)) place = i;
+    }
+    Arena *a = arena_new(&s->account, e);
+    if (!a) return ST_ERROR;
+    BulkCode *c = arena_new_of(a, BulkCode);
+    if (c) *c = (BulkCode){.arena = a, .target = v->target, .copies = v->copies, .used = s->bulks};
+    if (!c || write_code(b, c, a, e) != ST_OK) {
+        arena_free(a);
+        return c ? ST_ERROR : err_oom(e);
+    }
+    if (s->codes[place]) arena_free(s->codes[place]->arena);
+    v->code = s->codes[place] = c;
     return ST_OK;
 }
 
-static Status get_kernel(Bulk *b, int32_t k, const char **reason, Err *e) {
+static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
-    DevicePart *p = &v->parts[k];
-    ProcEntry *x = b->parts[k].proc;
-    TRY(make_code(b, x, e));
-    p->code = x->code;
-    *reason = p->code->src.reason;
+    TRY(get_code(b, e));
+    *reason = v->code->module.reason;
     if (*reason) return ST_OK;
+    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1))) return err_oom(e);
+    for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)code_proc(v->code, b->parts[k].part->proc);
     Err why = {0};
     const DeviceUse *use = &b->opt->query->device;
-    switch (code_get(v->cache, v->d, p->code->src.source, NULL, use->wait || use->strict, &p->ref, &why)) {
+    switch (code_get(v->cache, v->d, v->code->module.source, NULL, use->wait || use->strict, &v->ref, &why)) {
     case CODE_PENDING: *reason = "its kernel is being compiled"; return ST_OK;
     case CODE_FAILED: *reason = arena_strdup(b->arena, why.message); return *reason ? ST_OK : err_oom(e);
     default: break;
     }
-    p->has_ref = true;
-    if (v->d->ops->kernel(p->ref.module, "proc_main", &p->kernel, &why) == ST_OK) return ST_OK;
+    v->has_ref = true;
+    if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
 }
@@ -141,7 +216,8 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
     *reason = !r ? "there is no device"
               : b->n_calls == 1 ? "a single call"
-              : b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET ? "this strategy is the virtual machine's" : NULL;
+              : b->opt->strategy == STRATEGY_PART || b->opt->strategy == STRATEGY_SERIAL ? "this strategy is the virtual machine's"
+              : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
     if (*reason) return ST_OK;
     Device *d = dev_runtime_device(r);
     BulkDevice *v = b->device = arena_new_of(b->arena, BulkDevice);
@@ -149,12 +225,8 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->d = d;
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
-    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_HOST ? 1 : d->info.kind == DEVICE_CUDA ? GROUP_GPU : GROUP_CPU};
-    if (!(v->parts = arena_array(b->arena, DevicePart, b->n_parts + 1))) return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts && !*reason; k++) {
-        TRY(get_kernel(b, k, reason, e));
-        if (*reason && !(*reason = arena_printf(b->arena, "%s: %s", b->parts[k].part->proc->name, *reason))) return err_oom(e);
-    }
+    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? GROUP_CUDA : d->info.warp > 1 ? GROUP_OTHER : 1};
+    TRY(get_kernel(b, reason, e));
     if (*reason) return ST_OK;
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
@@ -207,10 +279,13 @@ void bulk_device_end(Bulk *b) {
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
     if (v->base) v->d->ops->free(v->d, v->base, v->base_bytes);
-    for (int32_t k = 0; v->parts && k < b->n_parts; k++)
-        if (v->parts[k].has_ref) code_release(v->cache, &v->parts[k].ref);
+    if (v->has_ref) code_release(v->cache, &v->ref);
+    mem_free(acct, v->counters, v->state_bytes);
     mem_free(acct, v->failed, v->failed_bytes);
+    mem_free(acct, v->keys, v->keys_bytes);
     mem_free(acct, v->undo, v->undo_bytes);
+    mem_free(acct, v->scratch, v->scratch_bytes);
+    texts_free(&v->texts);
     b->device = NULL;
 }
 const char *bulk_device_name(const Bulk *b) { return b->device->d->info.id; }
@@ -233,19 +308,34 @@ static Status copy_buffers(BulkDevice *v, bool outs, bool down, Err *e) {
 }
 static Status make_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    int64_t most = 8;
+    int64_t most = 16;
     for (int32_t k = 0; k < b->n_parts; k++) most += 2 * (b->parts[k].part->proc->n_params + b->parts[k].part->proc->n_outs + b->parts[k].part->proc->n_tables);
     if (!(v->buffers = arena_array(b->arena, Buffer, most))) return err_oom(e);
     add_buffer(v, v->words, (W_BOUNDS + b->n_sums + 1) * 8, true, false);
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
+    add_buffer(v, v->keys, v->keys_bytes, false, false);
     add_buffer(v, b->schedule.order, b->n_calls * 4, true, false);
     add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
+    add_buffer(v, b->type_of, b->n_calls * 2, true, false);
+    add_buffer(v, v->kinds, b->n_parts * 2, true, false);
+    if (v->code->module.param_table) add_buffer(v, v->values, v->code->module.n_params * 8, true, false);
+    if (v->counters) {
+        const Schedule *s = &b->schedule;
+        add_buffer(v, v->counters, s->n_locks * 4, true, false);
+        add_buffer(v, v->done, b->n_calls, true, false);
+        add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
+        add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
+    }
+    add_buffer(v, v->texts.heaps, 2 * b->images->n * 8, true, true);
+    add_buffer(v, v->texts.out_heap, 24, true, true);
+    add_buffer(v, v->texts.staged, v->texts.staged_bytes, true, false);
+    add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         const ProgRun *pr = b->parts[k].proc->body;
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             int64_t n = part->params[i].is_const ? 1 : part->n;
-            add_buffer(v, part->params[i].data, n * phys_size((Phys)part->params[i].phys), true, false);
+            if (part->params[i].phys != PH_STR) add_buffer(v, part->params[i].data, n * phys_size((Phys)part->params[i].phys), true, false);
             add_buffer(v, part->params[i].valid, n, true, false);
         }
         for (int32_t i = 0; i < part->proc->n_outs; i++) {
@@ -259,9 +349,11 @@ static Status make_buffers(Bulk *b, Err *e) {
         }
     }
     v->undo_offset = v->base_bytes; /* the log is the device's alone */
-    v->base_bytes += v->undo_bytes;
+    v->base_bytes += align_up(v->undo_bytes, 256);
+    v->scratch_offset = v->base_bytes;
+    v->base_bytes += v->scratch_bytes;
     TRY(v->d->ops->alloc(v->d, v->base_bytes, &v->base, e));
-    return copy_buffers(v, false, false, e);
+    return ST_OK;
 }
 
 /* The address under which kernels find what the host has at p. */
@@ -282,9 +374,9 @@ static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
 /* ---- parameters --------------------------------------------------------------------------------- */
 static uint64_t limb(int128_t v, int32_t col) { return (uint64_t)(col >= PROC_HIGH ? v >> 64 : v); }
 
-static uint64_t table_value(const Bulk *b, const ProgRun *pr, const EmitParam *p) {
-    const TableUse *t = &pr->tables[p->id];
-    const Image *im = t->image;
+static uint64_t image_value(const Bulk *b, const EmitParam *p) {
+    const ImageEntry *x = images_entry(b->images, b->device->code->tables[p->id]);
+    const Image *im = x->image;
     int32_t col = p->col % PROC_HIGH;
     switch (p->kind) {
     case PP_CELLS: return in_image(b, im, im->cols[col].cells);
@@ -295,95 +387,93 @@ static uint64_t table_value(const Bulk *b, const ProgRun *pr, const EmitParam *p
     case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);
     case PP_MASK: return (uint64_t)im->indexes[col].mask;
     case PP_NEXT: return in_image(b, im, im->indexes[col].next);
-    case PP_BASE: return (uint64_t)t->base;
-    case PP_STRIDE: return (uint64_t)t->stride;
-    case PP_STARTS: return at(b, t->starts);
-    case PP_COUNTS: return at(b, t->counts);
-    case PP_SHARED: return t->cols[col].shared;
-    case PP_LO: return limb(t->cols[col].lo, p->col);
-    case PP_HI: return limb(t->cols[col].hi, p->col);
-    case PP_BOUND: return t->cols[col].tracked && t->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + t->cols[col].slot]) : 0;
-    default: /* PP_HEAP */
-        for (int64_t i = 0; i < b->images->n; i++)
-            if (b->images->entries[i].image == im) return (uint64_t)(uintptr_t)&b->device->heaps[2 * i];
-        return 0;
+    case PP_SHARED: return x->cols[col].shared;
+    case PP_LO: return limb(x->cols[col].lo, p->col);
+    case PP_HI: return limb(x->cols[col].hi, p->col);
+    case PP_BOUND: return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot]) : 0;
+    case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
+    default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
 }
-
-static Status fill_values(Bulk *b, int32_t k, Err *e) {
-    BulkDevice *v = b->device;
-    DevicePart *d = &v->parts[k];
+static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, Err *e) {
+    const BulkTexts *texts = &b->device->texts;
+    int64_t number = p - b->device->code->module.params;
+    if (texts->copies && texts->data[number] >= 0) return *to = at(b, texts->staged + texts->data[number]), ST_OK;
     const BulkPart *part = b->parts[k].part;
     const ProgRun *pr = b->parts[k].proc->body;
-    const ProcSource *src = &d->code->src;
-    if (!(d->values = arena_array(b->arena, uint64_t, src->n_params + 1))) return err_oom(e);
-    for (int32_t i = 0; i < src->n_params; i++) {
-        const EmitParam *p = &src->params[i];
-        uint64_t *to = &d->values[i];
-        switch (p->kind) {
-        case KP_ERR: *to = at(b, &v->words[W_ERR]); break;
-        case PP_CALLS: d->calls_at = i; break;
-        case PP_ORDER: d->order_at = i; break;
-        case PP_LAUNCH: d->launch_at = i; break;
-        case PP_POS: *to = at(b, b->pos_of); break;
-        case PP_BLOCKED: *to = at(b, &v->words[W_BLOCKED]); break;
-        case PP_FAILED: *to = at(b, v->failed); break;
-        case PP_STEP_LIMIT: *to = (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0)); break;
-        case PP_UNDO: *to = pr->undo; break;
-        case PP_UNDO_AREA: *to = v->copies ? v->base + (uint64_t)v->undo_offset : at(b, v->undo); break;
-        case PP_ARG_CELLS: *to = at(b, part->params[p->id].data); break;
-        case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
-        case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
-        case PP_OUT_CELLS: *to = at(b, b->result->outs[k][p->id].data); break;
-        case PP_OUT_VALID: *to = at(b, b->result->outs[k][p->id].valid); break;
-        default:
-            if (!emit_proc_value(part->proc, p, b->arena, to)) *to = table_value(b, pr, p);
-            else if (p->kind == KP_LIKE && !*to) return err_oom(e);
-        }
+    const TableUse *t = p->kind >= PP_BASE ? &pr->tables[p->id] : NULL;
+    switch (p->kind) {
+    case PP_UNDO: *to = pr->undo; break;
+    case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
+    case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
+    case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
+    case PP_OUT_CELLS: *to = at(b, b->result->outs[k][p->id].data); break;
+    case PP_OUT_VALID: *to = at(b, b->result->outs[k][p->id].valid); break;
+    case PP_BASE: *to = (uint64_t)t->base; break;
+    case PP_STRIDE: *to = (uint64_t)t->stride; break;
+    case PP_STARTS: *to = at(b, t->starts); break;
+    case PP_COUNTS: *to = at(b, t->counts); break;
+    default:
+        if (!emit_proc_value(part->proc, p, b->arena, to)) return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
+        if (p->kind == KP_LIKE && !*to) return err_oom(e);
     }
     return ST_OK;
+}
+static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
+    const BulkDevice *v = b->device;
+    switch (p->kind) {
+    case KP_ERR: return at(b, &v->words[W_ERR]);
+    case PP_POS: return at(b, b->pos_of);
+    case PP_TYPES: return at(b, b->type_of);
+    case PP_KINDS: return at(b, v->kinds);
+    case PP_BLOCKED: return at(b, &v->words[W_BLOCKED]);
+    case PP_TABLE: return at(b, v->values);
+    case PP_FAILED: return at(b, v->failed);
+    case PP_KEYS: return at(b, v->keys);
+    case PP_COUNTERS: return at(b, v->counters);
+    case PP_LOCK_START: return at(b, v->counters ? b->schedule.lock_start : NULL);
+    case PP_LOCK_STEP: return sizeof *b->schedule.lock_start / 4;
+    case PP_LOCKS: return at(b, v->counters ? b->schedule.locks : NULL);
+    case PP_DONE: return at(b, v->done);
+    case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
+    case PP_UNDO_AREA: return v->copies ? v->base + (uint64_t)v->undo_offset : at(b, v->undo);
+    case PP_OUT_HEAP: return at(b, v->texts.out_heap);
+    case PP_SCRATCH_AREA: return v->copies ? v->base + (uint64_t)v->scratch_offset : at(b, v->scratch);
+    default: return 0; /* changes from launch to launch */
+    }
 }
 
-/* Bytes that the calls' strings may need in a table's heap: their arguments' once for each instruction that puts one there. */
-static int64_t text_bytes(const Bulk *b, int32_t k, int32_t table) {
-    const BulkPart *part = b->parts[k].part;
-    uint32_t puts = b->device->parts[k].code->src.text_puts[table];
-    int64_t bytes = 0;
-    if (puts == 0) return 0;
-    for (int32_t i = 0; i < part->proc->n_params; i++) {
-        const Vec *p = &part->params[i];
-        if (p->phys != PH_STR) continue;
-        int64_t n = p->is_const ? 1 : part->n, sum = 0;
-        for (int64_t j = 0; j < n; j++)
-            if (!p->valid || p->valid[j]) sum += ((const Str *)p->data)[j].len;
-        bytes += p->is_const ? sum * part->n : sum;
-    }
-    return (bytes + part->n * 16) * puts;
-}
-static Status make_heaps(Bulk *b, Err *e) {
+static Status fill_values(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    if (!(v->heaps = arena_array(b->arena, uint64_t, 2 * b->images->n + 1))) return err_oom(e);
-    for (int64_t i = 0; i < b->images->n && !v->copies; i++) {
-        Image *im = b->images->entries[i].image;
-        int64_t bytes = 0;
-        for (int32_t k = 0; im && k < b->n_parts; k++)
-            for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++)
-                if (b->parts[k].proc->body->tables[t].image == im) bytes += text_bytes(b, k, t);
-        char *room = bytes > 0 ? image_text_room(im, bytes, e) : NULL;
-        if (bytes > 0 && !room) return ST_ERROR;
-        v->heaps[2 * i] = (uint64_t)(uintptr_t)room;
-        v->heaps[2 * i + 1] = (uint64_t)(uintptr_t)room + (uint64_t)bytes;
+    const ProcModule *m = &v->code->module;
+    int32_t *part_of = arena_array(b->arena, int32_t, m->n_procs + 1);
+    bool *used = arena_array(b->arena, bool, v->code->n_tables + 1);
+    if (!part_of || !used) return err_oom(e);
+    for (int32_t k = 0; k < m->n_procs; k++) part_of[k] = -1;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const Proc *proc = b->parts[k].part->proc;
+        part_of[v->kinds[k]] = k;
+        for (int32_t i = 0; i < proc->n_tables; i++) used[code_table(v->code, proc->tables[i].table_id)] = true;
     }
-    return ST_OK;
+    for (int32_t i = 0; i < m->n_params; i++) {
+        const EmitParam *p = &m->params[i];
+        if (p->proc > 0) {
+            if (part_of[p->proc - 1] >= 0) TRY(proc_value(b, part_of[p->proc - 1], p, &v->values[i], e));
+        } else if (p->kind >= PP_CELLS) {
+            if (used[p->id]) v->values[i] = image_value(b, p);
+        } else {
+            v->values[i] = bulk_value(b, p);
+        }
+    }
+    if (!v->copies || !m->param_table) return ST_OK;
+    return v->d->ops->copy_in(v->queue, at(b, v->values), v->values, m->n_params * 8, e);
 }
 
 /* Groups of a launch. */
 static int64_t groups_of(const Bulk *b, int64_t calls) {
     const BulkDevice *v = b->device;
-    int64_t tile = v->target.kind == DEVICE_HOST ? PROC_TILE : v->target.group_size, most = v->target.kind == DEVICE_HOST ? (int64_t)b->workers * SPREAD : (int64_t)v->d->info.units * GROUPS_PER_UNIT;
-    int32_t log = 1;
-    for (int32_t k = 0; k < b->n_parts; k++) log = MAX_OF(log, v->parts[k].code->src.undo_max);
-    most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((int64_t)log * UNDO_ENTRY * v->target.group_size)));
+    int64_t size = v->target.group_size, tile = size == 1 ? PROC_TILE : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * GROUPS_PER_UNIT;
+    most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / (((int64_t)v->code->module.undo_max * UNDO_ENTRY + v->code->module.scratch) * size)));
     return MAX_OF(INT64_C(1), MIN_OF((calls + tile - 1) / tile, most));
 }
 
@@ -398,7 +488,11 @@ static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err 
     }
     return ST_OK;
 }
-static Status use_mirror(Bulk *b, Image *im, Err *e) { return image_mirror_use(im, b->device->d, b->device->queue, e); }
+static Status use_mirror(Bulk *b, Image *im, Err *e) {
+    int64_t entry = 0;
+    while (b->images->entries[entry].image != im) entry++;
+    return image_mirror_use(im, b->device->d, b->device->queue, texts_room(b, &b->device->texts, entry), e);
+}
 static Status fetch_image(Bulk *b, Image *im, Err *e) {
     (void)b;
     return image_mirror_fetch(im, e);
@@ -430,12 +524,21 @@ static void mark_changed(Bulk *b) {
         const ProgRun *pr = b->parts[k].proc->body;
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             const Instr *in = &pr->p->instrs[i];
+            if (in->op == OP_ROW_FIRST) { /* where an ordered group begins is remembered */
+                const RowKey *key = in->aux;
+                const ImageIndex *x = &pr->tables[key->table].image->indexes[pr->tables[key->table].index[key->index]];
+                if (x->order) image_mirror_changed(pr->tables[key->table].image, x->next);
+            }
             if (in->op < OP_ROW_PUT || in->op > OP_ROW_DELETE) continue;
             int32_t table = in->op == OP_ROW_INSERT ? ((const RowInsert *)in->aux)->table : ((const RowCol *)in->aux)->table;
             Image *im = pr->tables[table].image;
             int32_t col = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ? ((const RowCol *)in->aux)->col : -1;
+            int64_t size, used;
             image_mirror_changed(im, im->dirty);
+            if (in->op == OP_ROW_INSERT || (in->op == OP_ROW_PUT && im->cols[col].phys == PH_STR)) image_mirror_changed(im, image_texts(im, &size, &used));
             if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) image_mirror_changed(im, im->live);
+            for (int32_t x = 0; in->op == OP_ROW_DELETE && x < im->n_indexes; x++) /* undo */
+                if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (in->op != OP_ROW_INSERT && c != col) continue;
                 image_mirror_changed(im, im->cols[c].cells);
@@ -451,24 +554,48 @@ static void mark_changed(Bulk *b) {
     }
 }
 
+/* Counters and `done`, in one piece. */
+static Status make_locks(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const Schedule *s = &b->schedule;
+    if (s->strategy != STRATEGY_TPL || s->n_locks == 0) return ST_OK;
+    int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
+    v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
+    if (!(v->counters = mem_calloc(&b->images->account, v->state_bytes, e))) return ST_ERROR;
+    v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
+    if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
+    return ST_OK;
+}
+
 static Status start(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
     MemAccount *acct = &b->images->account;
-    int32_t most = 1;
-    for (int32_t k = 0; k < b->n_parts; k++) most = MAX_OF(most, v->parts[k].code->src.undo_max);
+    int64_t items = groups_of(b, b->n_calls) * v->target.group_size;
     v->failed_bytes = (b->n_calls + 1) * 12 + 16;
-    v->undo_bytes = groups_of(b, b->n_calls) * v->target.group_size * most * UNDO_ENTRY + 64;
-    if (!(v->words = arena_array(b->arena, uint64_t, W_BOUNDS + b->n_sums + 1))) return err_oom(e);
-    if (!(v->failed = mem_alloc(acct, v->failed_bytes, e))) return ST_ERROR;
+    v->undo_bytes = items * m->undo_max * UNDO_ENTRY + 64;
+    v->scratch_bytes = items * m->scratch;
+    v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
+    if (!v->values || !(v->words = arena_array(b->arena, uint64_t, W_BOUNDS + b->n_sums + 1))) return err_oom(e);
+    v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
+    if (!(v->failed = mem_alloc(acct, v->failed_bytes, e)) || !(v->keys = mem_alloc(acct, v->keys_bytes, e))) return ST_ERROR;
+    if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
+    TRY(make_locks(b, e));
+    v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
+    TRY(texts_plan(b, &v->texts, e));
     if (v->copies) {
         TRY(each_image(b, look_ahead, e));
         TRY(each_image(b, use_mirror, e));
         TRY(make_buffers(b, e));
-    } else if (!(v->undo = mem_alloc(acct, v->undo_bytes, e))) {
+    } else if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) {
         return ST_ERROR;
     }
-    TRY(make_heaps(b, e));
-    for (int32_t k = 0; k < b->n_parts; k++) TRY(fill_values(b, k, e));
+    TRY(texts_take_room(b, &v->texts, e));
+    if (v->copies) {
+        texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
+        TRY(copy_buffers(v, false, false, e));
+    }
+    TRY(fill_values(b, e));
     return v->copies ? v->d->ops->sync(v->queue, NULL, NULL, e) : ST_OK;
 }
 
@@ -493,7 +620,7 @@ static void machine_worker(void *ctx, int worker) {
     int64_t step = MIN_OF(b->parts[v->again_part].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
     for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;) bulk_chunk(b, worker, v->again_part, MIN_OF(step, v->n_again - i), v->again + i);
 }
-/* These calls, which do not conflict, on the virtual machine. */
+/* These calls of a part, which do not conflict, on the virtual machine. */
 static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
     BulkDevice *v = b->device;
     v->again = calls;
@@ -508,14 +635,30 @@ static Status fetch_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     TRY(copy_buffers(v, true, true, e));
     if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    const BulkTexts *t = &v->texts;
+    if (!t->outs) return ST_OK;
+    int64_t used = (int64_t)(t->out_heap[0] - at(b, t->outs));
+    if (used > 0) TRY(v->d->ops->copy_out(v->queue, t->outs, at(b, t->outs), MIN_OF(used, t->outs_bytes), e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
-/* The host has everything that `done` launches did; the device's copies are not to be used before go_back. */
+/* Which calls have run, as the images that are fetched now have it. */
+static Status fetch_state(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
+    if (!v->counters) return ST_OK;
+    TRY(v->d->ops->copy_out(v->queue, v->stage, at(b, v->counters), b->schedule.n_locks * 4, e));
+    TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
+    return v->d->ops->sync(v->queue, NULL, NULL, e);
+}
+/* The host has everything that `done` launches, or under locks the device, did; the device's copies are not to be used before go_back. */
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
     TRY(fetch_results(b, e));
+    TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
+    if (v->counters) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
     v->on_host = true;
     v->safe = done;
     return ST_OK;
@@ -524,51 +667,96 @@ static Status go_back(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || !v->on_host) return ST_OK;
     TRY(each_image(b, use_mirror, e));
+    TRY(texts_take_room(b, &v->texts, e));
     TRY(copy_buffers(v, true, false, e));
+    TRY(fill_values(b, e)); /* images may have moved */
+    if (v->counters) { /* and others have run */
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->counters), v->counters, b->schedule.n_locks * 4, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->left * 4, e));
+    }
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     v->on_host = false;
     mark_changed(b);
     return ST_OK;
 }
 
-/* An error that its code tells: false when the machine has to word it. */
-static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
+/* Gives a call its error; the instruction says where. NULL: no memory for it. */
+static CallError *give_error(Bulk *b, int32_t part, int32_t pc, uint32_t call, const Err *e) {
+    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for an error's message", NULL, NULL, 0, NULL};
     const Proc *proc = b->parts[part].part->proc;
-    const Program *p = proc->body;
-    int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
-    const Instr *in = &p->instrs[pc];
-    Err e = {0};
-    if (kind == PF_SAID) {
-        const RaiseSite *r = in->aux;
-        char text[sizeof e.message];
-        int64_t n = 0;
-        for (const char *s = r->format; *s && n < (int64_t)sizeof text - 1; s++) {
-            if (*s != '%') text[n++] = *s;
-            else if (s[1] == '%') text[n++] = *s++;
-        }
-        text[n] = 0;
-        err_set(&e, r->sqlstate, "%s", text);
-        if (r->detail) err_detail(&e, "%s", r->detail);
-        if (r->hint) err_hint(&e, "%s", r->hint);
-    } else if (b->device->copies && kind <= KE_NUMERIC && !(in->op >= OP_STORE && in->op <= OP_P_RETURN)) {
-        emit_data_error(p, part, code, &e);
-        for (int32_t i = pc - 1; i >= 0 && !(p->instrs[i].op >= OP_P_IF && p->instrs[i].op <= OP_P_RETURN); i--) /* the machine tries a whole IF again */
-            if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
-    } else {
-        return false;
-    }
     CallSink *k = &b->w[0].sink;
     CallError *x = arena_new_of(k->arena, CallError);
-    if (!x) return false;
-    memcpy(x->sqlstate, e.sqlstate, sizeof x->sqlstate);
-    x->message = arena_strdup(k->arena, e.message);
-    x->detail = e.detail[0] ? arena_strdup(k->arena, e.detail) : NULL;
-    x->hint = e.hint[0] ? arena_strdup(k->arena, e.hint) : NULL;
-    x->line = proc->lines ? proc->lines[pc] : 0;
-    x->place = proc->places ? proc->places[pc] : NULL;
-    if (!x->message) return false;
-    k->errors[part][b->pos_of ? b->pos_of[call] : call] = x;
+    if (x) {
+        memcpy(x->sqlstate, e->sqlstate, sizeof x->sqlstate);
+        x->message = arena_strdup(k->arena, e->message);
+        x->detail = e->detail[0] ? arena_strdup(k->arena, e->detail) : NULL;
+        x->hint = e->hint[0] ? arena_strdup(k->arena, e->hint) : NULL;
+        x->line = proc->lines ? proc->lines[pc] : 0;
+        x->place = proc->places ? proc->places[pc] : NULL;
+        if (!x->message) x = NULL;
+    }
+    k->errors[part][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
     k->n_failed++;
+    return x;
+}
+/* A RAISE with a constant message: its calls share the error. */
+static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
+    CallError ***said = &b->device->said[part];
+    const Program *p = b->parts[part].part->proc->body;
+    if (*said && (*said)[pc]) {
+        CallSink *k = &b->w[0].sink;
+        k->errors[part][b->pos_of ? b->pos_of[call] : call] = (*said)[pc];
+        k->n_failed++;
+        return;
+    }
+    const RaiseSite *r = p->instrs[pc].aux;
+    Err e = {0};
+    char text[sizeof e.message];
+    int64_t n = 0;
+    for (const char *s = r->format; *s && n < (int64_t)sizeof text - 1; s++) {
+        if (*s != '%') text[n++] = *s;
+        else if (s[1] == '%') text[n++] = *s++;
+    }
+    text[n] = 0;
+    err_set(&e, r->sqlstate, "%s", text);
+    if (r->detail) err_detail(&e, "%s", r->detail);
+    if (r->hint) err_hint(&e, "%s", r->hint);
+    CallError *x = give_error(b, part, pc, call, &e);
+    if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
+    if (*said) (*said)[pc] = x;
+}
+/* A taken key, from the list of these. */
+static int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], (v->keys_bytes / 8 - 2) / KEY_WORDS); }
+static void say_key(Bulk *b, const uint64_t *record) {
+    uint32_t call = (uint32_t)record[0];
+    int32_t part = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
+    const RowInsert *ins = b->parts[part].part->proc->body->instrs[pc].aux;
+    const Image *im = b->parts[part].proc->body->tables[ins->table].image;
+    const ImageIndex *ix = &im->indexes[record[0] >> 32];
+    const void **cells = arena_array(b->arena, const void *, im->n_cols + 1);
+    Err e = {0};
+    for (int32_t c = 0; cells && c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
+    if (cells) calls_key_error(&e, im->table, ix->key, cells);
+    else (void)err_oom(&e);
+    (void)give_error(b, part, pc, call, &e);
+}
+/* An error that its code tells: false when the machine has to word it. */
+static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
+    const Program *p = b->parts[part].part->proc->body;
+    if ((code & PROC_SAID) == 0) return false;
+    code &= ~PROC_SAID;
+    int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
+    if (kind == PF_KEY) return true; /* its record says it */
+    if (kind == PF_SAID) {
+        say(b, part, pc, call);
+        return true;
+    }
+    Err e = {0};
+    emit_data_error(p, part, code, &e);
+    for (int32_t i = pc - 1; i >= 0 && !(p->instrs[i].op >= OP_P_IF && p->instrs[i].op <= OP_P_RETURN); i--) /* the machine tries a whole IF again */
+        if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
+    (void)give_error(b, part, pc, call, &e);
     return true;
 }
 
@@ -576,18 +764,39 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-/* Of a batch; those that the machine has to see are of the launch before `done`, of `part`. */
-static Status see_failures(Bulk *b, int32_t part, int64_t done, Err *e) {
+/* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
+static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failed[0], m = 0;
-    uint32_t *calls = (uint32_t *)(v->failed + b->n_calls + 1);
-    for (int64_t i = 0; i < n; i++)
-        if (!word_error(b, bulk_type(b, (uint32_t)v->failed[1 + i]), (uint32_t)(v->failed[1 + i] >> 32), (uint32_t)v->failed[1 + i])) calls[m++] = (uint32_t)v->failed[1 + i];
+    *calls = (uint32_t *)(v->failed + b->n_calls + 1);
+    for (int64_t i = 0; i < keys_said(v); i++) say_key(b, v->keys + 2 + i * KEY_WORDS);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + i];
+        if (!word_error(b, bulk_type(b, call), (uint32_t)(v->failed[1 + i] >> 32), call)) (*calls)[m++] = call;
+    }
+    qsort(*calls, (size_t)m, sizeof **calls, by_number);
+    return m;
+}
+/* These calls, which do not conflict, on the machine: procedure by procedure. */
+static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
+    uint32_t *some = arena_alloc(b->arena, n * 4 + 4);
+    if (!some) return err_oom(e);
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        int64_t m = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (bulk_type(b, calls[i]) == k) some[m++] = calls[i];
+        if (m > 0) on_machine(b, k, m, some);
+    }
+    return ST_OK;
+}
+/* Of a batch; those that the machine has to see are of the launch before `done`. */
+static Status see_failures(Bulk *b, int64_t done, Err *e) {
+    uint32_t *calls;
+    int64_t m = word_failures(b, &calls);
     if (m == 0) return ST_OK;
-    qsort(calls, (size_t)m, sizeof *calls, by_number);
     TRY(go_home(b, done - 1, e));
-    on_machine(b, part, m, calls);
-    v->safe = done;
+    TRY(run_failures(b, m, calls, e));
+    b->device->safe = done;
     return go_back(b, e);
 }
 
@@ -609,34 +818,26 @@ static bool poll_cancel(void *ctx) {
     return true;
 }
 
-/* Sets cut by procedure, in order. */
+/* A launch for each set; when nobody waits for anybody, one for all. */
 static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
     const Schedule *s = &b->schedule;
-    Launch *l = NULL;
-    for (int pass = 0; pass < 2; pass++) {
-        int64_t n = 0;
-        for (int64_t k = 0; k < s->n_sets; k++)
-            for (int64_t i = s->set_start[k], j; i < s->set_start[k + 1]; i = j, n++) {
-                int32_t type = bulk_type(b, s->order[i]);
-                j = s->set_start[k + 1];
-                if (b->type_of)
-                    for (j = i + 1; j < s->set_start[k + 1] && b->type_of[s->order[j]] == type;) j++;
-                if (pass) l[n] = (Launch){i, j - i, type};
-            }
-        if (!pass && !(l = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(Launch)))) return err_oom(e);
-        *count = n;
-    }
-    *out = l;
+    bool sets = s->strategy == STRATEGY_KSET;
+    int64_t n = *count = sets ? s->n_sets : 1;
+    Launch *l = *out = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(Launch));
+    if (!l) return err_oom(e);
+    for (int64_t k = 0; k < n; k++) l[k] = sets ? (Launch){s->set_start[k], s->set_start[k + 1] - s->set_start[k]} : (Launch){0, b->n_calls};
     return ST_OK;
 }
 
 static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     BulkDevice *v = b->device;
-    DevicePart *p = &v->parts[l->part];
-    p->values[p->calls_at] = (uint64_t)l->n;
-    p->values[p->order_at] = at(b, b->schedule.order + l->start);
-    p->values[p->launch_at] = (uint64_t)number;
-    return v->d->ops->launch(v->queue, p->kernel, groups_of(b, l->n), v->target.group_size, 0, p->values, p->code->src.n_params, e);
+    const ProcModule *m = &v->code->module;
+    uint64_t *to = v->values + PROC_LAUNCH_AT;
+    *to++ = (uint64_t)l->n;
+    *to++ = at(b, b->schedule.order + l->start);
+    *to++ = (uint64_t)number;
+    *to = at(b, &v->words[W_TICKETS + number - 1]);
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, l->n), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
@@ -645,20 +846,25 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     const DeviceOps *ops = v->d->ops;
     Err refused = {0};
     *queued = 0;
-    v->words[W_BLOCKED] = v->failed[0] = 0;
+    v->failed[0] = v->keys[0] = 0;
+    v->keys[1] = (uint64_t)(v->keys_bytes / 8 - 2) / KEY_WORDS;
+    memset(&v->words[W_BLOCKED], 0, (size_t)(W_TICKETS + most - W_BLOCKED) * 8);
     if (v->copies) {
-        TRY(ops->copy_in(v->queue, at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], 8, e));
+        TRY(ops->copy_in(v->queue, at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], (W_TICKETS + most - W_BLOCKED) * 8, e));
         TRY(ops->copy_in(v->queue, at(b, v->failed), v->failed, 8, e));
+        TRY(ops->copy_in(v->queue, at(b, v->keys), v->keys, 16, e));
     }
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
     if (v->copies) {
         TRY(ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]), 8, e));
         TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), 8, e));
+        TRY(ops->copy_out(v->queue, v->keys, at(b, v->keys), 8, e));
     }
     TRY(ops->sync(v->queue, poll_cancel, b, e));
     *blocked = (int64_t)v->words[W_BLOCKED];
     if (!v->copies || v->failed[0] == 0) return ST_OK;
     TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), ((int64_t)v->failed[0] + 1) * 8, e));
+    if (v->keys[0] > 0) TRY(ops->copy_out(v->queue, v->keys + 2, at(b, v->keys + 2), keys_said(v) * KEY_WORDS * 8, e));
     return ops->sync(v->queue, NULL, NULL, e);
 }
 
@@ -667,7 +873,7 @@ static void keep_texts(Bulk *b) {
     static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
-        for (int32_t o = 0; b->device->parts[k].code->src.text_outs && o < part->proc->n_outs; o++) {
+        for (int32_t o = 0; b->device->code->module.procs[b->device->kinds[k]].text_outs && o < part->proc->n_outs; o++) {
             Vec *v = &b->result->outs[k][o];
             Str *s = v->data;
             for (int64_t i = 0; v->phys == PH_STR && i < part->n; i++) {
@@ -685,6 +891,18 @@ static void keep_texts(Bulk *b) {
     }
 }
 
+static void forget_error(Bulk *b, uint32_t call) {
+    CallError **x = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
+    if (*x) b->w[0].sink.n_failed--;
+    *x = NULL;
+}
+/* Under locks: schedule.order has the calls that have not run. */
+static void find_left(Bulk *b) {
+    BulkDevice *v = b->device;
+    v->left = 0;
+    for (int64_t i = 0; i < b->n_calls; i++)
+        if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
+}
 /* The device failed: on from where the host's images are. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     BulkDevice *v = b->device;
@@ -693,13 +911,9 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     err_clear(e);
     (void)each_image(b, drop_mirror, e);
     v->on_host = true;
-    for (int64_t i = v->safe; i < n; i++)
-        for (int64_t k = l[i].start; k < l[i].start + l[i].n; k++) {
-            uint32_t call = b->schedule.order[k];
-            CallError **x = &b->result->errors[l[i].part][b->pos_of ? b->pos_of[call] : call];
-            if (*x) b->w[0].sink.n_failed--;
-            *x = NULL;
-        }
+    if (v->counters) find_left(b);
+    for (int64_t i = v->counters ? 0 : v->safe; i < n; i++)
+        for (int64_t k = l[i].start; k < l[i].start + (v->counters ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
     return ST_OK;
 }
 
@@ -711,11 +925,45 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
         *done += blocked ? blocked : queued;
-        if (b->device->failed[0] > 0) TRY(see_failures(b, l[*done - 1].part, *done, e));
+        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, e));
     }
     if (*done < n) return go_home(b, *done, e);
     if (!b->device->copies) return ST_OK;
     return fetch_results(b, e);
+}
+
+/* Failed calls have been run: others may follow them. */
+static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
+    const Schedule *s = &b->schedule;
+    BulkDevice *v = b->device;
+    for (int64_t i = 0; i < s->n_locks; i++) v->counters[i] &= ~(UINT32_C(1) << LOCK_POISON_BIT);
+    for (int64_t i = 0; i < n; i++) {
+        v->done[calls[i]] = 1;
+        for (int64_t k = s->lock_start[calls[i]]; k < s->lock_start[calls[i] + 1]; k++) v->counters[s->locks[k].lock]++;
+    }
+}
+/* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
+static Status run_locked(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    uint32_t *calls;
+    while (v->left > 0 && !*reason && !canceled(b)) {
+        int64_t queued, blocked;
+        Launch l = {0, v->left};
+        TRY(run_batch(b, &l, 1, &queued, &blocked, e));
+        if (queued == 0) *reason = "the device refused a launch";
+        int64_t m = word_failures(b, &calls);
+        if (queued > 0 && m == 0 && !v->words[W_STOP]) {
+            v->left = 0;
+            break;
+        }
+        TRY(go_home(b, 0, e));
+        TRY(run_failures(b, m, calls, e));
+        release_locks(b, m, calls);
+        find_left(b);
+        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
+    }
+    if (v->left > 0) return go_home(b, 0, e);
+    return v->copies && !v->on_host ? fetch_results(b, e) : ST_OK;
 }
 
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
@@ -723,18 +971,21 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     Launch *l = NULL;
     int64_t n = 0, done = 0;
     TRY(cut_launches(b, &l, &n, e));
+    v->left = v->counters ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if (run_launches(b, l, n, &done, reason, e) != ST_OK) {
+    if ((v->counters ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
         done = v->safe;
     }
-    for (; done < n; done++) on_machine(b, l[done].part, l[done].n, b->schedule.order + l[done].start);
+    if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
+    for (; done < n && !v->counters; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
     for (int32_t i = 0; i < b->n_sums; i++) {
         int128_t most = (int128_t)v->words[W_BOUNDS + i];
         b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);
     }
     keep_texts(b);
+    texts_leave_room(b, &v->texts);
     return ST_OK;
 }

@@ -13,12 +13,14 @@ typedef struct BulkPartRun {
 } BulkPartRun;
 static inline int64_t part_call(const BulkPartRun *p, int64_t i) { return p->calls ? p->calls[i] : p->base + i; }
 
+typedef struct CallTime { int64_t ns, n; } CallTime; /* of n calls */
 typedef struct BulkWorker {
     alignas(64) CallSink sink;
     uint32_t *calls;   /* scratch: vector_size positions */
     uint32_t *counts;  /* footprints: operations per call of a block */
     TxnOp *ops;        /* of this worker's blocks, each in the order of its calls */
     int64_t n_ops, cap_ops;
+    CallTime *times;   /* K-SET: by part, of some chunks */
     bool has_memory;   /* `ops` and the sink's are to go back to the image set */
     bool failed;
     Err err;
@@ -36,6 +38,7 @@ typedef struct Bulk {
     int64_t n_calls, vector_size;
     int workers;
     uint16_t *type_of;  /* per call: its part; NULL: one part */
+    int32_t *part_order; /* bulk_order = any: the parts as their calls come; NULL: by timestamp */
     uint32_t *pos_of;   /* per call: position in its part; NULL: the same */
     Arena *arena;       /* of this run */
     BulkResult *result;
@@ -55,11 +58,17 @@ typedef struct Bulk {
     int64_t n_chunks;
     BulkChunk *chunks;
     int64_t *set_chunk; /* first chunk of each set */
+    int64_t n_pieces;
+    int64_t *pieces;    /* first chunk of what one worker takes at a time */
     _Atomic int64_t done;
     _Atomic uint32_t *locks;
+    int64_t n_locked;   /* calls that run under them */
     struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
     Err *err;
 } Bulk;
+
+/* bulk_order.c: gives all calls of a part neighbouring numbers, parts in an order of few conflicts. 53200. */
+Status bulk_order_parts(Bulk *b, Err *e);
 
 /* Runs fn on all workers of the bulk. */
 void bulk_parallel(Bulk *b, PoolFn fn);
@@ -82,11 +91,14 @@ void bulk_note_bounds(Bulk *b);
 
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);
+/* The first n calls of schedule.order under counter locks, which stand at `counters`. */
+void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 
 /* bulk_device.c. Before footprints: b->device when kernels can run this bulk, else *reason when they were asked for (arena of the run); the host has what it is
  * going to read of the images. Then, when there is a device: before calls run
  * (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
+enum { BULK_SET_MIN = 256 /* kernels under locks beat one launch for each set when sets have fewer calls on average */ };
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);

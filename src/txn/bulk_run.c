@@ -2,7 +2,8 @@
  *
  * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only when all chunks of the sets before have
  * finished: a count of finished chunks says so, because chunks of later sets cannot have finished before. There is no barrier, and it does not matter how many
- * workers turn up.
+ * workers turn up. Sets with so little work that a worker has done it before another one notices are not shared out: a run of such sets is one worker's. How long
+ * calls take is known from bulks before.
  *
  * PART. A worker takes some partitions at a time and goes through them in rounds: the next call of each, by procedure, on vectors.
  *
@@ -11,9 +12,10 @@
  */
 #include <sched.h>
 
+#include "base/log.h"
 #include "txn/bulk_int.h"
 
-enum { SPINS = 200, CHUNK_MIN = 64, PARTITIONS_MAX = 1024 };
+enum { SPINS = 200, CHUNK_MIN = 64, PARTITIONS_MAX = 1024, SHARED_NS = 20000 /* work of a set that several workers share */, CALL_NS = 1000 /* unknown */, SAMPLE = 16 };
 
 static inline void relax(int *spins) {
     if (++*spins < SPINS) {
@@ -26,39 +28,79 @@ static inline void relax(int *spins) {
 }
 
 /* ---- K-SET ---------------------------------------------------------------------------------- */
+/* A worker does it alone. */
+static bool is_narrow(const Bulk *b, int64_t set) {
+    const Schedule *s = &b->schedule;
+    double ns = 0;
+    if (b->workers == 1) return true;
+    for (int64_t i = s->set_start[set]; i < s->set_start[set + 1] && ns < SHARED_NS; i++) {
+        double call_ns = b->parts[bulk_type(b, s->order[i])].proc->call_ns;
+        ns += call_ns > 0 ? call_ns : CALL_NS;
+    }
+    return ns < SHARED_NS;
+}
 static Status cut_sets(Bulk *b, Err *e) {
     const Schedule *s = &b->schedule;
+    b->n_pieces = 0;
     if (!(b->set_chunk = arena_array(b->arena, int64_t, s->n_sets + 2))) return err_oom(e);
     for (int pass = 0; pass < 2; pass++) {
         int64_t n = 0;
+        bool was_narrow = false;
         for (int64_t k = 0; k < s->n_sets; k++) {
             int64_t i = s->set_start[k], end = s->set_start[k + 1];
+            bool narrow = pass && is_narrow(b, k), joins = narrow && was_narrow;
             b->set_chunk[k] = n;
+            was_narrow = narrow;
             while (i < end) {
                 int32_t type = bulk_type(b, s->order[i]);
                 int64_t j = end;
                 if (b->type_of)
                     for (j = i + 1; j < end && b->type_of[s->order[j]] == type;) j++;
                 int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN), b->parts[type].proc->body->vector_size);
-                for (; i < j; i += size, n++)
-                    if (pass) b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
+                for (; i < j; i += size, n++) {
+                    if (!pass) continue;
+                    b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
+                    if (!joins) b->pieces[b->n_pieces++] = n;
+                    joins = narrow;
+                }
                 i = j;
             }
         }
-        if (!pass && !(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk)))) return err_oom(e);
+        if (!pass && (!(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) || !(b->pieces = arena_alloc(b->arena, (n + 1) * 8)))) return err_oom(e);
         b->n_chunks = n;
     }
+    b->pieces[b->n_pieces] = b->n_chunks;
     return ST_OK;
 }
 
 static void kset_worker(void *ctx, int worker) {
     Bulk *b = ctx;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_chunks;) {
-        const BulkChunk *c = &b->chunks[i];
-        int64_t before = b->set_chunk[c->set];
-        for (int spins = 0; atomic_load_explicit(&b->done, memory_order_acquire) < before;) relax(&spins);
-        bulk_chunk(b, worker, c->part, c->n, b->schedule.order + c->start);
-        atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+    CallTime *times = b->w[worker].times;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_pieces;)
+        for (const BulkChunk *c = &b->chunks[b->pieces[i]]; c < &b->chunks[b->pieces[i + 1]]; c++) {
+            int64_t before = b->set_chunk[c->set], began = 0;
+            for (int spins = 0; atomic_load_explicit(&b->done, memory_order_acquire) < before;) relax(&spins);
+            bool sampled = (c - b->chunks) % SAMPLE == 0;
+            if (sampled) began = clock_ns();
+            bulk_chunk(b, worker, c->part, c->n, b->schedule.order + c->start);
+            if (sampled) {
+                times[c->part].ns += clock_ns() - began;
+                times[c->part].n += c->n;
+            }
+            atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+        }
+}
+/* What calls took, as the next bulk takes it. */
+static void learn_times(Bulk *b) {
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        CallTime t = {0};
+        for (int i = 0; i < b->workers; i++) {
+            t.ns += b->w[i].times[p].ns;
+            t.n += b->w[i].times[p].n;
+        }
+        if (t.n == 0) continue;
+        double now = (double)t.ns / (double)t.n, *ns = &b->parts[p].proc->call_ns;
+        *ns = *ns > 0 ? (3 * *ns + now) / 4 : now;
     }
 }
 
@@ -101,7 +143,7 @@ static void part_worker(void *ctx, int worker) {
 static void tpl_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     const Schedule *s = &b->schedule;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_calls;) {
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_locked;) {
         uint32_t call = s->order ? s->order[i] : (uint32_t)i;
         const LockUse *l = s->locks + s->lock_start[call], *end = s->locks + s->lock_start[call + 1];
         for (const LockUse *u = l; u < end; u++)
@@ -109,6 +151,13 @@ static void tpl_worker(void *ctx, int worker) {
         bulk_chunk(b, worker, bulk_type(b, call), 1, &call);
         for (const LockUse *u = l; u < end; u++) atomic_fetch_add_explicit(&b->locks[u->lock], 1, memory_order_release);
     }
+}
+
+void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters) {
+    b->locks = counters;
+    b->n_locked = n;
+    atomic_store(&b->next, 0);
+    bulk_parallel(b, tpl_worker);
 }
 
 static void run_serial(Bulk *b) {
@@ -120,13 +169,16 @@ Status bulk_execute(Bulk *b, Err *e) {
     atomic_store(&b->done, 0);
     switch (b->schedule.strategy) {
     case STRATEGY_KSET:
+        for (int i = 0; i < b->workers; i++)
+            if (!(b->w[i].times = arena_calloc(b->arena, b->n_parts * (int64_t)sizeof(CallTime) + 8))) return err_oom(e);
         TRY(cut_sets(b, e));
         bulk_parallel(b, kset_worker);
+        learn_times(b);
         return ST_OK;
     case STRATEGY_PART: bulk_parallel(b, part_worker); return ST_OK;
     case STRATEGY_TPL:
         if (!(b->locks = arena_calloc(b->arena, (b->schedule.n_locks + 1) * 4))) return err_oom(e);
-        bulk_parallel(b, tpl_worker);
+        bulk_run_locked(b, b->n_calls, b->locks);
         return ST_OK;
     default: run_serial(b); return ST_OK;
     }

@@ -130,11 +130,12 @@ typedef struct ProcEntry {
     int workers;
     int64_t uses;
     CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
-    struct ProcCode *code; /* bulk_device.c; NULL: not yet */
+    double call_ns;         /* what a call took in sets so far; 0: unknown */
 } ProcEntry;
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
+enum { BULK_CODES_MAX = 16 };
 struct ImageSet {
     MemAccount account;
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
@@ -142,6 +143,8 @@ struct ImageSet {
     ScheduleScratch *scratch; /* NULL until the first bulk */
     struct Device *device;    /* that the last bulk with kernels ran on, NULL: none; outlives the set */
     struct DevQueue *queue;   /* of that device, kept for the next bulk */
+    struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
+    int64_t bulks;            /* that used one of these */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;
@@ -170,11 +173,13 @@ CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice mess
 RunResult calls_dropped(CallFrame *c, int32_t at);
 
 /* bulk_device.c */
-typedef struct ProcCode ProcCode;
-void proc_code_free(ProcCode *c);
+/* Forgets kernels' texts of the procedure, NULL: all. */
+void images_drop_code(ImageSet *s, const Proc *proc);
 void images_drop_queue(ImageSet *s);
 
 /* vm_rows.c */
+/* 23505 of key constraint `key`; cells by table column, those of the key's. */
+void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells);
 StepFn call_step_fn(const Instr *in);
 /* Takes back what failed calls (goes == GO_FAILED) of the chunk have changed. */
 void undo_failed(CallFrame *c);

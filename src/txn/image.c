@@ -34,10 +34,11 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
         ImageColumn *col = &im->cols[c];
         if (!col->used) continue;
         TRY(grow(im, (void **)&col->cells, &x->cells_cap[c], want, phys_size((Phys)col->phys), e));
+        if (col->phys == PH_STR) memset(col->cells + had * (int64_t)sizeof(Str), 0, (size_t)((want - had) * (int64_t)sizeof(Str))); /* image_texts.c looks at all */
         if (!im->table->cols[c].not_null) TRY(grow(im, (void **)&col->valid, &x->valid_cap[c], want, 1, e));
     }
     for (int32_t i = 0; i < im->n_indexes; i++)
-        if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8, e));
+        if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]), e));
     memset(im->live + had, ROW_DEAD, (size_t)(want - had));
     memset(im->dirty + had, 0, (size_t)(want - had));
     return ST_OK;
@@ -146,16 +147,21 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
         bool unique = i < t->n_keys;
         const int *cols = unique ? t->keys[i].cols : need->groups[i - t->n_keys].cols;
         *ix = (ImageIndex){.unique = unique, .key = unique ? i : -1, .n_cols = unique ? t->keys[i].n_cols : need->groups[i - t->n_keys].n_cols};
+        if (!unique) {
+            ix->order = need->groups[i - t->n_keys].order;
+            ix->desc = need->groups[i - t->n_keys].desc;
+        }
         if (ix->n_cols < 1 || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
         ix->cols = arena_array(a, int32_t, ix->n_cols);
         if (!ix->cols) return ST_ERROR;
-        for (int32_t c = 0; c < ix->n_cols; c++) {
-            ix->cols[c] = cols[c];
-            im->cols[cols[c]].used = true;
-            x->writes[cols[c]] = false;
-            if (need->writes && need->writes[cols[c]])
+        for (int32_t c = 0; c < ix->n_cols + (ix->order > 0); c++) {
+            int32_t col = c < ix->n_cols ? cols[c] : ix->order - 1;
+            if (c < ix->n_cols) ix->cols[c] = col;
+            im->cols[col].used = true;
+            x->writes[col] = false;
+            if (need->writes && need->writes[col])
                 return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of table \"%s\" leads to rows and cannot be updated in bulk",
-                               t->cols[cols[c]].name, t->name);
+                               t->cols[col].name, t->name);
         }
     }
     return ST_OK;
@@ -214,7 +220,7 @@ void image_free(Image *im) {
     }
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
         mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
-        mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8);
+        mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));
     }
     mem_free(acct, im->live, x->live_cap);
     mem_free(acct, im->dirty, x->dirty_cap);
@@ -329,6 +335,10 @@ char *image_text_room(Image *im, int64_t n, Err *e) {
         if (new_chunk(im, c, n, e) != ST_OK) return NULL;
     }
 }
+void image_text_leave(Image *im, const char *from, const char *end) {
+    ImageChunk *c = im->impl->chunks;
+    if (c && (char *)(c + 1) + c->used == end) c->used -= end - from; /* nobody has taken more since */
+}
 static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
     if (len == 0) return "";
     char *room = image_text_room(im, len, e);
@@ -384,6 +394,7 @@ int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_
     for (; !again && i < im->n_indexes; i++) image_enter_group(im, &im->indexes[i], row);
     im->dirty[row] = DIRTY_INSERTED;
     __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+    if (again) image_back_in_order(im, row);
     return row;
 }
 int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e) {
@@ -398,4 +409,5 @@ void image_delete(Image *im, int64_t row) {
 void image_undelete(Image *im, int64_t row) {
     im->dirty[row] &= (uint8_t)~DIRTY_DELETED;
     __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+    image_back_in_order(im, row);
 }

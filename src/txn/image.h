@@ -27,6 +27,9 @@
  *
  * Group index: the same table with the first row of each group, and next[row] (row + 1, 0 = end) as a list, newest row first. Dead rows stay in
  * the list. A group whose columns change is 0A000 at compile time: their columns must be such that no procedure updates them.
+ *
+ * Ordered group index (ImageIndex.order): the rows of a group by a column that nobody updates either, those of one value by row number; image_order.c. The
+ * slot holds the group's anchor, a row of it that stays the same.
  */
 #ifndef STELE_TXN_IMAGE_H
 #define STELE_TXN_IMAGE_H
@@ -47,9 +50,12 @@ typedef struct ImageIndex {
     int32_t *cols;
     uint64_t *slots;
     int64_t mask;     /* slots - 1 */
-    int64_t *next;    /* group index: per row */
+    int64_t *next;    /* group index: per row; image_next_cells(x) of them */
     int64_t used;     /* slots taken at most, when image_reserve looked last */
+    int32_t order;    /* group index: 1 + column (NOT NULL, PH_I16 .. PH_I64) its groups are in order of, the greatest first with `desc`; 0: none */
+    bool desc;
 } ImageIndex;
+static inline int64_t image_next_cells(const ImageIndex *x) { return x->order ? 4 : 1; }
 
 typedef struct Image {
     Table *table;
@@ -78,7 +84,7 @@ typedef struct ImageNeed { /* what procedures want of a table */
     bool *writes;      /* by column: updated by somebody; NULL: any of `cols` may be. Never a column of a key or a group */
     bool inserts;      /* all columns then */
     int32_t n_groups;
-    struct { int32_t n_cols; int32_t *cols; } *groups;
+    struct { int32_t n_cols; int32_t *cols; int32_t order; bool desc; } *groups; /* order, desc: as in ImageIndex */
 } ImageNeed;
 
 /* Strings of the table are borrowed: once it was merged, truncated, replaced or dropped, the image may only be freed. 53200. */
@@ -93,13 +99,14 @@ bool image_is_dirty(const Image *im);
 
 /* The row with this key, -1 none. keys: cells of the index's columns, in order; never NULL (a NULL key finds nothing: caller's). */
 int64_t image_find(const Image *im, int32_t index, const void *const *keys);
-/* The same for n keys at once, column by column (Vec of the columns' phys; NULLs find nothing): overlaps the cache misses. With a group index: the
- * first rows. */
+/* The same for n keys at once, column by column (Vec of the columns' phys; NULLs find nothing): overlaps the cache misses. With a group index:
+ * image_first. */
 void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys, int64_t *rows);
 /* Brings near what inserts of rows first .. first + n - 1 (64 are good, 256 the most) of vectors will touch: the values of column c are in
  * vecs[vec_of_col[c]], of its phys; 0, and columns from n_cols on: not known. Costs a hash per key, saves a cache miss. */
 void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols, const int32_t *vec_of_col);
-/* First row of a group (dead ones are skipped), and the next one; -1 none. */
+/* First row of a group (dead ones are skipped), and the next one; -1 none. Of an ordered group in its order; rows of the group must not come or go at the
+ * same time (those who look and those who insert or delete conflict), any number may look. */
 int64_t image_first(const Image *im, int32_t index, const void *const *keys);
 int64_t image_next(const Image *im, int32_t index, int64_t row);
 /* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are entered: *conflict = number of the
@@ -116,6 +123,13 @@ void image_undelete(Image *im, int64_t row);    /* undo */
 const char *image_text(Image *im, const char *ptr, int64_t len);
 /* Room for n > 0 bytes of strings that kernels put there. 53200. Any thread. */
 char *image_text_room(Image *im, int64_t n, Err *e);
+/* The end of such room was not used. No call running. */
+void image_text_leave(Image *im, const char *from, const char *end);
+/* All strings in one piece of memory with room for `room` more bytes, for devices that have a copy; they move unless they are there already. One thread, no
+ * call running. 53200, 58000: nothing has moved. */
+Status image_gather_texts(Image *im, int64_t room, Err *e);
+/* That piece, NULL when there is none; the bytes that are used of it. */
+char *image_texts(const Image *im, int64_t *size, int64_t *used);
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
 /* Debug: indexes and cells agree; with `against_table` after a sync, every row equals the table's. */
 Status image_verify(const Image *im, bool against_table, Err *e);

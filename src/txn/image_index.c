@@ -165,6 +165,10 @@ static int64_t skip_dead(const Image *im, const ImageIndex *x, int64_t row) {
     while (row >= 0 && row_state(im, row) != ROW_LIVE) row = __atomic_load_n(&x->next[row], __ATOMIC_RELAXED) - 1;
     return row;
 }
+static int64_t first_of(const Image *im, const ImageIndex *x, int64_t row) {
+    if (!x->order || row < 0) return skip_dead(im, x, row);
+    return order_first(im, x, row);
+}
 static int64_t find_one(const Image *im, const ImageIndex *x, const void *const *keys) {
     KeyCols k;
     uint64_t hash;
@@ -208,7 +212,7 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
             int64_t row = entry_row(entry[i]); /* -1 for none */
             if (row >= 0 && !(key_is(&k, first + i, row) && (!x->unique || row_state(im, row) == ROW_LIVE)))
                 row = find_from(im, x, &k, first + i, hash[i], (at[i] + 1) & x->mask);
-            rows[first + i] = x->unique ? row : skip_dead(im, x, row);
+            rows[first + i] = x->unique ? row : first_of(im, x, row);
         }
     }
 }
@@ -240,11 +244,11 @@ void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *v
 
 int64_t image_first(const Image *im, int32_t index, const void *const *keys) {
     const ImageIndex *x = &im->indexes[index];
-    return skip_dead(im, x, find_one(im, x, keys));
+    return first_of(im, x, find_one(im, x, keys));
 }
 int64_t image_next(const Image *im, int32_t index, int64_t row) {
     const ImageIndex *x = &im->indexes[index];
-    return skip_dead(im, x, __atomic_load_n(&x->next[row], __ATOMIC_RELAXED) - 1);
+    return x->order ? order_next(im, x, row) : skip_dead(im, x, __atomic_load_n(&x->next[row], __ATOMIC_RELAXED) - 1);
 }
 
 /* ---- entering ---- */
@@ -261,9 +265,26 @@ ALWAYS_INLINE void put(ImageIndex *x, uint64_t entry, int64_t i, bool shared) {
         if (__atomic_compare_exchange_n(&x->slots[i], &s, entry, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) return;
     }
 }
+/* Puts the row in its place. */
+static void enter_order(const Image *im, ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash, int64_t row) {
+    for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
+        uint64_t s = slot_load(&x->slots[i]);
+        if (!s) {
+            order_begin(x, row);
+            if (__atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return;
+        }
+        if (entry_is(s, hash) && key_is(k, key, entry_row(s))) {
+            order_enter(im, x, entry_row(s), row);
+            return;
+        }
+    }
+}
 /* Puts the row before the group's first one. */
 static void push(const Image *im, ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash, int64_t row) {
-    (void)im;
+    if (x->order) {
+        enter_order(im, x, k, key, hash, row);
+        return;
+    }
     for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
         uint64_t s = slot_load(&x->slots[i]);
         while (!s || (entry_is(s, hash) && key_is(k, key, entry_row(s)))) {
@@ -326,6 +347,19 @@ void image_enter_group(Image *im, ImageIndex *x, int64_t row) {
     if (!skip) push(im, x, &k, row, hash, row);
 }
 
+void image_back_in_order(const Image *im, int64_t row) {
+    for (int32_t i = im->table->n_keys; i < im->n_indexes; i++) {
+        const ImageIndex *x = &im->indexes[i];
+        KeyCols k;
+        uint64_t hash;
+        bool skip;
+        if (!x->order) continue;
+        own_key_cols(im, x, &k);
+        image_hash_keys(&k, NULL, row, 1, &hash, &skip);
+        if (!skip) order_again(im, x, find_from(im, x, &k, row, hash, (int64_t)(hash & (uint64_t)x->mask)), row);
+    }
+}
+
 /* ---- verification ---- */
 static Status verify_index(const Image *im, int32_t index, Err *e) {
     const ImageIndex *x = &im->indexes[index];
@@ -344,7 +378,8 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
         image_hash_keys(&k, NULL, row, 1, &hash, &skip);
         if (skip || !entry_is(x->slots[i], hash))
             return err_internal(e, "index %d of table \"%s\" has a wrong hash for row %lld", index, name, (long long)row);
-        for (int64_t steps = 0; !x->unique && row >= 0; row = x->next[row] - 1) {
+        if (x->order) TRY(order_verify(im, x, row, &listed, e));
+        for (int64_t steps = 0; !x->unique && !x->order && row >= 0; row = x->next[row] - 1) {
             listed += im->live[row] == ROW_LIVE;
             if (++steps > rows || !key_is(&k, row, entry_row(x->slots[i])))
                 return err_internal(e, "index %d of table \"%s\" has a wrong list at row %lld", index, name, (long long)row);

@@ -1,4 +1,4 @@
-/* image_int.h - what the files of an image share: image.c, image_index.c, image_sync.c only. */
+/* image_int.h - what the files of an image share: image.c, image_index.c, image_order.c, image_sync.c, image_texts.c only. */
 #ifndef STELE_TXN_IMAGE_INT_H
 #define STELE_TXN_IMAGE_INT_H
 
@@ -25,6 +25,7 @@ struct ImageImpl {
     int64_t rows_seen;   /* image->rows when image_reserve looked last */
     pthread_mutex_t heap_lock;
     ImageChunk *chunks;  /* newest first: the one being filled; atomic */
+    ImageChunk *gathered; /* has all strings while it is the only one; NULL: not yet */
     Arena *arena;
 };
 
@@ -48,6 +49,19 @@ void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, boo
 /* A row that is pending: false when a live row has the key. Waits for rows that are pending with the same key. */
 bool image_enter_unique(Image *im, ImageIndex *x, int64_t row);
 void image_enter_group(Image *im, ImageIndex *x, int64_t row);
+/* A row that was dead is there again: ordered groups find it again. */
+void image_back_in_order(const Image *im, int64_t row);
+
+/* image_order.c: rows of an ordered group, by its anchor. */
+/* The first row of a group, before its slot says so. */
+void order_begin(const ImageIndex *x, int64_t row);
+void order_enter(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row);
+/* For a row that was entered before. */
+void order_again(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row);
+int64_t order_first(const Image *im, const ImageIndex *x, int64_t anchor); /* live; -1 none */
+int64_t order_next(const Image *im, const ImageIndex *x, int64_t row);
+/* *live: rows of the group that are there. */
+Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_t *live, Err *e);
 /* Slots for so many entries. */
 static inline int64_t image_slots_for(int64_t entries) {
     int64_t n = 64;

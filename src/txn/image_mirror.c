@@ -19,6 +19,8 @@ struct ImageMirror {
     bool current, ahead;
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
+    int32_t texts;      /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
+    int64_t texts_home;
     int32_t n, cap;
     Piece pieces[];
 };
@@ -32,7 +34,8 @@ static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
 }
 
 static ImageMirror *describe(const Image *im, Err *e) {
-    int32_t most = 3 + 2 * im->n_cols + 2 * im->n_indexes;
+    int32_t most = 4 + 2 * im->n_cols + 2 * im->n_indexes;
+    int64_t texts = 0, used = 0;
     ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
     if (!m) return NULL;
     m->cap = most;
@@ -49,8 +52,12 @@ static ImageMirror *describe(const Image *im, Err *e) {
     }
     for (int32_t i = 0; i < im->n_indexes; i++) {
         add(m, im->indexes[i].slots, (im->indexes[i].mask + 1) * 8, 0);
-        add(m, im->indexes[i].next, im->cap * 8, 8);
+        int64_t row_bytes = 8 * image_next_cells(&im->indexes[i]);
+        add(m, im->indexes[i].next, im->cap * row_bytes, row_bytes);
     }
+    char *bytes = image_texts(im, &texts, &used);
+    m->texts = bytes ? m->n : -1;
+    add(m, bytes, texts, 0);
     return m;
 }
 
@@ -72,7 +79,19 @@ static bool fits(const ImageMirror *m, const ImageMirror *now) {
     return true;
 }
 
-Status image_mirror_use(Image *im, Device *d, DevQueue *q, Err *e) {
+/* What is in use of a piece, and how much of that both sides have. */
+static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
+    const ImageMirror *m = im->mirror;
+    int64_t size, used = 0;
+    *from = 0;
+    if (m->texts < 0 || p != &m->pieces[m->texts]) return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes;
+    (void)image_texts(im, &size, &used);
+    *from = MIN_OF(m->texts_home, used);
+    return used;
+}
+
+Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Err *e) {
+    TRY(image_gather_texts(im, text_room, e));
     ImageMirror *now = describe(im, e);
     if (!now) return ST_ERROR;
     ImageMirror *m = im->mirror;
@@ -97,7 +116,12 @@ Status image_mirror_use(Image *im, Device *d, DevQueue *q, Err *e) {
         im->mirror = m;
     }
     m->current = false;
-    for (int32_t i = 0; i < m->n; i++) TRY(d->ops->copy_in(q, m->base + (uint64_t)m->pieces[i].offset, m->pieces[i].host, m->pieces[i].bytes, e));
+    for (int32_t i = 0; i < m->n; i++) {
+        const Piece *p = &m->pieces[i];
+        int64_t from = 0, to = i == m->texts ? used_bytes(im, p, &from) : p->bytes;
+        if (to > from) TRY(d->ops->copy_in(q, m->base + (uint64_t)(p->offset + from), (const char *)p->host + from, to - from, e));
+        if (i == m->texts) m->texts_home = to;
+    }
     m->version = im->version;
     m->current = true;
     return ST_OK;
@@ -113,6 +137,14 @@ DevPtr image_mirror_at(const Image *im, const void *array) {
     const Piece *p = find(im, array);
     return p ? im->mirror->base + (uint64_t)p->offset : 0;
 }
+uint64_t image_mirror_texts(const Image *im) {
+    const ImageMirror *m = im->mirror;
+    return m->texts < 0 ? 0 : m->base + (uint64_t)m->pieces[m->texts].offset - (uint64_t)(uintptr_t)m->pieces[m->texts].host;
+}
+void image_mirror_text_room(Image *im, const char *room) {
+    ImageMirror *m = im->mirror;
+    m->texts_home = MIN_OF(m->texts_home, room - (const char *)m->pieces[m->texts].host);
+}
 void image_mirror_changed(Image *im, const void *array) {
     Piece *p = find(im, array);
     if (!p) return;
@@ -120,8 +152,6 @@ void image_mirror_changed(Image *im, const void *array) {
     im->mirror->ahead = true;
 }
 bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
-
-static int64_t used_bytes(const Image *im, const Piece *p) { return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes; }
 
 static void drop_stage(Image *im) {
     mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
@@ -132,8 +162,8 @@ Status image_mirror_fetch(Image *im, Err *e) {
     ImageMirror *m = im->mirror;
     if (!m || !m->ahead) return ST_OK;
     DevQueue *q;
-    int64_t bytes = 8, at = 0;
-    for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i]) : 0;
+    int64_t bytes = 8, at = 0, from;
+    for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i], &from) : 0;
     drop_stage(im);
     if (!(m->stage = mem_alloc(im->account, bytes, e))) return ST_ERROR;
     m->stage_bytes = bytes;
@@ -142,8 +172,9 @@ Status image_mirror_fetch(Image *im, Err *e) {
         for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
             const Piece *p = &m->pieces[i];
             if (!p->changed) continue;
-            st = m->d->ops->copy_out(q, m->stage + at, m->base + (uint64_t)p->offset, used_bytes(im, p), e);
-            at += used_bytes(im, p);
+            int64_t n = used_bytes(im, p, &from) - from;
+            if (n > 0) st = m->d->ops->copy_out(q, m->stage + at, m->base + (uint64_t)(p->offset + from), n, e);
+            at += n;
         }
         if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, e);
         m->d->ops->queue_free(m->d, q);
@@ -154,12 +185,14 @@ Status image_mirror_fetch(Image *im, Err *e) {
 void image_mirror_commit(Image *im) {
     ImageMirror *m = im->mirror;
     if (!m || !m->stage) return;
-    for (int64_t i = 0, at = 0; i < m->n; i++) {
+    for (int64_t i = 0, at = 0, from; i < m->n; i++) {
         Piece *p = &m->pieces[i];
         if (!p->changed) continue;
-        memcpy(p->host, m->stage + at, (size_t)used_bytes(im, p));
-        at += used_bytes(im, p);
+        int64_t n = used_bytes(im, p, &from) - from;
+        memcpy((char *)p->host + from, m->stage + at, (size_t)n);
+        at += n;
         p->changed = false;
+        if (i == m->texts) m->texts_home = from + n;
     }
     m->ahead = false;
     drop_stage(im);

@@ -13,7 +13,11 @@
 #include "txn/image.h"
 
 /* The device has the image's arrays when it returns (copies may still be under way on `q`). 53200, 58000. */
-Status image_mirror_use(Image *im, Device *d, DevQueue *q, Err *e);
+/* Strings: kernels find those of a cell at its address plus image_mirror_texts, and may put new ones where image_text_room says, which has to fit into the room
+ * asked for with `text_room`. */
+Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Err *e);
+uint64_t image_mirror_texts(const Image *im);
+void image_mirror_text_room(Image *im, const char *room); /* kernels are going to write from there on */
 /* The device's address of one of the image's arrays; 0 for NULL. */
 DevPtr image_mirror_at(const Image *im, const void *array);
 /* Kernels have changed these arrays: the mirror is ahead. NULL is ignored. */

@@ -24,7 +24,6 @@ static void drop_programs(ImageSet *s, ProcEntry *x) {
     mem_free(&s->account, x->foot_frames, (int64_t)sizeof(CallFrame *) * x->workers);
     progrun_free(x->body);
     progrun_free(x->foot);
-    proc_code_free(x->code);
     *x = (ProcEntry){.proc = x->proc};
 }
 
@@ -36,6 +35,7 @@ void images_free(ImageSet *s) {
     mem_free(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps));
     schedule_scratch_free(s->scratch);
     images_drop_queue(s);
+    images_drop_code(s, NULL);
     mem_free(&s->account, s->entries, s->cap * (int64_t)sizeof(ImageEntry));
     mem_free(&s->account, s->procs, s->cap_procs * (int64_t)sizeof(ProcEntry));
     mem_free(s->account.parent, s, (int64_t)sizeof *s);
@@ -52,9 +52,13 @@ Image *images_find(ImageSet *s, int64_t table_id) {
 }
 
 /* ---- needs ---- */
-static bool has_group(const ImageNeed *need, int32_t n, const int32_t *cols) {
+/* Group g of `want` is one of `need`. */
+static bool has_group(const ImageNeed *need, const ImageNeed *want, int32_t g) {
+    int32_t n = want->groups[g].n_cols;
     for (int32_t i = 0; i < need->n_groups; i++)
-        if (need->groups[i].n_cols == n && memcmp(need->groups[i].cols, cols, sizeof *cols * (size_t)n) == 0) return true;
+        if (need->groups[i].n_cols == n && need->groups[i].order == want->groups[g].order && need->groups[i].desc == want->groups[g].desc &&
+            memcmp(need->groups[i].cols, want->groups[g].cols, sizeof(int32_t) * (size_t)n) == 0)
+            return true;
     return false;
 }
 static bool is_written(const ImageNeed *need, int32_t col) { return need->writes ? need->writes[col] : need->cols[col]; }
@@ -64,7 +68,7 @@ static bool covers(const ImageNeed *have, const ImageNeed *want) {
     for (int32_t i = 0; i < want->table->n_cols; i++)
         if ((want->cols[i] && !have->cols[i]) || (is_written(want, i) && !have->writes[i])) return false;
     for (int32_t i = 0; i < want->n_groups; i++)
-        if (!has_group(have, want->groups[i].n_cols, want->groups[i].cols)) return false;
+        if (!has_group(have, want, i)) return false;
     return true;
 }
 
@@ -77,14 +81,14 @@ static Status widen(ImageEntry *x, const ImageNeed *want) {
     }
     for (int32_t i = 0; i < want->n_groups; i++) {
         int32_t n = want->groups[i].n_cols;
-        if (has_group(have, n, want->groups[i].cols)) continue;
+        if (has_group(have, want, i)) continue;
         void *more = arena_alloc(x->arena, (int64_t)sizeof *have->groups * (have->n_groups + 1));
         int32_t *cols = arena_array(x->arena, int32_t, n);
         if (!more || !cols) return ST_ERROR;
         if (have->n_groups) memcpy(more, have->groups, sizeof *have->groups * (size_t)have->n_groups);
         have->groups = more;
         memcpy(cols, want->groups[i].cols, sizeof *cols * (size_t)n);
-        have->groups[have->n_groups].n_cols = n;
+        have->groups[have->n_groups] = want->groups[i];
         have->groups[have->n_groups++].cols = cols;
     }
     return ST_OK;
@@ -195,6 +199,7 @@ void images_forget(ImageSet *s, int64_t table_id) {
 
 /* ---- procedures ---- */
 void images_forget_proc(ImageSet *s, const Proc *proc) {
+    images_drop_code(s, proc);
     for (int64_t i = 0; i < s->n_procs; i++)
         if (s->procs[i].proc == proc) {
             drop_programs(s, &s->procs[i]);

@@ -456,6 +456,7 @@ static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, E
 /* Algorithm 1 */
 static Strategy choose(const ScheduleInput *in, const Schedule *s) {
     if (in->strategy != STRATEGY_AUTO) return in->strategy;
+    if (in->set_min > 0) return in->n_calls >= in->set_min * s->depth ? STRATEGY_KSET : STRATEGY_TPL;
     if (s->width0 >= in->w0_min) return STRATEGY_KSET;
     if (s->crossing < in->c_max || s->depth > in->d_max) return STRATEGY_PART;
     return STRATEGY_TPL;

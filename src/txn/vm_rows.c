@@ -95,7 +95,7 @@ static RunResult step_store_var(Frame *f, const Step *s) {
 }
 
 /* ---- lookups ----------------------------------------------------------------------------------- */
-/* The row of a group, of which `row` is the first in the list, that comes first by a column: the newest of equals. */
+/* The row of a group that is in no order, of which `row` is the first in the list, that comes first by a column: of equals the one with the smallest number, as in groups in order. */
 static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKey *k) {
     const ImageColumn *col = &im->cols[k->order - 1];
     int64_t best = row, value = 0;
@@ -103,7 +103,7 @@ static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKe
         int64_t v = col->phys == PH_I16 ? ((const int16_t *)(const void *)col->cells)[row]
                     : col->phys == PH_I32 ? ((const int32_t *)(const void *)col->cells)[row]
                                           : ((const int64_t *)(const void *)col->cells)[row];
-        if (!first && (k->desc ? v <= value : v >= value)) continue;
+        if (!first && (v == value ? row > best : (v > value) != k->desc)) continue;
         best = row;
         value = v;
     }
@@ -143,7 +143,7 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
             null |= vec_null(&keys[j], i);
         }
         rows[i] = null ? -1 : unique ? image_find(t->image, index, cells) : image_first(t->image, index, cells);
-        if (k->order && rows[i] >= 0) rows[i] = best_row(t->image, index, rows[i], k);
+        if (k->order && rows[i] >= 0 && !t->image->indexes[index].order) rows[i] = best_row(t->image, index, rows[i], k);
     }
     return RUN_NEXT;
 }
@@ -315,8 +315,7 @@ static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *
     }
     err_detail(e, "Failing row contains (%s).", buf);
 }
-/* 23505 */
-static void set_key_error(Err *e, const Table *t, int32_t key, const void *const *cells) {
+void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells) {
     const KeyConstraint *kc = &t->keys[key];
     err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
     char names[400] = "", vals[500] = "";
@@ -571,7 +570,7 @@ static RunResult step_row_insert(Frame *f, const Step *s) {
         out[i] = insert_row(c, t, ins->table, i, cells, &conflict);
         if (UNLIKELY(out[i] < 0)) {
             if (conflict >= 0 && ins->skip) continue;
-            if (conflict >= 0) set_key_error(&f->err, table, conflict, cells);
+            if (conflict >= 0) calls_key_error(&f->err, table, conflict, cells);
             else if (!err_is_set(&f->err)) err_oom(&f->err);
             call_fail(c, i, s->pc);
             continue;
@@ -679,7 +678,7 @@ static RunResult grow_ops(CallSink *k, int64_t more, Err *e) {
     return RUN_NEXT;
 }
 
-/* Sums |amount|; rows without one get a write instead of an add. */
+/* Sums |amount|; rows without one get a write instead of an add (ops NULL: they have one already). */
 static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnOp *ops) {
     uint128_t sum = 0, most = (uint128_t)INT128_MAX;
     if (v->phys == PH_I32 && !v->valid && !v->is_const) { /* no vector's sum is too large for 64 bits */
@@ -690,8 +689,8 @@ static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnO
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (vec_null(v, i)) ops[i].kind = OPK_WRITE;
-        else sum = MIN_OF(sum + (uint128_t)abs_int(int_cell(v->phys, vec_cell(v, i))), most);
+        if (vec_null(v, i) && ops) ops[i].kind = OPK_WRITE;
+        else if (!vec_null(v, i)) sum = MIN_OF(sum + (uint128_t)abs_int(int_cell(v->phys, vec_cell(v, i))), most);
     }
     k->sums[slot] = MIN_OF(k->sums[slot] + sum, most);
 }
@@ -711,13 +710,17 @@ static RunResult step_item(Frame *f, const Step *s) {
         }
         return RUN_NEXT;
     }
+    int32_t slot = c->pr->add_slot[s->pc];
+    if (it->covered) {
+        if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
+        return RUN_NEXT;
+    }
     uint64_t *h = (uint64_t *)f->longs, base = hash_combine(hash_u64((uint64_t)c->pr->proc->tables[it->table].table_id), it->group);
     for (int64_t i = 0; i < n; i++) h[i] = base;
     for (int32_t i = 0; i < it->n; i++) hash_column(n, &f->regs[it->args[i]], h);
     if (UNLIKELY(hash_constant)) memset(h, 0, (size_t)n * 8);
     if (UNLIKELY(k->n_ops + n > k->cap_ops) && grow_ops(k, n, &f->err) != RUN_NEXT) return RUN_FAILED;
     TxnOp *ops = k->ops + k->n_ops;
-    int32_t slot = c->pr->add_slot[s->pc];
     uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE : it->kind;
     for (int64_t i = 0; i < n; i++) ops[i] = (TxnOp){h[i], (uint32_t)row_pos(f, i), kind};
     if (kind == OPK_ADD && slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], ops);

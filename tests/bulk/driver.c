@@ -16,6 +16,7 @@
  * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
  *        m  every second piece goes through CALL   f  the footprint's figures are printed
+ *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
  *
  * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the case is no case; `. calls failed` at the end.
  */
@@ -212,7 +213,8 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
 }
 
 /* ---- bulks --------------------------------------------------------------------------------------- */
-static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outcome *out, BulkStats *stats) {
+/* sequence[from ..]: the calls in the order that the result stands for. */
+static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outcome *out, BulkStats *stats, int64_t *sequence) {
     int n_routines = (int)k->routines.n, n_parts = 0;
     BulkCalls parts[MAX_ROUTINES];
     int numbers[MAX_ROUTINES];
@@ -283,6 +285,11 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
             o->outs = t.p;
         }
     }
+    for (int64_t c = from; c < to; c++) sequence[c] = c;
+    for (int64_t p = 0, at = from; ok && b && b->part_order && p < n_parts; p++) {
+        const BulkCalls *x = &parts[b->part_order[p]];
+        for (int64_t i = 0; i < x->n; i++) sequence[at++] = from + x->calls[i];
+    }
     if (b) {
         stats->n_ops += b->stats.n_ops;
         stats->depth = MAX_OF(stats->depth, b->stats.depth);
@@ -297,7 +304,7 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
 static bool has(const Config *g, char flag) { return strchr(g->flags, flag) != NULL; }
 
 /* All calls, cut as the configuration says. */
-static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats) {
+static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, int64_t *sequence) {
     Statement *kept[MAX_ROUTINES] = {0};
     int64_t from = 0;
     bool ok = true;
@@ -310,9 +317,9 @@ static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out,
             cuts = *end == ',' ? end + 1 : end;
         }
         if (has(g, 'm') && piece % 2 == 1) {
-            for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, c, kept, &out[c]);
+            for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, sequence[c] = c, kept, &out[c]);
         } else if (to > from) {
-            ok = bulk_piece(k, s, from, to, out, stats);
+            ok = bulk_piece(k, s, from, to, out, stats, sequence);
         }
         for (int64_t t = 0; ok && has(g, 's') && t < k->tables.n; t++) {
             Lines rows = {0};
@@ -359,6 +366,30 @@ static int compare(const Case *k, const Config *g, Session *s, const Outcome *wa
     return n;
 }
 
+/* The calls one by one in the order `sequence`, in a database of their own: outcomes and tables. */
+static bool run_reference(const Case *k, const int64_t *sequence, Conn *c, Outcome *want, Lines *tables) {
+    Statement *kept[MAX_ROUTINES] = {0};
+    bool ok = true;
+    for (int64_t i = 0; ok && i < k->n_calls; i++) {
+        int64_t call = sequence ? sequence[i] : i;
+        if (!(ok = one_call(k, c->s, call, kept, &want[call]))) printf("E call %lld: %s\n", (long long)call, c->s->err.message);
+    }
+    for (int64_t t = 0; ok && t < k->tables.n; t++)
+        if (!(ok = table_rows(c->s, k->tables.items[t], &tables[t]))) printf("E %s\n", c->s->err.message);
+    for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
+    return ok;
+}
+static void compare_in_order(const Case *k, const Config *g, Session *s, const Outcome *got, const int64_t *sequence) {
+    Conn c;
+    if (!setup(k, &c, 1)) return;
+    Outcome *want = check(calloc((size_t)k->n_calls + 1, sizeof *want));
+    Lines tables[MAX_TABLES] = {0};
+    if (run_reference(k, sequence, &c, want, tables)) compare(k, g, s, want, got, tables);
+    for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
+    outcomes_free(want, k->n_calls);
+    conn_close(&c);
+}
+
 static bool restore(const Case *k, Session *s) {
     char sql[300];
     for (int64_t t = 0; t < k->tables.n; t++) {
@@ -376,6 +407,7 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
     char sql[400];
     snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy, g->vector, g->threads, g->settings);
     Outcome *got = check(calloc((size_t)k->n_calls + 1, sizeof *got));
+    int64_t *sequence = check(calloc((size_t)k->n_calls + 1, sizeof *sequence));
     BulkStats stats = {0};
     bool ok = run_sql(c.s, sql, NULL);
     if (!ok) failed(g, c.s, "settings");
@@ -384,15 +416,17 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
         if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
     }
     if (ok && has(g, 'q')) {
-        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
+        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, sequence) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
     }
     for (int round = 0; ok && round < (has(g, 'x') ? 2 : 1); round++) {
         if (round > 0 && !(ok = restore(k, c.s))) failed(g, c.s, "putting tables back");
         if (ok && has(g, 't')) ok = run_sql(c.s, "begin", NULL);
-        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats))) failed(g, c.s, "a bulk");
+        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats, sequence))) failed(g, c.s, "a bulk");
         if (ok && has(g, 't')) ok = run_sql(c.s, "commit", NULL);
-        if (ok && compare(k, g, c.s, want, got, tables) > 0) break;
+        if (ok && !has(g, 'o') && compare(k, g, c.s, want, got, tables) > 0) break;
     }
+    if (ok && has(g, 'o')) compare_in_order(k, g, c.s, got, sequence);
+    free(sequence);
     if (ok && has(g, 'f')) printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops, (long long)stats.depth, (int)stats.strategy);
     outcomes_free(got, k->n_calls);
     conn_close(&c);
@@ -429,17 +463,10 @@ static void run_case(const Case *k) {
     if (!setup(k, &c, 1)) return;
     print_compiled(k, c.s);
     Outcome *want = check(calloc((size_t)k->n_calls + 1, sizeof *want));
-    Statement *kept[MAX_ROUTINES] = {0};
     Lines tables[MAX_TABLES] = {0};
-    bool ok = true;
+    bool ok = run_reference(k, NULL, &c, want, tables);
     int64_t n_failed = 0;
-    for (int64_t i = 0; ok && i < k->n_calls; i++) {
-        if (!(ok = one_call(k, c.s, i, kept, &want[i]))) printf("E call %lld: %s\n", (long long)i, c.s->err.message);
-        n_failed += want[i].sqlstate[0] != 0;
-    }
-    for (int64_t t = 0; ok && t < k->tables.n; t++)
-        if (!(ok = table_rows(c.s, k->tables.items[t], &tables[t]))) printf("E %s\n", c.s->err.message);
-    for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
+    for (int64_t i = 0; ok && i < k->n_calls; i++) n_failed += want[i].sqlstate[0] != 0;
     conn_close(&c);
     for (int64_t g = 0; ok && g < k->configs.n; g++) {
         char *line = copy_text(k->configs.items[g]), *at = line;

@@ -735,6 +735,7 @@ def configs(rng, n, extra):
             threads = rng.choice((1, 4))
             flags = rng.choice(["", "", "s", "x", "t", "q", "m"])
             out.append(f"{strategy}\t{vector}\t{threads}\t{cuts()}\t{flags}\t{extra}")
+    out.append(f"{rng.choice(('serial', 'kset', 'tpl', 'part', 'auto'))}\t{rng.choice((1, 3, 1024))}\t{rng.choice((1, 4))}\t{cuts()}\to{rng.choice(['', 's', 't', 'm', 'x'])}\tset bulk_order = 'any'; {extra}")
     return out
 
 

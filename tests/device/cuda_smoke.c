@@ -111,7 +111,7 @@ static void latencies(DevQueue *q, DevModule *m) {
     NEED(o->event_record(q, a, e));
     for (int i = 0; i < 100; i++) NEED(o->launch(q, k, 1, 32, 0, &p, 1, e));
     NEED(o->event_record(q, b, e));
-    NEED(o->event_sync(d, b, e));
+    NEED(o->event_sync(d, b, NULL, NULL, e));
     int64_t between = 0;
     NEED(o->event_ns(d, a, b, &between, e));
     row("empty kernel on the device, by events", (double)between / 100 / 1e3, "us");

@@ -18,7 +18,7 @@
 struct CuCtx_st { int refs; };
 struct CuMod_st { char *text; struct CuFunc_st { struct CuMod_st *m; int kind; int raised; } functions[4]; };
 struct CuStream_st { int busy; };
-struct CuEvent_st { bool recorded; };
+struct CuEvent_st { bool recorded; CuStream s; };
 struct Range { struct Range *next; char *at; size_t n; };
 
 FakeCuda *fake_cuda(void);
@@ -309,7 +309,8 @@ CuResult cuEventDestroy_v2(CuEvent ev) {
     COUNT_IN_CONTEXT();
     return CU_SUCCESS;
 }
-CuResult cuEventRecord(CuEvent ev, CuStream s) { (void)s; COUNT_IN_CONTEXT(); ev->recorded = true; return CU_SUCCESS; }
+CuResult cuEventRecord(CuEvent ev, CuStream s) { COUNT_IN_CONTEXT(); ev->recorded = true; ev->s = s; return CU_SUCCESS; }
+CuResult cuEventQuery(CuEvent ev) { return ev->recorded ? cuStreamQuery(ev->s) : CU_SUCCESS; }
 CuResult cuEventSynchronize(CuEvent ev) { COUNT_IN_CONTEXT(); return ev->recorded ? CU_SUCCESS : 400; }
 CuResult cuEventElapsedTime(float *ms, CuEvent a, CuEvent b) {
     COUNT_IN_CONTEXT();

@@ -365,22 +365,29 @@ static void transactions(void **state) {
     assert_int_equal(stele_transaction_state(conn), 'I');
     run(conn, "begin; insert into tx values (2)");
     assert_int_equal(stele_transaction_state(conn), 'T');
-    refused(b, "select * from tx", "55P03", "lock timeout", -1);
-    refused(b, "insert into tx values (3)", "55P03", "lock timeout", -1);
+    gives(b, "select count(*) from tx", "1"); /* nobody waits for a transaction that only changes rows */
+    run(b, "insert into tx values (3); delete from tx where a = 3");
     gives(conn, "select count(*) from tx", "2");
+    gives(b, "select count(*) from tx", "1");
     run(conn, "rollback");
     assert_int_equal(stele_transaction_state(conn), 'I');
     gives(b, "select count(*) from tx", "1");
-    /* Two readers that both want to write: the second one gives way. */
+    /* Two that have read the table and changed it: the second one gives way, at COMMIT or before. */
+    run(conn, "begin; select * from tx; insert into tx values (4)");
+    run(b, "begin; select * from tx; insert into tx values (5); commit");
+    refused(conn, "commit", "40001", "read/write dependencies", -1);
+    assert_int_equal(stele_transaction_state(conn), 'I');
     run(conn, "begin; select * from tx");
-    run(b, "begin; select * from tx");
-    refused(conn, "insert into tx values (4)", "55P03", "", -1);
+    run(b, "delete from tx where a = 5; insert into tx values (5)");
+    refused(conn, "select 1 from tx", "40001", "", -1);
     assert_int_equal(stele_transaction_state(conn), 'E');
     refused(conn, "select 1", "25P02", "aborted", -1);
-    gives(b, "select count(*) from tx", "1");
-    run(b, "insert into tx values (5); commit");
     run(conn, "commit"); /* of a failed transaction: rolls back */
     gives(conn, "select count(*) from tx", "2");
+    /* One that keeps the lock is waited for. */
+    run(conn, "begin; truncate tx");
+    refused(b, "select * from tx", "55P03", "lock timeout", -1);
+    run(conn, "rollback");
     /* Any error fails the transaction, one of syntax too. */
     static const char *const bad[] = {"selec", "select nope", "select 1/0", "insert into tx values (1)", "create table tx(a int)"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

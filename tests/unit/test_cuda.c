@@ -242,9 +242,23 @@ static void test_operations(void **unused) {
     OK(d->ops->event_record(q, from, e));
     OK(d->ops->event_wait(q, from, e));
     OK(d->ops->event_record(q, to, e));
-    OK(d->ops->event_sync(d, to, e));
+    OK(d->ops->event_sync(d, to, NULL, NULL, e));
     OK(d->ops->event_ns(d, from, to, &ns, e));
     assert_int_equal(ns, 1500000);
+    fake->busy = 3;
+    OK(d->ops->launch(q, k, 1, 1, 0, (uint64_t[]){b, a, 1, 5}, 4, e));
+    OK(d->ops->event_record(q, to, e));
+    polls = 1000;
+    OK(d->ops->event_sync(d, to, stop_after, &polls, e));
+    fake->busy = -1;
+    OK(d->ops->launch(q, k, 1, 1, 0, (uint64_t[]){b, a, 1, 5}, 4, e));
+    OK(d->ops->event_record(q, to, e));
+    polls = 4;
+    assert_int_equal(d->ops->event_sync(d, to, stop_after, &polls, &none), ST_ERROR);
+    assert_false(err_is_set(&none));
+    assert_int_equal(polls, 0);
+    OK(d->ops->event_sync(d, to, NULL, NULL, e));
+    OK(d->ops->sync(q, NULL, NULL, e));
     OK(d->ops->memory_used(d, &f, &t, e));
     assert_int_equal(t, 8 << 20);
 
@@ -479,7 +493,7 @@ static Status use_everything(Things *t, Err *e) {
     TRY(o->copy(t->q, t->b, t->a, sizeof in, e));
     TRY(o->copy_out(t->q, out, t->b, sizeof out, e));
     TRY(o->event_record(t->q, t->to, e));
-    TRY(o->event_sync(t->d, t->to, e));
+    TRY(o->event_sync(t->d, t->to, NULL, NULL, e));
     TRY(o->event_ns(t->d, t->from, t->to, &ns, e));
     TRY(o->sync(t->q, NULL, NULL, e));
     return memcmp(in, out, sizeof in) == 0 ? ST_OK : err_internal(e, "wrong copy");

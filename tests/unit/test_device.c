@@ -485,6 +485,8 @@ static bool poll_fn(void *ctx) {
     return !p->stop_at || p->calls < p->stop_at;
 }
 
+static bool ask_twice(void *ctx) { return ++*(int *)ctx < 2; }
+
 static void test_sync_poll(void **state) {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
@@ -548,7 +550,7 @@ static void test_events(void **state) {
         int64_t ns;
         FAILS("XX000", d->ops->event_ns(d, ev, ev, &ns, &err)); /* never recorded */
         OK(d->ops->event_wait(b, ev, &err));
-        OK(d->ops->event_sync(d, ev, &err));
+        OK(d->ops->event_sync(d, ev, NULL, NULL, &err));
         for (int round = 0; round < 3; round++) {
             /* a: wait for the gate, write x. b: after that, y = x. Only the event keeps b from reading too early. */
             _Atomic uint64_t open = 0;
@@ -566,19 +568,29 @@ static void test_events(void **state) {
             atomic_store(&open, 1);
             OK(d->ops->sync(b, NULL, NULL, &err));
             assert_int_equal(y, 42 + round);
-            OK(d->ops->event_sync(d, after, &err));
+            OK(d->ops->event_sync(d, after, NULL, NULL, &err));
             OK(d->ops->event_ns(d, before, after, &ns, &err));
             assert_true(ns >= 20 * 1000000 && ns < INT64_C(60) * 1000000000);
         }
+        /* Waiting for an event asks now and then whether to go on. */
+        _Atomic uint64_t closed = 0;
+        launch(d, a, gate, 1, 0, 2, (uint64_t[]){address(&closed), 0});
+        OK(d->ops->event_record(a, after, &err));
+        int asked = 0;
+        assert_int_equal(d->ops->event_sync(d, after, ask_twice, &asked, &err), ST_ERROR);
+        assert_false(err_is_set(&err));
+        assert_int_equal(asked, 2);
+        atomic_store(&closed, 1);
+        OK(d->ops->event_sync(d, after, ask_twice, &asked, &err));
         /* Recorded on two queues, the later one passes first: it counts. */
         _Atomic uint64_t shut = 0;
         launch(d, a, gate, 1, 0, 2, (uint64_t[]){address(&shut), 0});
         OK(d->ops->event_record(a, ev, &err));
         OK(d->ops->event_record(b, ev, &err));
-        OK(d->ops->event_sync(d, ev, &err));
+        OK(d->ops->event_sync(d, ev, NULL, NULL, &err));
         atomic_store(&shut, 1);
         OK(d->ops->sync(a, NULL, NULL, &err));
-        OK(d->ops->event_sync(d, ev, &err));
+        OK(d->ops->event_sync(d, ev, NULL, NULL, &err));
         OK(d->ops->event_ns(d, before, ev, &ns, &err));
         /* An event may be freed while it is queued, and queues do not wait for each other without one. */
         _Atomic uint64_t open = 0;
@@ -683,7 +695,7 @@ static Status use_device(Device *d, const char *source, int32_t group, Err *e) {
     if (st == ST_OK) st = d->ops->event_wait(q, from, e);
     if (st == ST_OK) st = d->ops->copy_out(q, &out, b, 8, e);
     if (st == ST_OK) st = d->ops->event_record(q, to, e);
-    if (st == ST_OK) st = d->ops->event_sync(d, to, e);
+    if (st == ST_OK) st = d->ops->event_sync(d, to, NULL, NULL, e);
     if (st == ST_OK) st = d->ops->event_ns(d, from, to, &ns, e);
     if (st == ST_OK) st = d->ops->sync(q, NULL, NULL, e);
     if (q) d->ops->queue_free(d, q); /* waits, so that the rest may go */

@@ -22,6 +22,7 @@ static int setup(void **state) {
     run("create table account(id int primary key, branch int not null, balance bigint not null, note text);"
         "create table branch(id int primary key, name text, total numeric(25,2) not null, small smallint);"
         "create table history(account int, amount bigint, note text, primary key (account, amount));"
+        "create table person(name text primary key, note text, list int[]);"
         "insert into account select i, 1 + i % 2, 100, 'n' from generate_series(1, 10) i;");
     arena = arena_new(NULL, &err);
     return 0;
@@ -36,8 +37,8 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* The kernel of a procedure. */
-static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcSource *out) {
+/* The module of some procedures. */
+static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcModule *out) {
     while (db->catalog.n_routines > 0) {
         char drop[200];
         const Routine *r = db->catalog.routines[0];
@@ -45,27 +46,42 @@ static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcSource
         run(drop);
     }
     run(sql);
-    PlFunction *f;
+    enum { MOST = 8, TABLES = 16 };
+    int32_t n = db->catalog.n_routines, n_tables = 0;
+    PlFunction *f[MOST];
     Proc *p;
-    if (pl_of_routine(arena, &db->catalog, db->catalog.routines[0], &f, &err) != ST_OK) fail_msg("%s", err.message);
-    const PlFunction *const all[] = {f};
-    if (pl_compile(&db->catalog, &s->info, 1, all, arena, &p, &err) != ST_OK) fail_msg("%s", err.message);
-    if (p->reason) fail_msg("%s", p->reason);
-    ProcTableForm *t = arena_array(arena, ProcTableForm, p->n_tables + 1);
-    Image **images = arena_array(arena, Image *, p->n_tables + 1);
-    for (int32_t i = 0; i < p->n_tables; i++) {
-        const ImageNeed *need = &p->tables[i].need;
-        int32_t *index = arena_array(arena, int32_t, need->table->n_keys + need->n_groups + 1);
-        for (int32_t k = 0; k < need->table->n_keys + need->n_groups; k++) index[k] = k;
-        if (image_make(need, NULL, NULL, &images[i], &err) != ST_OK) fail_msg("%s", err.message);
-        t[i] = (ProcTableForm){images[i], index};
+    ProcForm *forms = arena_array(arena, ProcForm, MOST);
+    int64_t tables[TABLES];
+    Image *images[TABLES];
+    assert_in_range(n, 1, MOST);
+    for (int32_t k = 0; k < n; k++)
+        if (pl_of_routine(arena, &db->catalog, db->catalog.routines[k], &f[k], &err) != ST_OK) fail_msg("%s", err.message);
+    if (pl_compile(&db->catalog, &s->info, n, (const PlFunction *const *)f, arena, &p, &err) != ST_OK) fail_msg("%s", err.message);
+    for (int32_t k = 0; k < n; k++) {
+        if (p[k].reason) fail_msg("%s", p[k].reason);
+        ProcTableForm *t = arena_array(arena, ProcTableForm, p[k].n_tables + 1);
+        int32_t *no = arena_array(arena, int32_t, p[k].n_tables + 1);
+        for (int32_t i = 0; i < p[k].n_tables; i++) {
+            const ImageNeed *need = &p[k].tables[i].need;
+            int32_t *index = arena_array(arena, int32_t, need->table->n_keys + need->n_groups + 1);
+            for (int32_t x = 0; x < need->table->n_keys + need->n_groups; x++) index[x] = x;
+            while (no[i] < n_tables && tables[no[i]] != p[k].tables[i].table_id) no[i]++;
+            if (no[i] == n_tables) {
+                tables[n_tables] = p[k].tables[i].table_id;
+                ImageNeed all = *need; /* of all procedures: they have no groups here */
+                all.inserts = true;
+                if (image_make(&all, NULL, NULL, &images[n_tables++], &err) != ST_OK) fail_msg("%s", err.message);
+            }
+            t[i] = (ProcTableForm){images[no[i]], index};
+        }
+        forms[k] = (ProcForm){&p[k], t, no};
     }
-    EmitTarget target = {.kind = kind, .group_size = kind == DEVICE_HOST ? 1 : 128};
-    assert_int_equal(emit_proc(p, t, &target, strings, arena, out, &err), ST_OK);
-    for (int32_t i = 0; i < p->n_tables; i++) image_free(images[i]);
+    EmitTarget target = {.kind = kind, .group_size = kind == DEVICE_CUDA ? 128 : 1};
+    assert_int_equal(emit_procs(n, forms, &target, strings, arena, out, &err), ST_OK);
+    for (int32_t i = 0; i < n_tables; i++) image_free(images[i]);
 }
 
-static void emit(const char *sql, DeviceKind kind, ProcSource *out) { emit_with(sql, kind, true, out); }
+static void emit(const char *sql, DeviceKind kind, ProcModule *out) { emit_with(sql, kind, true, out); }
 
 static void compile_on(const char *id, const char *source) {
     static Devices *devices;
@@ -120,7 +136,7 @@ static const char *const procs[] = {
 static void test_compiles(void **state) {
     (void)state;
     for (int i = 0; i < (int)ARRAY_LEN(procs); i++) {
-        ProcSource src;
+        ProcModule src;
         emit(procs[i], DEVICE_HOST, &src);
         if (src.reason) fail_msg("%d: %s", i, src.reason);
         if (getenv("STELE_SHOW")) printf("%s\n", src.source), fflush(stdout);
@@ -133,39 +149,83 @@ static void test_compiles(void **state) {
     compile_on(NULL, NULL);
 }
 
+/* On devices with memory of their own cells of strings have the host's addresses; keys, too. */
+static void test_far(void **state) {
+    (void)state;
+    static const char keys[] =
+        "create procedure names(n text, v int[], x numeric(9,2), d date, out r text, out k int) language plpgsql as $$ declare w int[] := '{}'; begin "
+        "insert into person values (upper(n), n || x::text || d::text, v); select note into r from person where name = n; "
+        "for i in 1 .. array_length(v, 1) loop if v[i] = any(w) then k := array_position(w, v[i]); else w := array_append(w, v[i]); end if; end loop; "
+        "update person set list = w, note = substr(r || '|' || note, 1, 20) where name = n and n in ('a', 'b', lower(n)); r := r::varchar(5) || n; end $$";
+    ProcModule src;
+    for (int i = 0; i < (int)ARRAY_LEN(procs) + 1; i++) {
+        const char *sql = i < (int)ARRAY_LEN(procs) ? procs[i] : keys;
+        static const DeviceKind kinds[] = {DEVICE_HOST, DEVICE_OPENCL, DEVICE_CUDA};
+        for (int d = 0; d < (int)ARRAY_LEN(kinds); d++) {
+            emit_with(sql, kinds[d], false, &src);
+            if (src.reason) fail_msg("%d: %s", i, src.reason);
+            if (kinds[d] == DEVICE_CUDA) compile_nvrtc(src.source);
+            else compile_on(kinds[d] == DEVICE_HOST ? "host" : "opencl:0", src.source);
+        }
+    }
+    assert_true(src.scratch > 0);
+    assert_true(src.procs[0].out_heap);
+    compile_on(NULL, NULL);
+}
+
+/* All of them in one module, whose procedures share what belongs to tables. */
+static void test_module(void **state) {
+    (void)state;
+    static const DeviceKind kinds[] = {DEVICE_HOST, DEVICE_OPENCL, DEVICE_CUDA};
+    char all[4096] = "";
+    int32_t apart = 0;
+    ProcModule src;
+    for (int i = 0; i < (int)ARRAY_LEN(procs); i++) {
+        emit(procs[i], DEVICE_HOST, &src);
+        apart += src.n_params;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s;\n", procs[i]);
+    }
+    for (int i = 0; i < (int)ARRAY_LEN(kinds); i++) {
+        emit(all, kinds[i], &src);
+        if (src.reason) fail_msg("%s", src.reason);
+        assert_int_equal(src.n_procs, ARRAY_LEN(procs));
+        assert_true(src.n_params < apart - 40);
+        assert_false(src.param_table);
+        if (kinds[i] == DEVICE_CUDA) compile_nvrtc(src.source);
+        else compile_on(kinds[i] == DEVICE_HOST ? "host" : "opencl:0", src.source);
+    }
+    compile_on(NULL, NULL);
+}
+
 static void test_text(void **state) {
     (void)state;
-    ProcSource src, again;
+    ProcModule src, again;
     emit(procs[0], DEVICE_HOST, &src);
-    assert_non_null(strstr(src.source, "KERNEL(proc_main)"));
-    assert_false(src.text_outs);
+    assert_non_null(strstr(src.source, "KERNEL(bulk_main)"));
+    assert_false(src.procs[0].text_outs);
     assert_int_equal(src.undo_max, 6); /* two counters, each as an atomic and as a checked one; a numeric; an insert */
     int32_t puts = 0;
-    for (int i = 0; i < 3; i++) puts += (int32_t)src.text_puts[i];
+    for (int i = 0; i < 3; i++) puts += (int32_t)src.procs[0].text_puts[i];
     assert_int_equal(puts, 1);
     emit(procs[0], DEVICE_HOST, &again);
     assert_string_equal(src.source, again.source);
     emit(procs[2], DEVICE_HOST, &src);
     assert_true(src.undo_max > 64); /* a loop changes any number of rows */
     emit(procs[3], DEVICE_HOST, &src);
-    assert_true(src.text_outs);
+    assert_true(src.procs[0].text_outs);
 }
 
 static void test_reasons(void **state) {
     (void)state;
-    ProcSource src;
-    emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = upper(t) where id = x; end $$", DEVICE_HOST, &src);
+    ProcModule src;
+    emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = md5(t) where id = x; end $$", DEVICE_HOST, &src);
     assert_non_null(src.reason);
-    assert_string_equal(src.reason, "line 2: call upper(text)");
-    emit_with(procs[3], DEVICE_CUDA, false, &src);
-    assert_string_equal(src.reason, "line 1: strings, which are in the host's memory");
-    emit_with(procs[2], DEVICE_CUDA, false, &src);
-    assert_null(src.reason);
+    assert_string_equal(src.procs[0].reason, "line 2: call md5(text)");
     emit(procs[1], DEVICE_HOST, &src); /* the message's cast is not the kernel's */
     assert_null(src.reason);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far), cmocka_unit_test(test_module), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

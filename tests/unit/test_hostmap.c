@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "catalog/catalog.h"
@@ -52,6 +53,12 @@ static Status book_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, 
     for (int i = 0; i < n_book; i++) in |= (const char *)src >= book[i].host && (const char *)src + n <= book[i].host + book[i].bytes;
     *(in ? &direct_bytes : &other_bytes) += n;
     return real->copy_in(q, dst, src, n, e);
+}
+
+static _Atomic int launches;
+static Status book_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t size, int64_t local, const uint64_t *params, int32_t n, Err *e) {
+    atomic_fetch_add(&launches, 1);
+    return real->launch(q, k, groups, size, local, params, n, e);
 }
 
 /* ---- SQL ------------------------------------------------------------------------------------------------------ */
@@ -148,6 +155,7 @@ static int setup(void **state) {
     ops.map_host = book_map;
     ops.unmap_host = book_unmap;
     ops.copy_in = book_copy_in;
+    ops.launch = book_launch;
     device->ops = &ops;
     device->info.shares_memory = false;
     set("device_wait", "on");
@@ -314,8 +322,52 @@ static void test_gone(void **state) {
     on_vm("drop table if exists v");
 }
 
+/* ---- cancelling while pieces of a table wait for the kernels before them ---- */
+/* When both tables' kernels have been started and no more of them are. */
+static int64_t cancelled_ns;
+static void *cancel_soon(void *unused) {
+    (void)unused;
+    for (int quiet = 0, seen = 0; quiet < 6;) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        int now = atomic_load(&launches);
+        quiet = now > 1 && now == seen ? quiet + 1 : 0;
+        seen = now;
+    }
+    cancelled_ns = clock_ns();
+    atomic_store(&session->cancel, true);
+    return NULL;
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    static const char *const modes[] = {"streamed", "serial", "mapped"};
+    /* 13 tablets, each a piece: more than the ring and the pinned buffers have room for */
+    on_vm("create table w as select g as a, g / 8.0 :: double precision as f, g / 7.0 :: double precision as h, g / 6.0 :: double precision as k, g / 5.0 :: double precision as m from generate_series(1, 1600000) g");
+    device_use();
+    set("executor", "compiled");
+    for (int again = 0; again < 2; again++) /* through buffers first; all is registered when it has been mapped */
+        for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+            set("device_residence", modes[i]);
+            pthread_t thread;
+            atomic_store(&launches, 0);
+            assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
+            Statement *st;
+            int64_t used;
+            const char *sql = "select count(*) from w x, w y where x.a + y.a = -1 and x.f > -1 and x.h > -1 and x.k > -1 and x.m > -1 and y.f > -1 and y.h > -1 and y.k > -1 and y.m > -1";
+            assert_int_equal(statement_prepare(session, slice_of(sql), &st, &used), ST_OK);
+            assert_int_equal(statement_run(st), ST_ERROR);
+            assert_string_equal(session->err.sqlstate, "57014");
+            assert_int_equal(pthread_join(thread, NULL), 0);
+            assert_true(clock_ns() - cancelled_ns < INT64_C(3000000000)); /* all of it takes the better part of an hour */
+            statement_free(st);
+        }
+    compare("streamed", true);
+    device_done();
+    on_vm("drop table w");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_watch), cmocka_unit_test(test_mapped), cmocka_unit_test(test_moved), cmocka_unit_test(test_register),
-                                       cmocka_unit_test(test_limit), cmocka_unit_test(test_gone)};
+                                       cmocka_unit_test(test_limit), cmocka_unit_test(test_gone), cmocka_unit_test(test_cancel)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

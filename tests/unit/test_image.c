@@ -17,7 +17,7 @@ static uint64_t rnd(void) {
 static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
-enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4 };
+enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4, GRP_BY_ID = 5, NAME_BY_SIDE = 6 };
 static MemAccount root;
 static Err err;
 
@@ -142,12 +142,12 @@ static void add_rows(Table *t, int64_t from, int64_t to, bool bulk) {
 
 static bool all_cols[N_COLS] = {true, true, true, true, true, true, true, true, true};
 static int32_t group_cols[] = {GRP}, group_name[] = {NAME, FLAG};
+typedef __typeof__(*((ImageNeed *)0)->groups) Group;
+static Group all_groups[] = {{1, group_cols, 0, false}, {2, group_name, 0, false}, {1, group_cols, 1 + ID, false}, {2, group_name, 1 + SIDE, true}};
 static Image *make_image(Table *t, bool inserts, Pool *pool) {
     static bool writes[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
     bool cols[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
-    ImageNeed need = {.table = t, .cols = inserts ? all_cols : cols, .writes = writes, .inserts = inserts, .n_groups = 2};
-    __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
-    need.groups = groups;
+    ImageNeed need = {.table = t, .cols = inserts ? all_cols : cols, .writes = writes, .inserts = inserts, .n_groups = 4, .groups = all_groups};
     Image *im = NULL;
     if (image_make(&need, &root, pool, &im, &err) != ST_OK) fail_msg("%s", err.message);
     return im;
@@ -165,6 +165,34 @@ static void check_row(const Image *im, int64_t r, const Row *want) {
         assert_int_equal(valid, c.ptr[i] != NULL);
         if (valid) assert_int_equal(cell_cmp((Phys)col->phys, col->cells + r * phys_size((Phys)col->phys), c.ptr[i]), 0);
     }
+}
+/* All rows of ordered groups, in order. */
+static void check_order(const Image *im) {
+    const int64_t *ids = (const void *)im->cols[ID].cells, *sides = (const void *)im->cols[SIDE].cells;
+    int64_t listed = 0, live = 0;
+    for (int32_t g = 0; g < 40; g++) {
+        int64_t want = 0;
+        for (int64_t r = image_first(im, GRP_BY_ID, (const void *const[]){&g}); r >= 0; r = image_next(im, GRP_BY_ID, r), want++) {
+            while (want < MAX_ID && !(model[want].live && model[want].grp == g)) want++;
+            assert_int_equal(ids[r], want);
+        }
+        while (want < MAX_ID && !(model[want].live && model[want].grp == g)) want++;
+        assert_int_equal(want, MAX_ID);
+    }
+    for (int32_t k = 0; k < 60; k++) {
+        Row m = {.name = k / 2};
+        Cells c;
+        fill_cells(&m, &c);
+        uint8_t flag = k & 1;
+        int64_t side = INT64_MAX, row = -1;
+        for (int64_t r = image_first(im, NAME_BY_SIDE, (const void *const[]){&c.name, &flag}); r >= 0; r = image_next(im, NAME_BY_SIDE, r), listed++) {
+            assert_true(sides[r] < side || (sides[r] == side && r > row));
+            side = sides[r];
+            row = r;
+        }
+    }
+    for (int64_t i = 0; i < MAX_ID; i++) live += model[i].live;
+    assert_int_equal(listed, live);
 }
 static void check_image(const Image *im) {
     if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
@@ -221,6 +249,7 @@ static void check_image(const Image *im) {
         }
         assert_int_equal(n, per_grp[g]);
     }
+    check_order(im);
 }
 /* What a scan of the table sees. */
 static void check_table(const Table *t) {
@@ -527,6 +556,96 @@ static void gaps_close(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
+/* A queue: rows come, and the first one goes, in several orders; calls fail and give back what they took, rows die and come again. */
+static int64_t queue_first(Image *im, int32_t index, int32_t g) { return image_first(im, index, (const void *const[]){&g}); }
+static void queues(void **state) {
+    (void)state;
+    static const ColumnDef defs[] = {{.name = "g", .type = {.id = T_INT4}, .not_null = true}, {.name = "k", .type = {.id = T_INT2}, .not_null = true}, {.name = "n", .type = {.id = T_INT4}, .not_null = true}};
+    enum { G, K, N_NO, COLS, GROUPS = 3, ROUNDS = 300, STEPS = 60, MANY = 40000 };
+    static const int pk[] = {N_NO};
+    static int32_t by_g[] = {G};
+    static bool cols[COLS] = {true, true, true}, writes[COLS];
+    KeyDef key = {"p", true, 1, pk};
+    static struct { int16_t k; int32_t g; bool live; } rows[MANY];
+    for (int kind = 0; kind < 5; kind++) {
+        Table *t = NULL;
+        Group orders[] = {{1, by_g, 1 + K, false}, {1, by_g, 1 + K, true}, {1, by_g, 1 + N_NO, false}};
+        ImageNeed need = {.cols = cols, .writes = writes, .inserts = true, .n_groups = 3, .groups = orders};
+        assert_int_equal(table_new(&root, "q", COLS, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
+        need.table = t;
+        Image *im = NULL;
+        assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
+        int64_t n = 0, generation = im->generation;
+        for (int round = 0; round < ROUNDS; round++) {
+            assert_int_equal(image_reserve(im, STEPS, &err), ST_OK);
+            if (im->generation != generation) { /* rows may have other numbers: the model follows them by n */
+                generation = im->generation;
+                static bool stays[MANY];
+                memset(stays, 0, sizeof stays);
+                int64_t now = atomic_load(&im->rows);
+                for (int64_t r = 0; r < now; r++) {
+                    rows[r].g = ((const int32_t *)(const void *)im->cols[G].cells)[r];
+                    rows[r].k = ((const int16_t *)(const void *)im->cols[K].cells)[r];
+                    rows[r].live = im->live[r] == ROW_LIVE;
+                }
+                n = now;
+            }
+            int64_t base = image_claim(im, STEPS, &err);
+            assert_true(base == n);
+            for (int step = 0; step < STEPS; step++, n++) {
+                int32_t g = (int32_t)rnd_below(GROUPS), number = (int32_t)(round * STEPS + step), conflict;
+                int16_t k = kind == 0 ? (int16_t)(number / 2) : kind == 1 ? (int16_t)(-number / 2) : kind == 2 ? (int16_t)rnd_below(30000) : kind == 3 ? (int16_t)rnd_below(5) : (int16_t)(rnd_below(2) ? 30000 : rnd_below(100));
+                assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
+                __typeof__(rows[0]) m = {k, g, true};
+                rows[n] = m;
+                if (rnd_below(10) == 0) { /* its call failed and ran again, with a look between */
+                    image_delete(im, n);
+                    if (rnd_below(2)) (void)queue_first(im, 1, g), (void)queue_first(im, 2, g);
+                    assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
+                }
+                for (int takes = (int)rnd_below(round < 100 ? 2 : 4); takes > 0; takes--) {
+                    int32_t index = 1 + (int32_t)rnd_below(3), from = (int32_t)rnd_below(GROUPS);
+                    int64_t r = queue_first(im, index, from), best = -1;
+                    for (int64_t i = 0; i <= n; i++) {
+                        if (!rows[i].live || rows[i].g != from) continue;
+                        if (best < 0 || (index == 1 && rows[i].k < rows[best].k) || (index == 2 && rows[i].k > rows[best].k)) best = i;
+                    }
+                    assert_int_equal(r, best);
+                    if (r < 0) continue;
+                    image_delete(im, r);
+                    if (rnd_below(5) == 0) { /* several are taken and given back, the last one first or not */
+                        int64_t second = queue_first(im, index, from);
+                        if (second >= 0) image_delete(im, second), (void)queue_first(im, index, from);
+                        if (rnd_below(2)) image_undelete(im, r);
+                        if (second >= 0) image_undelete(im, second);
+                        if (im->live[r] == ROW_DEAD && rnd_below(2)) image_undelete(im, r);
+                    }
+                    rows[r].live = im->live[r] == ROW_LIVE;
+                }
+            }
+            if (round % 10 == 0 && image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+        }
+        /* what is dead is not walked for ever */
+        for (int32_t g = 0; g < GROUPS; g++)
+            for (int64_t r; (r = queue_first(im, 1, g)) >= 0;) image_delete(im, r);
+        for (int32_t g = 0; g < GROUPS; g++) {
+            assert_int_equal(queue_first(im, 2, g), -1);
+            assert_int_equal(queue_first(im, 3, g), -1);
+        }
+        if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+        for (int64_t i = 0; i <= im->indexes[2].mask; i++) {
+            if (!im->indexes[2].slots[i]) continue;
+            const int64_t *next = im->indexes[2].next;
+            int64_t anchor = (int64_t)(im->indexes[2].slots[i] & 0xffffffffff) - 1, first = next[4 * anchor + 1] - 1, steps = 0;
+            for (int64_t r = next[4 * anchor + 3] - 1; r != first && steps < 1000; r = next[4 * r] - 1) steps++;
+            assert_true(steps < 200);
+        }
+        image_free(im);
+        table_free(t);
+        assert_int_equal(atomic_load(&root.used), 0);
+    }
+}
+
 /* ---- threads ---- */
 enum { THREADS = 4, PER_THREAD = 4000, KEYS = 6000 };
 typedef struct Race {
@@ -550,6 +669,7 @@ static void race_work(void *ctx, int worker) {
             int32_t conflict;
             int64_t r = image_insert(x->im, c.ptr, &conflict, &e);
             if (r >= 0) {
+                if (i % 3 == 0) image_delete(x->im, r), image_undelete(x->im, r);
                 atomic_fetch_add(&x->winners[id], 1);
                 atomic_fetch_add(&x->found, find_id(x->im, id) == r);
             } else {
@@ -563,9 +683,7 @@ static void threads_insert(void **state) {
     Pool *pool = pool_new(THREADS, &err);
     for (int round = 0; round < 4; round++) {
         Table *t = make_table(2);
-        ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 2};
-        __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
-        need.groups = groups;
+        ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 4, .groups = all_groups};
         Race x = {0};
         assert_int_equal(image_make(&need, &root, pool, &x.im, &err), ST_OK);
         assert_int_equal(image_reserve(x.im, (int64_t)THREADS * PER_THREAD, &err), ST_OK);
@@ -583,6 +701,15 @@ static void threads_insert(void **state) {
         for (int32_t g = 0; g < 50; g++)
             for (int64_t r = image_first(x.im, 2, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 2, r)) listed++;
         assert_int_equal(listed, won);
+        for (int32_t g = 0; g < 50; g++) {
+            const int64_t *ids = (const void *)x.im->cols[ID].cells;
+            int64_t last = -1;
+            for (int64_t r = image_first(x.im, 4, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 4, r), listed--) {
+                assert_true(ids[r] > last);
+                last = ids[r];
+            }
+        }
+        assert_int_equal(listed, 0);
         if (image_sync(x.im, NULL, &err) != ST_OK) fail_msg("%s", err.message); /* the table checks the keys itself */
         assert_int_equal(t->live_rows, won);
         assert_int_equal(image_verify(x.im, true, &err), ST_OK);
@@ -602,9 +729,7 @@ static void failing_memory(void **state) {
     add_rows(t, 800, 900, false);
     int64_t used = atomic_load(&root.used), n;
     Image *im = NULL;
-    ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 2};
-    __typeof__(need.groups[0]) groups[2] = {{1, group_cols}, {2, group_name}};
-    need.groups = groups;
+    ImageNeed need = {.table = t, .cols = all_cols, .inserts = true, .n_groups = 4, .groups = all_groups};
     for (n = 1;; n++) {
         Err e = {0};
         mem_fail_at(n);
@@ -672,7 +797,7 @@ int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations), cmocka_unit_test(small_tables),   cmocka_unit_test(many_tablets),
-        cmocka_unit_test(gaps_close),        cmocka_unit_test(threads_insert), cmocka_unit_test(failing_memory),
+        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert), cmocka_unit_test(failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

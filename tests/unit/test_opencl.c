@@ -365,7 +365,7 @@ static void test_poll_and_events(void **state) {
     assert_true(took >= 20); /* else nothing was measured */
     assert_true(enqueued < took / 2);
     assert_true(p.n >= took / 20);
-    OK(ops->event_sync(f->d, to, &err));
+    OK(ops->event_sync(f->d, to, NULL, NULL, &err));
     OK(ops->sync(f->q, NULL, NULL, &err));
     int64_t ns = -1;
     OK(ops->event_ns(f->d, from, to, &ns, &err));
@@ -373,7 +373,7 @@ static void test_poll_and_events(void **state) {
     ops->event_free(f->d, from);
     OK(ops->event_new(f->d, &from, &err));
     OK(ops->event_wait(q2, from, &err)); /* never recorded: no obstacle */
-    OK(ops->event_sync(f->d, from, &err));
+    OK(ops->event_sync(f->d, from, NULL, NULL, &err));
     assert_fails(ops->event_ns(f->d, from, to, &ns, &e), &e, ERR_INTERNAL, NULL);
     ops->event_free(f->d, from);
     ops->event_free(f->d, to);

@@ -32,6 +32,16 @@ FN u64 ld_u64_any(u64 addr) {
 #endif
 }
 FN u32 kc_byte(u64 addr) { return (u32)G(const u8, addr)[0]; }
+#if defined(KC_HOST)
+FN void copy_bytes(u64 to, u64 from, i64 n) { __builtin_memcpy((void *)to, (const void *)from, (__SIZE_TYPE__)n); }
+#else
+FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
+    i64 i = 0;
+    for (; i < n && ((to + (u64)i) & 7) != 0; i++) G(u8, to)[i] = (u8)kc_byte(from + (u64)i);
+    for (; i + 8 <= n; i += 8) G(u64, to + (u64)i)[0] = ld_u64_any(from + (u64)i);
+    for (; i < n; i++) G(u8, to)[i] = (u8)kc_byte(from + (u64)i);
+}
+#endif
 
 FN bool kc_bytes_eq(u64 p, u64 q, i64 n) {
     if (n >= 8) {
@@ -85,7 +95,34 @@ FN i64 kc_char_bytes(u64 p, u64 end) {
     while (q < end && (kc_byte(q) & 0xc0u) == 0x80u) q++;
     return (i64)(q - p);
 }
-/* Where `needle` (n > 0 bytes) first occurs in [p, end); 0 when it does not. Candidates have the right first and last byte. */
+/* Where `needle` (n > 0 bytes) first occurs in [p, end); 0 when it does not. Candidates have the right first byte and the right last one, or second one where
+ * memory is read by aligned words. */
+#if defined(KC_CUDA)
+#define KC_ZERO_BYTES(x) (((x) - ones) & ~(x) & tops) /* the lowest is right; ones above it are compared anyway */
+FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
+    if ((i64)(end - p) < n) return 0;
+    const u64 ones = U64C(0x0101010101010101), tops = U64C(0x8080808080808080);
+    const u64 last = end - (u64)n, first8 = kc_byte(needle) * ones, second8 = n > 1 ? kc_byte(needle + 1) * ones : 0;
+    const u32 at = (u32)p & 7u, more = n > 1 ? 1u : 0u, shift = at * 8u;
+    u64 word = p & ~U64C(7), lo = G(const u64, word)[0], hi = 0;
+    for (; p <= last; p += 8, word += 8, lo = hi) { /* candidates p .. p + r - 1; each word of the string is read once */
+        const u32 r = last - p < 7 ? (u32)(last - p) + 1u : 8u;
+        hi = at + r + more > 8u || last - p > 7 ? G(const u64, word)[1] : 0;
+        u64 hits = (shift == 0 ? lo : lo >> shift | hi << (64u - shift)) ^ first8;
+        hits = KC_ZERO_BYTES(hits);
+        if (n > 1) {
+            u64 x = (shift == 56u ? hi : lo >> (shift + 8u) | hi << (56u - shift)) ^ second8;
+            hits &= KC_ZERO_BYTES(x);
+        }
+        if (r < 8u) hits &= ((u64)1 << 8u * r) - 1;
+        for (; hits; hits &= hits - 1) {
+            u64 found = p + (u64)(ctz_u64(hits) >> 3);
+            if (kc_bytes_eq(found, needle, n)) return found;
+        }
+    }
+    return 0;
+}
+#else
 FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
     if ((i64)(end - p) < n) return 0;
     u64 last = end - (u64)n, first = kc_byte(needle), tail = kc_byte(needle + (u64)n - 1);
@@ -121,6 +158,7 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
         if (kc_byte(p) == (u32)first && kc_bytes_eq(p, needle, n)) return p;
     return 0;
 }
+#endif
 /* A run with '_' at p: the end of the match, or 0. */
 FN u64 kc_like_here(u64 bytes, u64 marks, i64 n, u64 p, u64 end) {
     for (i64 i = 0; i < n; i++) {

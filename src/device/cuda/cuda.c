@@ -203,13 +203,13 @@ static Status fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e) {
     return ST_OK;
 }
 
-static Status sync_polling(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
-    CudaDevice *d = q->d;
+/* Until the event has passed, or all of the stream when there is none. */
+static Status wait_polling(CudaDevice *d, CuStream stream, CuEvent event, DevPoll poll, void *ctx, Err *e) {
     int64_t start = clock_ns(), polled = start;
     for (;;) {
-        CuResult r = d->api->StreamQuery(q->stream);
+        CuResult r = event ? d->api->EventQuery(event) : d->api->StreamQuery(stream);
         if (r == CU_SUCCESS) return ST_OK;
-        if (r != CU_NOT_READY) return cuda_fail(d, r, "cuStreamQuery", e);
+        if (r != CU_NOT_READY) return cuda_fail(d, r, event ? "cuEventQuery" : "cuStreamQuery", e);
         int64_t now = clock_ns();
         if (now - start < SPIN_NS) continue;
         if (polled == start || now - polled >= POLL_NS) {
@@ -224,7 +224,7 @@ static Status sync_polling(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
 static Status sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
     CudaDevice *d = q->d;
     TRY(cuda_enter(d, e));
-    if (poll) return sync_polling(q, poll, ctx, e);
+    if (poll) return wait_polling(d, q->stream, NULL, poll, ctx, e);
     CUDA_TRY(d, d->api->StreamSynchronize(q->stream), "cuStreamSynchronize", e);
     return ST_OK;
 }
@@ -267,9 +267,10 @@ static Status event_wait(DevQueue *q, DevEvent *ev, Err *e) {
     return ST_OK;
 }
 
-static Status event_sync(Device *dev, DevEvent *ev, Err *e) {
+static Status event_sync(Device *dev, DevEvent *ev, DevPoll poll, void *ctx, Err *e) {
     CudaDevice *d = cuda_of(dev);
     TRY(cuda_enter(d, e));
+    if (poll) return wait_polling(d, NULL, ev->event, poll, ctx, e);
     CUDA_TRY(d, d->api->EventSynchronize(ev->event), "cuEventSynchronize", e);
     return ST_OK;
 }

@@ -118,6 +118,7 @@ enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
     X(EventCreate, "cuEventCreate", (CuEvent *ev, unsigned flags))                                                  \
     X(EventDestroy, "cuEventDestroy_v2", (CuEvent ev))                                                              \
     X(EventRecord, "cuEventRecord", (CuEvent ev, CuStream s))                                                       \
+    X(EventQuery, "cuEventQuery", (CuEvent ev))                                                                     \
     X(EventSynchronize, "cuEventSynchronize", (CuEvent ev))                                                         \
     X(EventElapsedTime, "cuEventElapsedTime", (float *ms, CuEvent from, CuEvent to))                                \
     X(ModuleLoadData, "cuModuleLoadData", (CuModule *m, const void *image))                                         \

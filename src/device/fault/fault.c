@@ -180,10 +180,10 @@ static Status fault_event_wait(DevQueue *q, DevEvent *ev, Err *e) {
     return passed(q->f, q->f->inner->ops->event_wait(q->inner, ev, e));
 }
 
-static Status fault_event_sync(Device *d, DevEvent *ev, Err *e) {
+static Status fault_event_sync(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e) {
     FaultDevice *f = fault_of(d);
     Status st = step(f, "event_sync", ERR_SYSTEM, e);
-    Status waited = passed(f, f->inner->ops->event_sync(f->inner, ev, st == ST_OK ? e : NULL));
+    Status waited = passed(f, f->inner->ops->event_sync(f->inner, ev, poll, ctx, st == ST_OK ? e : NULL));
     return st != ST_OK ? st : waited;
 }
 

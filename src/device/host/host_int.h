@@ -80,7 +80,7 @@ Status host_event_new(Device *d, DevEvent **out, Err *e);
 void host_event_free(Device *d, DevEvent *ev);
 Status host_event_record(DevQueue *q, DevEvent *ev, Err *e);
 Status host_event_wait(DevQueue *q, DevEvent *ev, Err *e);
-Status host_event_sync(Device *d, DevEvent *ev, Err *e);
+Status host_event_sync(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e);
 Status host_event_ns(Device *d, DevEvent *from, DevEvent *to, int64_t *ns, Err *e);
 
 #endif

@@ -97,6 +97,24 @@ static void event_pass(DevEvent *ev, int64_t turn) {
     pthread_mutex_unlock(&ev->lock);
 }
 
+/* For waits with a time limit by clock_ns's clock. */
+static void cond_init(pthread_cond_t *c) {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &attr);
+    pthread_condattr_destroy(&attr);
+}
+/* Waits until the caller's poll is due; true when it is. */
+static bool wait_for_poll(pthread_cond_t *c, pthread_mutex_t *lock) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += POLL_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    return pthread_cond_timedwait(c, lock, &until) == ETIMEDOUT;
+}
+
 static void event_await(DevEvent *ev, int64_t turn) {
     pthread_mutex_lock(&ev->lock);
     while (ev->passed < turn) pthread_cond_wait(&ev->passing, &ev->lock);
@@ -110,7 +128,7 @@ Status host_event_new(Device *d, DevEvent **out, Err *e) {
     ev->account = h->account;
     atomic_init(&ev->refs, 1);
     pthread_mutex_init(&ev->lock, NULL);
-    pthread_cond_init(&ev->passing, NULL);
+    cond_init(&ev->passing);
     return ST_OK;
 }
 
@@ -119,14 +137,25 @@ void host_event_free(Device *d, DevEvent *ev) {
     if (ev) event_unref(ev);
 }
 
-Status host_event_sync(Device *d, DevEvent *ev, Err *e) {
+Status host_event_sync(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e) {
     (void)d;
     (void)e;
+    Status st = ST_OK;
     pthread_mutex_lock(&ev->lock);
     int64_t turn = ev->recorded;
+    while (ev->passed < turn && st == ST_OK) {
+        if (!poll) {
+            pthread_cond_wait(&ev->passing, &ev->lock);
+            continue;
+        }
+        if (!wait_for_poll(&ev->passing, &ev->lock)) continue;
+        pthread_mutex_unlock(&ev->lock);
+        bool go_on = poll(ctx);
+        pthread_mutex_lock(&ev->lock);
+        if (!go_on && ev->passed < turn) st = ST_ERROR;
+    }
     pthread_mutex_unlock(&ev->lock);
-    event_await(ev, turn);
-    return ST_OK;
+    return st;
 }
 
 static bool event_time(DevEvent *ev, int64_t *ns) {
@@ -263,13 +292,9 @@ Status host_queue_new(Device *d, DevQueue **out, Err *e) {
     DevQueue *q = *out = mem_calloc(h->account, (int64_t)sizeof *q, e);
     if (!q) return ST_ERROR;
     q->host = h;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
-    pthread_cond_init(&q->idle, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&q->idle);
     return ST_OK;
 }
 
@@ -304,12 +329,7 @@ Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
             pthread_cond_wait(&q->idle, &q->lock);
             continue;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += POLL_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        if (pthread_cond_timedwait(&q->idle, &q->lock, &until) != ETIMEDOUT) continue;
+        if (!wait_for_poll(&q->idle, &q->lock)) continue;
         pthread_mutex_unlock(&q->lock);
         bool go_on = poll(ctx);
         pthread_mutex_lock(&q->lock);

@@ -163,8 +163,8 @@ static Status null_event_queue(DevQueue *q, DevEvent *ev, Err *e) {
     return ST_OK;
 }
 
-static Status null_event_sync(Device *d, DevEvent *ev, Err *e) {
-    (void)d, (void)ev, (void)e;
+static Status null_event_sync(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e) {
+    (void)d, (void)ev, (void)poll, (void)ctx, (void)e;
     return ST_OK;
 }
 

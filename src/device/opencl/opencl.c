@@ -472,9 +472,9 @@ static Status ocl_event_wait(DevQueue *q, DevEvent *ev, Err *e) {
     return slot_commit(q, slot, "clEnqueueBarrierWithWaitList", r, e);
 }
 
-static Status ocl_event_sync(Device *dev, DevEvent *ev, Err *e) {
+static Status ocl_event_sync(Device *dev, DevEvent *ev, DevPoll poll, void *ctx, Err *e) {
     TRY(alive(of(dev), e));
-    return ev->ev ? wait_event(of(dev), ev->ev, NULL, NULL, e) : ST_OK;
+    return ev->ev ? wait_event(of(dev), ev->ev, poll, ctx, e) : ST_OK;
 }
 
 static Status ocl_event_ns(Device *dev, DevEvent *from, DevEvent *to, int64_t *ns, Err *e) {

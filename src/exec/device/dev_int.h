@@ -39,7 +39,8 @@ enum { CONSTS_PINNED = 1 << 20, STAGE_BYTES = 1 << 20, STAGES = 24, RING = 3, DO
 typedef struct Lane {
     struct Lane *next;
     DevQueue *queue; /* kernels, zeroing, copies: in order */
-    DevQueue *side;  /* stop flags of a running query, streamed uploads */
+    DevQueue *side;  /* streamed uploads: waits for kernels, so that stop flags need */
+    DevQueue *stop;  /* one of their own */
     void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
     int64_t words_bytes;
     void *down;      /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
@@ -283,7 +284,9 @@ void lane_give(DevRuntime *r, Lane *l);
 void lane_free(DevRuntime *r, Lane *l);
 /* Waits for the query's queue; cancellation and deadline set the stop flags meanwhile: 57014 then. */
 Status query_sync(DevQuery *q, Err *e);
-/* Waits whatever happens, before memory that the queue may be using is freed. */
+/* The same for an event. */
+Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e);
+/* Waits whatever happens, before memory that the queues may be using is freed. Cancellation ends kernels, but is no error here. */
 Status query_settle(DevQuery *q);
 void query_stop_kernels(DevQuery *q); /* sets the stop flags of all segments */
 Status query_check_cancel(DevQuery *q, Err *e);

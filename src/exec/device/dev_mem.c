@@ -146,6 +146,7 @@ void lane_free(DevRuntime *r, Lane *l) {
     Device *d = r->d;
     if (l->queue) d->ops->queue_free(d, l->queue);
     if (l->side) d->ops->queue_free(d, l->side);
+    if (l->stop) d->ops->queue_free(d, l->stop);
     for (int i = 0; i < RING; i++) {
         if (l->copied[i]) d->ops->event_free(d, l->copied[i]);
         if (l->used[i]) d->ops->event_free(d, l->used[i]);
@@ -173,7 +174,7 @@ Status lane_take(DevRuntime *r, Lane **out, Err *e) {
         Device *d = r->d;
         if (!(l = mem_calloc(r->account, (int64_t)sizeof *l, e))) return ST_ERROR;
         l->words_bytes = 65536;
-        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK ||
+        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK || d->ops->queue_new(d, &l->stop, e) != ST_OK ||
             d->ops->alloc_pinned(d, l->words_bytes, &l->words, NULL, e) != ST_OK) {
             lane_free(r, l);
             return ST_ERROR;
@@ -209,7 +210,7 @@ void query_stop_kernels(DevQuery *q) {
     for (int32_t i = 0; i < q->n; i++) {
         DevPtr flag = q->control.p + (uint64_t)i * 16 + 8;
         if (q->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)flag = 1;
-        else (void)q->d->ops->copy_in(q->lane->side, flag, one, 8, &quiet);
+        else (void)q->d->ops->copy_in(q->lane->stop, flag, one, 8, &quiet);
     }
 }
 static bool poll_stop(void *ctx) {
@@ -229,7 +230,7 @@ Status query_sync(DevQuery *q, Err *e) {
     Status st = q->d->ops->sync(q->lane->queue, poll_stop, q, e);
     if (st == ST_OK && q->stopping) {
         Err quiet = {0};
-        if (q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+        if (q->d->ops->sync(q->lane->stop, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
     }
     if (st != ST_OK) {
         q->lane->broken = true;
@@ -241,12 +242,21 @@ Status query_sync(DevQuery *q, Err *e) {
     return q->stopping ? cancel_error(q, e) : ST_OK;
 }
 
+Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e) {
+    TRY(q->d->ops->event_sync(q->d, ev, poll_stop, q, e));
+    return q->stopping ? cancel_error(q, e) : ST_OK;
+}
+
 Status query_settle(DevQuery *q) {
     Err quiet = {0};
+    const DeviceOps *ops = q->d->ops;
     if (!q->lane || (!q->busy && !q->side_busy)) return ST_OK;
-    if (q->side_busy && q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+    (void)poll_stop(q);
+    if (q->side_busy && ops->sync(q->lane->side, poll_stop, q, &quiet) != ST_OK) q->lane->broken = true;
     q->side_busy = false;
-    if (q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) != ST_OK) {
+    bool waited = ops->sync(q->lane->queue, poll_stop, q, &quiet) == ST_OK;
+    if (q->stopping && ops->sync(q->lane->stop, NULL, NULL, &quiet) != ST_OK) q->lane->broken = true;
+    if (!waited) {
         q->lane->broken = true;
         return ST_ERROR;
     }
@@ -352,7 +362,7 @@ static Status stage_ready(DevQuery *q, int i, Err *e) {
     const DeviceOps *ops = q->d->ops;
     if (!l->stage[i]) TRY(ops->alloc_pinned(q->d, STAGE_BYTES, &l->stage[i], NULL, e));
     TRY(lane_event(q, &l->staged[i], e));
-    if (l->stage_busy[i]) TRY(ops->event_sync(q->d, l->staged[i], e));
+    if (l->stage_busy[i]) TRY(query_wait_event(q, l->staged[i], e));
     l->stage_busy[i] = false;
     return ST_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "exec/device/dev_int.h"
 
-enum { VECTOR = 2048 };
+enum { VECTOR = 2048, HAND_VECTORS = 2 }; /* a worker for so many: waking more takes longer than they save */
 
 /* ---- addresses of strings ------------------------------------------------------------------------- */
 static int compare_ranges(const void *a, const void *b) {
@@ -217,7 +217,7 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, E
         if (cols[c].phys == PH_STR) cols[c].slot = n_strs++;
     }
     Handing h = {.q = q, .cols = cols, .n_cols = st->n_cols, .n_strs = n_strs, .workers = 1, .fn = fn, .ctx = ctx, .e = e};
-    if (q->opt.pool) h.workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), st->count / VECTOR));
+    if (q->opt.pool) h.workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), st->count / (HAND_VECTORS * VECTOR)));
     h.vecs = arena_array(q->arena, Vec, (int64_t)h.workers * st->n_cols + 1);
     h.strs = arena_alloc(q->arena, (int64_t)h.workers * n_strs * VECTOR * (int64_t)sizeof(Str) + 1);
     if (!h.vecs || !h.strs) return err_oom(e);

@@ -486,7 +486,7 @@ static void give_up(DevQuery *q, Pipe *p) {
     Err quiet;
     err_clear(&quiet);
     query_stop_kernels(q);
-    bool ok = q->d->ops->sync(q->lane->side, NULL, NULL, &quiet) == ST_OK;
+    bool ok = q->d->ops->sync(q->lane->stop, NULL, NULL, &quiet) == ST_OK;
     for (int32_t i = 0; i < p->n; i++)
         if (q->lane->pipe[i]) ok = q->d->ops->sync(q->lane->pipe[i], NULL, NULL, &quiet) == ST_OK && ok;
     ok = q->d->ops->sync(q->lane->queue, NULL, NULL, &quiet) == ST_OK && ok;

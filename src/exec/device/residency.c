@@ -290,6 +290,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     }
     if (chunk) {
         if (dev_mem_get(r, total + GUARD, &chunk->mem, e) != ST_OK) goto done;
+        if (query_zero(q, chunk->mem.p, total + GUARD, e) != ST_OK) goto done; /* kernels read whole words, and some behind the last row */
         if (upload(q, chunk->mem.p, jobs, jobs_n, !own, e) != ST_OK) goto done;
         q->bytes_in += total;
     }
@@ -672,6 +673,7 @@ static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
         if (d->dict->entries[i].len) memcpy(bytes + d->host_offsets[i], d->dict->entries[i].ptr, d->dict->entries[i].len);
     int64_t at = room((n + 1) * 8);
     TRY(dev_mem_get(q->r, at + room(total) + GUARD, &d->mem, e));
+    TRY(query_zero(q, d->mem.p, at + room(total) + GUARD, e));
     d->offsets = d->mem.p;
     d->bytes = d->mem.p + (uint64_t)at;
     Upload jobs[2] = {{d->host_offsets, (n + 1) * 8, 0, false}, {bytes, total, at, false}};

@@ -20,10 +20,10 @@ CpTable *registry_table(Registry *r, Table *t) {
     return c;
 }
 
-int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols) {
+int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc) {
     ImageNeed *d = &t->need;
     for (int32_t g = 0; g < d->n_groups; g++)
-        if (d->groups[g].n_cols == n && (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0)) return t->table->n_keys + g;
+        if (d->groups[g].n_cols == n && d->groups[g].order == order && d->groups[g].desc == desc && (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0)) return t->table->n_keys + g;
     if (d->n_groups == t->cap_groups) {
         int32_t cap = t->cap_groups * 2 + 4;
         void *more = arena_alloc(r->arena, cap * (int64_t)sizeof *d->groups);
@@ -38,8 +38,11 @@ int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols) 
         copy[i] = cols[i];
         d->cols[cols[i]] = true;
     }
+    if (order) d->cols[order - 1] = true;
     d->groups[d->n_groups].n_cols = n;
     d->groups[d->n_groups].cols = copy;
+    d->groups[d->n_groups].order = order;
+    d->groups[d->n_groups].desc = desc;
     return t->table->n_keys + d->n_groups++;
 }
 

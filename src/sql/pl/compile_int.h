@@ -53,8 +53,8 @@ typedef struct Registry {
     VEC(CpTable *) tables;
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
-/* Number of the group index over these columns; -1: out of memory. */
-int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols);
+/* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
+int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc);
 static inline bool rows_static(const CpTable *t) { return !t->inserted && !t->deleted; }
 static inline int32_t rows_group(const CpTable *t) { return t->n_groups; }
 
@@ -108,6 +108,8 @@ typedef struct Cp {
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
     int32_t order_col;
     bool order_desc;
+    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read them as well; NULL none */
+    const bool *change_groups;
     ColSet in_scope;     /* columns of rows that are being looked at */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
     const char *reason;

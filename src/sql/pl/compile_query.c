@@ -162,7 +162,8 @@ static Status read_items(Cp *c, const Scan *s) {
         int32_t g = t->group[col];
         if (g == NO_GROUP) continue;
         if (g >= CP_MAX_GROUPS) return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
-        if (!done[g]) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
+        bool written = s->plan == c->change_scan && s->conds->n == 0 && c->change_groups[g];
+        if (!done[g] && !written) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
         done[g] = true;
     }
     return ST_OK;
@@ -292,7 +293,6 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         for (int i = 0; i < t->n_cols; i++)
             if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
         if (s->n_key == 0) return cp_refuse(c, "a scan of table \"%s\" without equality on a column that nobody updates", t->name);
-        if (!c->dry && (s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols)) < 0) return cp_oom(c);
     }
     /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
     bool *key = arena_calloc(c->arena, t->n_cols + 1);
@@ -311,7 +311,11 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
-    if (c->order_scan == p && !s->unique && rest->n == 0 && conds->n == 0 && s->n_key > 0) s->one = true;
+    s->one = c->order_scan == p && !s->unique && rest->n == 0 && conds->n == 0;
+    if (!s->unique && !c->dry) {
+        bool ordered = s->one && !s->table->written[c->order_col];
+        if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->order_col + 1 : 0, ordered && c->order_desc)) < 0) return cp_oom(c);
+    }
     if (!s->unique && !s->one) *single = false;
     bool enumerate = !cp_foot(c) || rows_static(s->table);
     for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
@@ -777,6 +781,7 @@ typedef struct Change {
     void *ctx;
     Scan *scan;
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write */
+    bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     uint64_t site;
 } Change;
 
@@ -912,16 +917,32 @@ static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     return n;
 }
 
+/* An addition to a group that the statement writes: the bulk wants to know how much. */
+static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
+    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
+    ItemSite *x = arena_new_of(c->arena, ItemSite);
+    Reg *args = arena_array(c->arena, Reg, 1);
+    if (!x || !args) return cp_oom(c);
+    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type)) || !(args[0] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = (uint32_t)group, .kind = OPK_ADD, .has_amount = true, .covered = true, .col = col, .args = args};
+    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
+    if (!in) return cp_oom(c);
+    in->aux = x;
+    cp_mark(c);
+    return ST_OK;
+}
+
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     BoundStmt *b = k->b;
     CpTable *t = k->table;
     if (cp_foot(c)) {
-        Scan *s = k->scan;
+        bool done[CP_MAX_GROUPS] = {false};
         for (int32_t i = 0; i < b->n_set; i++) {
             int32_t col = b->set_cols[i], g = t->group[col];
-            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", t->table->name);
-            TRY(scan_item(c, s, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
+            if (k->amounts[i] && k->writes[g]) TRY(covered_amount(c, k->scan, g, col, k->amounts[i]));
+            else if (k->amounts[i] || !done[g]) TRY(scan_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
+            done[g] |= !k->amounts[i];
         }
         TRY(keep_result(c, b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
@@ -1015,7 +1036,16 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
         k->amounts[i] = v && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
         if (c->oom) return ST_ERROR;
     }
-    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    if (cp_foot(c)) {
+        if (!(k->scan = change_scan(c, scan, k->table, k->number)) || !(k->writes = arena_calloc(c->arena, k->table->n_groups + 1))) return cp_oom(c);
+        for (int32_t i = 0; i < b->n_set; i++) {
+            int32_t g = k->table->group[b->set_cols[i]];
+            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", t->name);
+            k->writes[g] |= !k->amounts[i];
+        }
+        c->change_scan = scan;
+        c->change_groups = k->writes;
+    }
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
     *s = colset_new(&c->ctx);
@@ -1027,7 +1057,9 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
-    return rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single);
+    TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
+    c->change_scan = NULL;
+    return ST_OK;
 }
 
 static Status delete_row(Cp *c, void *ctx) {

@@ -1,0 +1,163 @@
+/* kc_order.h - ordered groups of an image's index in kernels: txn/image_order.c says what they are, and these functions leave what those do. Not part of the
+ * prelude: codegen/emit_proc.c puts it behind it where a table has such an index.
+ *
+ * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its values, plus ORD_DESC.
+ */
+#ifndef KC_ORDER_H
+#define KC_ORDER_H
+#include "codegen/prelude/kc_gen.h"
+
+#define ORD_LEVELS 40
+#define ORD_AT_ONCE 8
+#define ORD_DEAD_MANY 8
+#define ORD_DESC 16u
+
+FN i64 ord_value(u64 cells, u32 kind, i64 row) {
+    if ((kind & 15u) == 2u) return (i64)GVOL(i16, cells)[row];
+    if ((kind & 15u) == 4u) return (i64)GVOL(i32, cells)[row];
+    return GVOL(i64, cells)[row];
+}
+FN bool ord_before(u32 kind, i64 av, i64 a, i64 bv, i64 b) { return av != bv ? (av < bv) != ((kind & ORD_DESC) != 0) : a < b; }
+
+FN i32 ord_height(i64 row) {
+    const u64 r = (u64)row + 1;
+    i32 h = 0;
+    for (; h < ORD_LEVELS - 1 && (r >> (h + 1)) != 0; h++) {
+        u64 m = ((r >> (h + 1)) * 64 + (u64)h) * U64C(0x9e3779b97f4a7c15);
+        m = (m ^ m >> 32) * U64C(0xd6e8feb86659fd93);
+        if (((r >> h) & 1) != m >> 63) break;
+    }
+    return h;
+}
+FN u64 ord_link(i64 row, i32 level) { return 2 * (((2 * ((u64)(row + 1) >> level) - 1) << level) - 1); }
+FN i64 ord_follow(u64 next, i64 row, i32 level) {
+    const i64 n = GVOL(i64, next)[ord_link(row, level)];
+    return (n < 0 ? -n : n) - 1;
+}
+
+/* From row c forward to the last one before (v, row); *after: the one that follows. */
+FN i64 ord_walk(u64 next, u64 cells, u32 kind, i64 c, i64 v, i64 row, i32 level, PRIV i64 *after) {
+    i64 cv = ord_value(cells, kind, c);
+    bool beyond = !ord_before(kind, cv, c, v, row);
+    for (;;) {
+        const i64 n = ord_follow(next, c, level), nv = ord_value(cells, kind, n);
+        const bool ahead = ord_before(kind, cv, c, nv, n), short_of = ord_before(kind, nv, n, v, row);
+        if (!(beyond ? ahead || short_of : ahead && short_of)) {
+            *after = n;
+            return c;
+        }
+        beyond = beyond && ahead;
+        c = n;
+        cv = nv;
+    }
+}
+
+/* ---- entering ---- */
+FN void ord_begin(u64 next, i64 row) {
+    for (i32 l = ord_height(row); l >= 0; l--) GVOL(i64, next)[ord_link(row, l)] = row + 1;
+    GVOL(i64, next)[4 * row + 1] = row + 1;
+    GVOL(i64, next)[4 * row + 3] = row + 1;
+}
+/* Levels first .. last, no more than ORD_AT_ONCE. */
+FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i64 v, i64 row, i32 first, i32 last) {
+    i64 prev[ORD_AT_ONCE], after[ORD_AT_ONCE], c = entry, n = 0;
+    for (i32 l = ord_height(entry); l >= first; l--) {
+        c = ord_walk(next, cells, kind, c, v, row, l, &n);
+        if (l > last) continue;
+        prev[l - first] = c;
+        after[l - first] = n;
+    }
+    for (i32 l = first; l <= last; l++) {
+        const u64 at = ord_link(row, l);
+        c = prev[l - first];
+        n = after[l - first];
+        for (;;) {
+            GVOL(i64, next)[at] = n + 1;
+            FENCE();
+            if (ga_cas_u64(next + ord_link(c, l) * 8, (u64)n + 1, (u64)row + 1) == (u64)n + 1) break;
+            c = ord_walk(next, cells, kind, c, v, row, l, &n);
+        }
+    }
+}
+FN void ord_lower_front(u64 next, u64 cells, u32 kind, i64 anchor, i64 v, i64 row) {
+    for (;;) {
+        const i64 f = GVOL(i64, next)[4 * anchor + 3];
+        if (!ord_before(kind, v, row, ord_value(cells, kind, f - 1), f - 1)) return;
+        if (ga_cas_u64(next + (u64)(4 * anchor + 3) * 8, (u64)f, (u64)row + 1) == (u64)f) return;
+    }
+}
+FN_BIG void ord_enter(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
+    const i64 v = ord_value(cells, kind, row);
+    const i32 height = ord_height(row);
+    for (i32 done = -1; done < height;) {
+        const i64 entry = GVOL(i64, next)[4 * anchor + 1] - 1;
+        const i32 top = ord_height(entry), last = height < top ? height : top;
+        for (i32 first = done + 1; first <= last; first += ORD_AT_ONCE)
+            ord_link_row(next, cells, kind, entry, v, row, first, last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
+        done = last;
+        if (done == height) break;
+        for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
+        FENCE();
+        if (ga_cas_u64(next + (u64)(4 * anchor + 1) * 8, (u64)entry + 1, (u64)row + 1) == (u64)entry + 1) break;
+    }
+    ord_lower_front(next, cells, kind, anchor, v, row);
+}
+FN void ord_again(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
+    if (anchor < 0) return;
+    if (GVOL(i64, next)[4 * row] < 0) ord_enter(next, cells, kind, anchor, row);
+    else ord_lower_front(next, cells, kind, anchor, ord_value(cells, kind, row), row);
+}
+
+/* ---- looking ---- */
+/* hi -1: the end. */
+FN bool ord_between(u64 cells, u32 kind, i64 lo, i64 hi, i64 row) {
+    const i64 v = ord_value(cells, kind, row);
+    return ord_before(kind, ord_value(cells, kind, lo), lo, v, row) && (hi < 0 || ord_before(kind, v, row, ord_value(cells, kind, hi), hi));
+}
+FN_BIG void ord_take_out(u64 next, u64 cells, u32 kind, i64 entry, i64 lo, i64 hi) {
+    const i64 v = ord_value(cells, kind, lo);
+    i64 c = entry, after = entry;
+    for (i32 l = ord_height(entry); l >= 0; l--) {
+        c = ord_walk(next, cells, kind, c, v, lo + 1, l, &after);
+        i64 to = after;
+        while (ord_between(cells, kind, lo, hi, to)) to = ord_follow(next, to, l);
+        if (to != after) GVOL(i64, next)[ord_link(c, l)] = to + 1;
+    }
+    FENCE();
+    while (ord_between(cells, kind, lo, hi, after)) {
+        const i64 to = ord_follow(next, after, 0);
+        GVOL(i64, next)[4 * after] = -(to + 1);
+        after = to;
+    }
+}
+FN_BIG i64 ord_first(u64 next, u64 cells, u32 kind, u64 live, i64 anchor) {
+    if (anchor < 0) return -1;
+    const i64 front = GVOL(i64, next)[4 * anchor + 3] - 1;
+    i64 c = front, dead = 0;
+    for (; c >= 0 && GVOL(u8, live)[c] != ROW_LIVE; dead++) {
+        const i64 n = ord_follow(next, c, 0);
+        c = ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;
+    }
+    if (dead > ORD_DEAD_MANY) {
+        const i64 entry = GVOL(i64, next)[4 * anchor + 1] - 1;
+        const bool halves = ord_between(cells, kind, front, c, entry);
+        ord_take_out(next, cells, kind, entry, front, halves ? entry : c);
+        if (halves) ord_take_out(next, cells, kind, entry, entry, c);
+    }
+    if (dead > 0 && c >= 0) GVOL(i64, next)[4 * anchor + 3] = c + 1;
+    return c;
+}
+
+/* ---- groups in no order ---- */
+/* The row that comes first by a column, of a list from `row` on. */
+FN i64 ord_best(u64 next, u64 cells, u32 kind, u64 live, i64 row) {
+    i64 best = row;
+    while (row >= 0) {
+        if (ord_before(kind, ord_value(cells, kind, row), row, ord_value(cells, kind, best), best)) best = row;
+        row = GVOL(i64, next)[row] - 1;
+        while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;
+    }
+    return best;
+}
+
+#endif

@@ -1,0 +1,694 @@
+/* callpool.c - see callpool.h. */
+#include "session/callpool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "session/pl_run.h"
+#include "session/plancache.h"
+#include "sql/bind/bind.h"
+
+enum { POLL_NS = 50000000 /* how often waiting threads look for cancellation */, HISTOGRAM = 512 };
+
+struct CallSettings {
+    _Atomic int64_t refs;
+    Settings settings;
+};
+struct CallBulk {
+    _Atomic int64_t refs;
+    BulkResult *result;
+    Err err; /* of the whole bulk */
+};
+typedef struct CallClient { /* of a session */
+    pthread_cond_t wake;
+    CallSettings *settings;
+    int64_t window;  /* in which it was seen last */
+} CallClient;
+
+struct CallPool {
+    Database *db;
+    pthread_mutex_t mutex;
+    CallEntry *first, **last;
+    int64_t n_calls;     /* pending */
+    bool busy;           /* somebody leads */
+    int32_t n_waiting;   /* threads that wait for a pending entry */
+    int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
+    int32_t seen;        /* threads that have waited in it */
+    int32_t expected;    /* threads that are likely to come: those of the stretch before, or of this one */
+    Session *runner;     /* the leader's, while busy */
+    CallSettings *runner_settings;
+    pthread_cond_t keeper_wake;
+    pthread_t keeper;
+    bool keeper_on;
+    _Atomic bool stop;
+    CallBulk gone;       /* of entries whose routine is gone; never freed */
+    CallPoolStats stats;
+    int64_t histogram[HISTOGRAM];
+};
+
+static void settings_release(CallSettings *x) {
+    if (x && atomic_fetch_sub(&x->refs, 1) == 1) mem_free(NULL, x, (int64_t)sizeof *x);
+}
+
+static void cond_init(pthread_cond_t *c) {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &attr);
+    pthread_condattr_destroy(&attr);
+}
+static void cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, int64_t at_ns) {
+    struct timespec t = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+    pthread_cond_timedwait(c, m, &t);
+}
+
+CallPool *call_pool_new(Database *db, Err *e) {
+    CallPool *p = mem_calloc(NULL, (int64_t)sizeof *p, e);
+    if (!p) return NULL;
+    if (session_new(db, &p->runner, e) != ST_OK) {
+        mem_free(NULL, p, (int64_t)sizeof *p);
+        return NULL;
+    }
+    p->db = db;
+    p->last = &p->first;
+    p->expected = 1;
+    atomic_store(&p->gone.refs, 1);
+    err_set(&p->gone.err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
+    pthread_mutex_init(&p->mutex, NULL);
+    cond_init(&p->keeper_wake);
+    return p;
+}
+
+void call_pool_free(CallPool *p) {
+    if (!p) return;
+    if (p->keeper_on) {
+        pthread_mutex_lock(&p->mutex);
+        atomic_store(&p->stop, true);
+        pthread_cond_signal(&p->keeper_wake);
+        pthread_mutex_unlock(&p->mutex);
+        pthread_join(p->keeper, NULL);
+    }
+    session_free(p->runner);
+    settings_release(p->runner_settings);
+    pthread_cond_destroy(&p->keeper_wake);
+    pthread_mutex_destroy(&p->mutex);
+    mem_free(NULL, p, (int64_t)sizeof *p);
+}
+
+/* ---- latencies: eight buckets to the power of two ------------------------------------------------------------ */
+static int bucket_of(int64_t ns) {
+    uint64_t v = (uint64_t)MAX_OF(ns, INT64_C(8));
+    int e = 63 - __builtin_clzll(v);
+    return e * 8 + (int)(v >> (e - 3) & 7);
+}
+static int64_t bucket_end(int b) { return (int64_t)((UINT64_C(8) + (uint64_t)(b & 7) + 1) << (b / 8 - 3)); }
+static int64_t quantile(const CallPool *p, double q) {
+    int64_t total = 0, sum = 0;
+    for (int i = 0; i < HISTOGRAM; i++) total += p->histogram[i];
+    for (int i = 0; i < HISTOGRAM && total > 0; i++)
+        if ((double)(sum += p->histogram[i]) >= q * (double)total) return MIN_OF(bucket_end(i), p->stats.max_ns);
+    return 0;
+}
+
+void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
+    CallPool *p = session_call_pool(s);
+    *out = (CallPoolStats){0};
+    if (!p) return;
+    pthread_mutex_lock(&p->mutex);
+    *out = p->stats;
+    out->p50_ns = quantile(p, 0.5);
+    out->p99_ns = quantile(p, 0.99);
+    out->waiting = p->n_calls;
+    if (reset) {
+        p->stats = (CallPoolStats){0};
+        memset(p->histogram, 0, sizeof p->histogram);
+    }
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* ---- forming a bulk -------------------------------------------------------------------------------------------- */
+/* What bulks look at is the same. */
+static bool same_settings(const CallSettings *x, const CallSettings *y) {
+    const Settings *a = &x->settings, *b = &y->settings;
+    if (a == b) return true;
+    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
+           strcmp(a->executor, b->executor) == 0 && strcmp(a->device, b->device) == 0 && a->device_strict == b->device_strict && a->device_wait == b->device_wait &&
+           a->device_memory_limit == b->device_memory_limit && strcmp(a->device_residence, b->device_residence) == 0 && a->threads == b->threads && a->vector_size == b->vector_size &&
+           a->tz_offset == b->tz_offset;
+}
+
+typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL } Due;
+static int64_t due_at(const CallPool *p) { return p->first->arrived_ns + p->first->settings->settings.bulk_interval_us * 1000; }
+static Due due(const CallPool *p, int64_t now) {
+    if (p->busy || !p->first) return DUE_NOT;
+    if (p->n_calls >= p->first->settings->settings.bulk_size) return DUE_SIZE;
+    if (p->n_waiting >= p->expected) return DUE_ALL;
+    return now >= due_at(p) ? DUE_TIME : DUE_NOT;
+}
+
+/* The lead is free: somebody looks whether a bulk is due. */
+static void pass_on(CallPool *p) {
+    if (!p->first) return;
+    for (CallEntry *x = p->first; x; x = x->next) {
+        if (!x->waited) continue;
+        pthread_cond_signal(&x->client->wake);
+        return;
+    }
+    pthread_cond_signal(&p->keeper_wake);
+}
+
+/* Entries of the next bulk, in order; they run from now on. */
+static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
+    CallEntry *list = p->first, *x = list;
+    int64_t now = clock_ns();
+    int32_t waited = 0;
+    *n_calls = 0;
+    if (!list) return NULL;
+    int64_t size = list->settings->settings.bulk_size;
+    CallEntry **end = &p->first;
+    for (; x && (x == list || (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings))); x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        x->begun_ns = now;
+        waited += x->waited;
+        *n_calls += x->n;
+        end = &x->next;
+    }
+    *end = NULL;
+    p->first = x;
+    if (!x) p->last = &p->first;
+    p->n_calls -= *n_calls;
+    p->n_waiting -= waited;
+    if (why == DUE_TIME) p->expected = MAX_OF(waited + p->n_waiting, 1); /* some have left */
+    return list;
+}
+
+/* Columns of all calls of each routine, and their numbers. One entry alone lends its own columns. */
+static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int32_t *n_out, BulkCalls **out) {
+    enum { ROUTINES_MAX = 1 << 12 };
+    VEC(BulkCalls) parts = {0};
+    int32_t last = -1;
+    bool alone = !list->next;
+    for (CallEntry *x = list; x; x = x->next) {
+        int32_t k = last;
+        if (k < 0 || parts.items[k].routine->id != x->routine)
+            for (k = 0; k < parts.len && parts.items[k].routine->id != x->routine;) k++;
+        if (k == parts.len) {
+            const Routine *r = catalog_routine_by_id(&s->db->catalog, x->routine);
+            if (!r) return err_internal(&s->err, "a routine of the pool is gone");
+            if (k == ROUTINES_MAX || !vec_push(a, &parts, ((BulkCalls){.routine = r}))) return err_oom(&s->err);
+        }
+        last = k;
+        x->part = k;
+        x->first = parts.items[k].n;
+        parts.items[k].n += x->n;
+    }
+    *n_out = (int32_t)parts.len;
+    *out = parts.items;
+    if (alone) {
+        parts.items[0].params = list->params;
+        return ST_OK;
+    }
+    bool numbered = parts.len > 1;
+    Vec **cols = arena_array(a, Vec *, parts.len);
+    uint32_t **numbers = arena_array(a, uint32_t *, parts.len);
+    if (!cols || !numbers) return err_oom(&s->err);
+    for (CallEntry *x = list; x; x = x->next) { /* columns of the first entry's shape */
+        BulkCalls *c = &parts.items[x->part];
+        if (c->params) continue;
+        int n = 0;
+        for (int i = 0; i < c->routine->n_params; i++) n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        Vec *v = cols[x->part] = arena_array(a, Vec, n + 1);
+        if (!v) return err_oom(&s->err);
+        for (int i = 0; i < n; i++) {
+            v[i] = (Vec){.phys = x->params[i].phys, .type = x->params[i].type, .data = arena_alloc(a, c->n * phys_size((Phys)x->params[i].phys)), .valid = arena_alloc(a, c->n)};
+            if (!v[i].data || !v[i].valid) return err_oom(&s->err);
+        }
+        v[n].valid = NULL;
+        c->params = v;
+        if (numbered && !(numbers[x->part] = arena_alloc(a, c->n * 4))) return err_oom(&s->err);
+        c->calls = numbers[x->part];
+    }
+    if (n_calls > UINT32_MAX) return err_set(&s->err, ERR_PROGRAM_LIMIT, "a bulk of more than %u calls", UINT32_MAX);
+    uint32_t number = 0;
+    for (CallEntry *x = list; x; x = x->next) {
+        BulkCalls *c = &parts.items[x->part];
+        int n = 0;
+        for (int i = 0; i < c->routine->n_params; i++) n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        for (int i = 0; i < n; i++) {
+            Vec *v = &cols[x->part][i];
+            int64_t size = phys_size((Phys)v->phys);
+            memcpy((char *)v->data + x->first * size, x->params[i].data, (size_t)(x->n * size));
+            if (x->params[i].valid) memcpy(v->valid + x->first, x->params[i].valid, (size_t)x->n);
+            else memset(v->valid + x->first, 1, (size_t)x->n);
+        }
+        for (int64_t i = 0; i < x->n; i++, number++)
+            if (numbered) numbers[x->part][x->first + i] = number;
+    }
+    return ST_OK;
+}
+
+/* Takes entries whose routine is gone out of the list: they fail alone. */
+static CallEntry *sort_out(CallPool *p, CallEntry **list) {
+    CallEntry *gone = NULL, **at = list;
+    while (*at) {
+        CallEntry *x = *at;
+        if (catalog_routine_by_id(&p->db->catalog, x->routine)) {
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
+        x->next = gone;
+        gone = x;
+    }
+    return gone;
+}
+
+/* Results reach their entries. Under the mutex. */
+static void deliver(CallPool *p, CallEntry *list, CallBulk *b) {
+    int64_t now = clock_ns();
+    for (CallEntry *x = list, *next; x; x = next) {
+        next = x->next;
+        x->next = NULL;
+        x->bulk = b;
+        atomic_fetch_add(&b->refs, 1);
+        x->done_ns = now;
+        p->histogram[bucket_of(now - x->arrived_ns)] += x->n;
+        p->stats.max_ns = MAX_OF(p->stats.max_ns, now - x->arrived_ns);
+        /* The submitter may take its entry away as soon as it is done. */
+        bool waited = x->waited;
+        CallClient *c = x->client;
+        x->waited = false;
+        atomic_store(&x->state, CALL_DONE);
+        if (waited) pthread_cond_signal(&c->wake);
+    }
+}
+
+static CallBulk *bulk_new(void) {
+    CallBulk *b = mem_calloc(NULL, (int64_t)sizeof *b, NULL);
+    if (b) atomic_store(&b->refs, 1);
+    return b;
+}
+static void bulk_release(CallBulk *b) {
+    if (!b || atomic_fetch_sub(&b->refs, 1) > 1) return;
+    if (b->result) bulk_result_free(b->result);
+    mem_free(NULL, b, (int64_t)sizeof *b);
+}
+
+/* Runs the entries on the pool's session, which holds the lock; the lock is released. */
+static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
+    Session *s = p->runner;
+    CallSettings *set = list->settings;
+    err_clear(&s->err);
+    if (p->runner_settings != set) {
+        atomic_fetch_add(&set->refs, 1);
+        settings_release(p->runner_settings);
+        p->runner_settings = set;
+        s->settings = set->settings;
+    }
+    s->info.tz_offset = s->settings.tz_offset;
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
+    CallEntry *lost = sort_out(p, &list);
+    Status st = ST_OK;
+    if (list) {
+        Arena *a = arena_new(&p->db->account, &s->err);
+        int32_t n_parts = 0;
+        BulkCalls *parts = NULL;
+        st = a ? gather(s, a, list, n_calls, &n_parts, &parts) : ST_ERROR;
+        if (st == ST_OK) st = session_bulk_run(s, n_parts, parts, &b->result);
+        arena_free(a);
+    }
+    st = session_end_statement(s, st);
+    if (st != ST_OK) {
+        if (err_is_set(&s->err)) err_copy(&b->err, &s->err);
+        else err_oom(&b->err);
+    }
+    pthread_mutex_lock(&p->mutex);
+    deliver(p, list, b);
+    deliver(p, lost, &p->gone);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of waiting for the lock) nothing was taken. */
+static Status lead(CallPool *p, Session *l, Due why, Err *e) {
+    Session *s = p->runner;
+    int64_t limit_ms = l ? l->settings.lock_timeout_ms : p->first->settings->settings.lock_timeout_ms, n_calls = 0;
+    bool by_statement = false;
+    p->busy = true;
+    pthread_mutex_unlock(&p->mutex);
+    if (l && l->deadline_ns) {
+        int64_t left = MAX_OF((l->deadline_ns - clock_ns() + 999999) / 1000000, INT64_C(1));
+        by_statement = limit_ms <= 0 || left < limit_ms;
+        if (by_statement) limit_ms = left;
+    }
+    CallBulk *b = bulk_new();
+    Status st = b ? session_pool_lock(s, limit_ms, l ? &l->cancel : &p->stop, e) : err_oom(e);
+    if (st != ST_OK && by_statement && strcmp(e->sqlstate, ERR_LOCK_NOT_AVAILABLE) == 0) {
+        err_clear(e);
+        err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    }
+    pthread_mutex_lock(&p->mutex);
+    CallEntry *list = st == ST_OK ? take(p, why, &n_calls) : NULL;
+    if (list) {
+        p->stats.bulks++;
+        p->stats.calls += n_calls;
+        p->stats.largest = MAX_OF(p->stats.largest, n_calls);
+        *(why == DUE_SIZE ? &p->stats.by_size : why == DUE_TIME ? &p->stats.by_time : &p->stats.by_all) += 1;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (list) run(p, list, n_calls, b);
+    else if (st == ST_OK) session_unlock(s); /* all were withdrawn */
+    bulk_release(b);
+    pthread_mutex_lock(&p->mutex);
+    p->busy = false;
+    pass_on(p);
+    return st;
+}
+
+/* ---- the pool's thread ------------------------------------------------------------------------------------------ */
+/* The first entry cannot be run: it fails with what kept it from running. */
+static void fail_first(CallPool *p, const Err *e) {
+    CallEntry *x = p->first;
+    CallBulk *b = x ? bulk_new() : NULL;
+    if (!b) return;
+    p->first = x->next;
+    if (!p->first) p->last = &p->first;
+    p->n_calls -= x->n;
+    if (x->waited) p->n_waiting--;
+    x->next = NULL;
+    err_copy(&b->err, e);
+    deliver(p, x, b);
+    bulk_release(b);
+}
+
+static void *keep(void *arg) {
+    CallPool *p = arg;
+    pthread_mutex_lock(&p->mutex);
+    while (!atomic_load(&p->stop)) {
+        int64_t now = clock_ns();
+        Due why = due(p, now);
+        if (why != DUE_NOT) {
+            Err e = {0};
+            if (lead(p, NULL, why, &e) != ST_OK && !atomic_load(&p->stop)) fail_first(p, &e);
+        } else {
+            cond_wait_until(&p->keeper_wake, &p->mutex, p->first && !p->busy ? MAX_OF(due_at(p), now) : now + INT64_C(3600000000000));
+        }
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* ---- submitting and waiting --------------------------------------------------------------------------------------- */
+static CallClient *client_of(Session *s) {
+    CallClient *c = s->call_client;
+    if (!c) {
+        if (!(c = mem_calloc(NULL, (int64_t)sizeof *c, &s->err))) return NULL;
+        c->window = -2;
+        cond_init(&c->wake);
+        s->call_client = c;
+    }
+    if (c->settings && memcmp(&c->settings->settings, &s->settings, sizeof s->settings) == 0) return c;
+    CallSettings *set = mem_alloc(NULL, (int64_t)sizeof *set, &s->err);
+    if (!set) return NULL;
+    atomic_init(&set->refs, 1);
+    memcpy(&set->settings, &s->settings, sizeof s->settings);
+    settings_release(c->settings);
+    c->settings = set;
+    return c;
+}
+void call_session_free(Session *s) {
+    CallClient *c = s->call_client;
+    if (!c) return;
+    CallPool *p = session_call_pool(s);
+    if (p) {
+        pthread_mutex_lock(&p->mutex);
+        if (c->window == p->window) p->seen--;
+        if (c->window >= p->window - 1) p->expected = MAX_OF(p->expected - 1, 1); /* it is not waited for any more */
+        pthread_mutex_unlock(&p->mutex);
+    }
+    settings_release(c->settings);
+    pthread_cond_destroy(&c->wake);
+    mem_free(NULL, c, (int64_t)sizeof *c);
+    s->call_client = NULL;
+}
+
+static Status in_block(Session *s) {
+    if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
+    return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "calls cannot be submitted to the pool, nor waited for, inside a transaction block");
+}
+
+Status call_submit(Session *s, CallEntry *x, bool keeper) {
+    CallPool *p;
+    if (s->state != 'I') return in_block(s);
+    if (atomic_load(&x->state) != CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have been submitted already");
+    TRY(session_call_pool_make(s, &p));
+    CallClient *c = client_of(s);
+    if (!c) return ST_ERROR;
+    x->next = NULL;
+    x->client = c;
+    x->settings = c->settings;
+    atomic_fetch_add(&x->settings->refs, 1);
+    x->waited = false;
+    x->bulk = NULL;
+    x->arrived_ns = clock_ns();
+    pthread_mutex_lock(&p->mutex);
+    if (keeper && !p->keeper_on) {
+        int r = pthread_create(&p->keeper, NULL, keep, p);
+        p->keeper_on = r == 0;
+        if (r != 0) {
+            pthread_mutex_unlock(&p->mutex);
+            settings_release(x->settings);
+            return err_errno(&s->err, r, "start a thread for", "the pool of calls");
+        }
+    }
+    atomic_store(&x->state, CALL_PENDING);
+    *p->last = x;
+    p->last = &x->next;
+    p->n_calls += x->n;
+    if (keeper && !p->busy && (p->first == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
+    pthread_mutex_unlock(&p->mutex);
+    return ST_OK;
+}
+
+/* Takes a pending entry out of the queue. Under the mutex. */
+static void withdraw(CallPool *p, CallEntry *x) {
+    CallEntry **at = &p->first;
+    while (*at != x) at = &(*at)->next;
+    *at = x->next;
+    if (!*at) p->last = at;
+    p->n_calls -= x->n;
+    if (x->waited) p->n_waiting--;
+    x->waited = false;
+    atomic_store(&x->state, CALL_NEW);
+    settings_release(x->settings);
+    if (!p->busy) pass_on(p);
+}
+
+/* A thread comes to wait for a call. */
+static void see(CallPool *p, CallClient *c) {
+    int64_t now = clock_ns(), length = c->settings->settings.bulk_interval_us * 1000;
+    if (now - p->window_ns >= length) {
+        p->expected = now - p->window_ns < 2 * length ? MAX_OF(p->seen, 1) : 1;
+        p->seen = 0;
+        p->window++;
+        p->window_ns = now;
+    }
+    if (c->window == p->window) return;
+    c->window = p->window;
+    p->seen++;
+    p->expected = MAX_OF(p->expected, p->seen);
+}
+
+Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
+    CallPool *p = session_call_pool(s);
+    *done = false;
+    if (s->state != 'I') return in_block(s);
+    *done = atomic_load(&x->state) == CALL_DONE;
+    if (*done) return ST_OK;
+    if (!p || atomic_load(&x->state) == CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted");
+    int64_t until = timeout_us < 0 ? INT64_MAX : clock_ns() + timeout_us * 1000;
+    Status st = ST_OK;
+    pthread_mutex_lock(&p->mutex);
+    CallState state = atomic_load(&x->state);
+    x->waited = state != CALL_DONE;
+    if (state == CALL_PENDING) {
+        p->n_waiting++;
+        see(p, x->client);
+    }
+    while (st == ST_OK && (state = atomic_load(&x->state)) != CALL_DONE) {
+        int64_t now = clock_ns(), wake = now + POLL_NS;
+        if (state == CALL_PENDING) {
+            if (atomic_load(&s->cancel)) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+            else if (s->deadline_ns && now >= s->deadline_ns) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+            if (st != ST_OK) break;
+            Due why = due(p, now);
+            if (why != DUE_NOT && now < until) {
+                st = lead(p, s, why, &s->err);
+                continue;
+            }
+            if (s->deadline_ns) wake = MIN_OF(wake, s->deadline_ns);
+            if (!p->busy) wake = MIN_OF(wake, MAX_OF(due_at(p), now));
+        }
+        if (now >= until) break;
+        cond_wait_until(&x->client->wake, &p->mutex, MIN_OF(wake, until));
+    }
+    state = atomic_load(&x->state);
+    if (st != ST_OK && state == CALL_PENDING) {
+        withdraw(p, x);
+    } else if (state != CALL_DONE && x->waited) {
+        x->waited = false;
+        if (state == CALL_PENDING) {
+            p->n_waiting--;
+            if (!p->busy) pass_on(p); /* its time was up: others may have relied on this thread */
+        }
+    }
+    pthread_mutex_unlock(&p->mutex);
+    *done = state == CALL_DONE;
+    if (*done) err_clear(&s->err); /* the lead failed, but somebody else had run it */
+    return *done ? ST_OK : st;
+}
+
+void call_release(Session *s, CallEntry *x) {
+    CallPool *p = session_call_pool(s);
+    if (!p || atomic_load(&x->state) == CALL_NEW) return;
+    pthread_mutex_lock(&p->mutex);
+    if (atomic_load(&x->state) == CALL_PENDING) {
+        withdraw(p, x);
+        pthread_mutex_unlock(&p->mutex);
+        return;
+    }
+    x->waited = true;
+    while (atomic_load(&x->state) != CALL_DONE) pthread_cond_wait(&x->client->wake, &p->mutex);
+    pthread_mutex_unlock(&p->mutex);
+    bulk_release(x->bulk);
+    settings_release(x->settings);
+    x->bulk = NULL;
+    atomic_store(&x->state, CALL_NEW);
+}
+
+const Err *call_entry_fault(const CallEntry *x) { return err_is_set(&x->bulk->err) ? &x->bulk->err : NULL; }
+const CallError *call_entry_error(const CallEntry *x, int64_t call) { return x->bulk->result ? x->bulk->result->errors[x->part][x->first + call] : NULL; }
+const Vec *call_entry_outs(const CallEntry *x, int64_t *first) {
+    *first = x->first;
+    return x->bulk->result ? x->bulk->result->outs[x->part] : NULL;
+}
+const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ? &x->bulk->result->stats : NULL; }
+
+/* ---- CALL ------------------------------------------------------------------------------------------------------------ */
+struct CallText {
+    Arena *arena;
+    int64_t catalog_version; /* what follows was made under */
+    const BoundCall *call;   /* NULL: it runs in the ordinary way */
+    int32_t n_ins, n_outs;
+    const char **names;      /* of OUT values */
+    Type *types;
+};
+void call_text_free(struct CallText *t) {
+    if (t) arena_free(t->arena);
+}
+
+/* A fresh CallText, under a lock that lets bulks stay ahead of their tables. */
+static Status text_make(Session *s, const AstCall *x, int32_t n_params, const Type *param_types, struct CallText **out) {
+    Arena *a = arena_new(&s->cache_account, &s->err);
+    struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
+    BoundCall *b = NULL;
+    bool compilable = false;
+    Status st = t ? session_begin_bulk(s) : err_oom(&s->err);
+    if (st == ST_OK) {
+        t->arena = a;
+        t->catalog_version = s->db->catalog.version;
+        st = pl_call_bind(s, x, a, n_params, param_types, &b);
+        if (st == ST_OK && b) st = session_bulk_compilable(s, b->routine->id, &compilable);
+        st = session_end_statement(s, st);
+    }
+    if (st == ST_OK && compilable) {
+        const Routine *r = b->routine;
+        t->call = b;
+        t->names = arena_array(a, const char *, r->n_params + 1);
+        t->types = arena_array(a, Type, r->n_params + 1);
+        if (!t->names || !t->types) st = err_oom(&s->err);
+        for (int i = 0; st == ST_OK && i < r->n_params; i++) {
+            t->n_ins += r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
+            if (r->param_modes[i] == 'i') continue;
+            t->types[t->n_outs] = r->param_types[i];
+            const char *name = r->param_names[i] ? r->param_names[i] : arena_printf(a, "column%d", (int)t->n_outs + 1);
+            if (!name) st = err_oom(&s->err);
+            t->names[t->n_outs++] = name;
+        }
+    }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+static Status take_error(Session *s, const struct CallText *t, const CallError *e) {
+    err_set(&s->err, e->sqlstate, "%s", e->message ? e->message : "");
+    if (e->detail) err_detail(&s->err, "%s", e->detail);
+    if (e->hint) err_hint(&s->err, "%s", e->hint);
+    if (e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
+    return ST_ERROR;
+}
+static Status take_outs(Session *s, Statement *st, const struct CallText *t, const CallEntry *x) {
+    Value *values = arena_array(st->run_arena, Value, t->n_outs + 1);
+    int64_t row;
+    const Vec *outs = call_entry_outs(x, &row);
+    if (!values) return err_oom(&s->err);
+    for (int32_t i = 0; i < t->n_outs; i++) {
+        const Vec *v = &outs[i];
+        Value cell = {.type = t->types[i], .is_null = v->valid && !v->valid[row]};
+        if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + row * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
+        values[i] = cell;
+        if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &values[i]) != ST_OK) return err_oom(&s->err);
+    }
+    st->n_cols = t->n_outs;
+    st->names = t->names;
+    st->types = t->types;
+    st->values = values;
+    st->n_rows = st->affected = t->n_outs > 0;
+    st->show_rows = t->n_outs > 0;
+    snprintf(st->tag, sizeof st->tag, "CALL");
+    return ST_OK;
+}
+
+Status call_statement(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
+    SqlText *text = st->text;
+    *done = false;
+    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only || (const AstStmt *)x != text->ast) return ST_OK;
+    if (!text->call || text->call->catalog_version != s->db->catalog.version) {
+        call_text_free(text->call);
+        text->call = NULL;
+        TRY(text_make(s, x, n_params, param_types, &text->call));
+    }
+    const struct CallText *t = text->call;
+    if (!t->call) return ST_OK;
+    Arena *a = st->run_arena;
+    Value *args = arena_array(a, Value, t->n_ins + 1);
+    Vec *vecs = arena_array(a, Vec, t->n_ins + 1);
+    uint8_t *valid = arena_alloc(a, t->n_ins + 1);
+    if (!args || !vecs || !valid) return err_oom(&s->err);
+    TRY(pl_call_values(s, t->call, a, n_params, params, args));
+    for (int32_t i = 0; i < t->n_ins; i++) {
+        Phys phys = type_phys(args[i].type);
+        if (args[i].is_null) args[i] = (Value){.type = args[i].type, .is_null = true};
+        valid[i] = !args[i].is_null;
+        vecs[i] = (Vec){.data = value_cell(&args[i]), .valid = &valid[i], .phys = (uint8_t)phys, .type = args[i].type};
+    }
+    CallEntry e = {.routine = t->call->routine->id, .n = 1, .params = vecs};
+    bool over;
+    TRY(call_submit(s, &e, false));
+    TRY(call_wait(s, &e, -1, &over));
+    Status out = ST_OK;
+    const Err *whole = call_entry_fault(&e);
+    *done = true;
+    if (e.bulk == &session_call_pool(s)->gone) *done = false; /* the ordinary way says what there is now */
+    else if (whole) err_copy(&s->err, whole), out = ST_ERROR;
+    else out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, t, &e);
+    call_release(s, &e);
+    return out;
+}

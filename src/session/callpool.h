@@ -1,0 +1,97 @@
+/* callpool.h - calls from many connections, collected and run as bulks.
+ *
+ * A submission (CallEntry) is one or more calls of one routine; entries stand in a queue in the order they came, which is the order of their timestamps. A bulk takes
+ * entries from the head of the queue. It is cut when
+ *
+ *   - it has bulk_size calls,
+ *   - its first entry has waited for bulk_interval, or
+ *   - all threads that have waited for calls during the last bulk_interval wait again: nobody else is to be expected. One that is alone never waits, then.
+ *
+ * While a bulk runs the next one collects, so that under load bulks form by themselves.
+ *
+ * Who runs it: a thread that waits for one of the entries (the leader), or, when nobody waits, the pool's own thread, which the first entry that is submitted
+ * without waiting starts. Either uses the pool's session, never its own: whoever cancels the leader's statement does not touch the others' calls. The leader takes the
+ * exclusive lock first and the entries afterwards, so that all that come while it waits belong to the bulk; DDL and transactions thus wait for the boundary of a bulk,
+ * and bulks for theirs.
+ *
+ * Faults. A call that has not begun can be withdrawn: by cancelling its statement or by statement_timeout (57014 for it alone), by lock_timeout while its thread leads
+ * (55P03), by closing its handle. One that has begun runs to its end; what bounds it is bulk_step_limit. An error of the whole bulk (memory) goes to all its entries;
+ * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
+ *
+ * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks look at. Routines that cannot be
+ * compiled run one call at a time, in bulks of their own.
+ *
+ * A plain CALL joins when bulk_interval > 0, outside a transaction block, and its routine can be compiled. A bulk of one costs no
+ * more than the call by itself.
+ *
+ * Thread rules: everything here may be called by any session's thread. Lock order: the pool's mutex is a leaf, held for no more than list work; the database lock is
+ * taken without it. An entry and what it points to belong to its submitter, who leaves them alone from call_submit until the entry is done or withdrawn.
+ */
+#ifndef STELE_SESSION_CALLPOOL_H
+#define STELE_SESSION_CALLPOOL_H
+
+#include "session/bulk.h"
+
+typedef struct CallPool CallPool;
+struct CallText;                          /* what a CALL's text became (SqlText.call) */
+typedef struct CallBulk CallBulk;         /* a bulk's result, shared by its entries */
+typedef struct CallSettings CallSettings; /* a copy of a session's settings, shared */
+typedef enum CallState { CALL_NEW, CALL_PENDING, CALL_RUNNING, CALL_DONE } CallState;
+
+typedef struct CallEntry {
+    /* the submitter's, before call_submit */
+    int64_t routine;   /* id */
+    bool serial;       /* it cannot be compiled */
+    int64_t n;
+    const Vec *params; /* n cells each, of the IN and INOUT parameters */
+    /* the pool's */
+    struct CallEntry *next;
+    struct CallClient *client;
+    CallSettings *settings;
+    _Atomic CallState state;
+    bool waited;       /* its thread waits for it */
+    int64_t arrived_ns, begun_ns, done_ns;
+    CallBulk *bulk;
+    int32_t part;
+    int64_t first;     /* of the part's calls */
+} CallEntry;
+
+/* Submits without waiting: 25001 in a transaction block. `keeper`: nobody may ever wait, the pool's thread is to see to it. On an error nothing was submitted. */
+Status call_submit(Session *s, CallEntry *x, bool keeper);
+/* Waits for at most timeout_us (< 0: for ever); *done false: time is up and it still pends or runs. On an error (57014, 55P03) the entry was withdrawn and is NEW again.
+ * Errors of calls and of the bulk are no errors here: call_entry_error, call_entry_fault. */
+Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done);
+/* Withdraws it, or waits for its end, and lets go of its results: it is NEW again. NEW entries are fine. */
+void call_release(Session *s, CallEntry *x);
+
+/* Of an entry that is DONE. */
+const Err *call_entry_fault(const CallEntry *x);                 /* NULL: the bulk ran */
+const CallError *call_entry_error(const CallEntry *x, int64_t call);  /* NULL: it succeeded */
+const Vec *call_entry_outs(const CallEntry *x, int64_t *first);       /* columns; cell of call i is at first + i. Strings live until call_release */
+const BulkStats *call_entry_stats(const CallEntry *x);           /* of the whole bulk */
+
+/* CALL as a statement. *done false: it is to run in the ordinary way. */
+Status call_statement(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params, bool *done);
+void call_session_free(Session *s); /* no entry of it is left */
+void call_text_free(struct CallText *t);
+
+/* What the pool has done since the database was opened. Latency: from call_submit to the result. */
+typedef struct CallPoolStats {
+    int64_t bulks, calls, largest;
+    int64_t by_size, by_time, by_all;      /* why bulks were cut */
+    int64_t p50_ns, p99_ns, max_ns;        /* to an eighth */
+    int64_t waiting;                       /* calls in the queue now */
+} CallPoolStats;
+void call_pool_stats(Session *s, bool reset, CallPoolStats *out);
+
+/* For bulk.c: the pool lives in the database's hub. */
+CallPool *call_pool_new(Database *db, Err *e);
+void call_pool_free(CallPool *p); /* no entries; ends its thread */
+/* In bulk.c. NULL: not made yet (no error). */
+CallPool *session_call_pool(const Session *s);
+Status session_call_pool_make(Session *s, CallPool **out); /* takes the exclusive lock when it must; outside transactions */
+Status session_bulk_compilable(Session *s, int64_t routine, bool *yes); /* under the exclusive lock of session_begin_bulk */
+/* The exclusive lock for the pool's session. Waits for timeout_ms at most, <= 0: for ever. */
+Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
+
+#endif

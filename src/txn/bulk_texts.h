@@ -1,0 +1,44 @@
+/* bulk_texts.h - strings of a bulk that runs by kernels: room for those that it puts into images, and on devices with memory of their own copies of those in
+ * arguments and constants, and a place for those of OUT values. bulk_device.c only.
+ *
+ * On such a device arguments and constants have the device's addresses. Cells of images have the host's on both sides (image_mirror.h); so have OUT values, whose
+ * bytes are in `outs` here.
+ */
+#ifndef STELE_TXN_BULK_TEXTS_H
+#define STELE_TXN_BULK_TEXTS_H
+
+#include "codegen/emit_proc.h"
+#include "txn/bulk_int.h"
+
+typedef struct BulkTexts {
+    const ProcModule *module;
+    const uint16_t *kinds;    /* by part: procedure of the module */
+    bool copies;              /* the device has memory of its own */
+    MemAccount *account;
+    /* images, by entry of the image set: two words for kernels, next and end; the host's addresses of the room, and what leads from there to the device's */
+    uint64_t *heaps;
+    struct TextRoom { char *at, *piece; int64_t bytes; uint64_t delta; } *rooms;
+    /* arguments and constants for the device */
+    char *staged;
+    int64_t staged_bytes;
+    int64_t **args;           /* by part and parameter: where its cells are in `staged`, -1: not there */
+    int64_t *data;            /* by parameter of the module, -1 likewise */
+    /* OUT values */
+    char *outs;
+    int64_t outs_bytes;
+    uint64_t *out_heap;       /* next, end, from the host's address to the device's */
+} BulkTexts;
+
+/* Plans, and takes memory. 53200. */
+Status texts_plan(Bulk *b, BulkTexts *t, Err *e);
+void texts_free(BulkTexts *t);
+/* Room that an image needs for the bulk's strings; 0 when it has it already. */
+int64_t texts_room(const Bulk *b, const BulkTexts *t, int64_t entry);
+/* Takes it, and writes `heaps`; again after images have moved. 53200. */
+Status texts_take_room(Bulk *b, BulkTexts *t, Err *e);
+/* What was not used goes back, once `heaps` is what kernels left there. */
+void texts_leave_room(Bulk *b, BulkTexts *t);
+/* Writes `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`. */
+void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
+
+#endif
