@@ -191,6 +191,35 @@ STELE_API stele_status stele_bulk_add(stele_bulk *bulk, const char *const *value
 /* n more calls from columns of cells: smallint int16_t, integer and date int32_t, bigint and timestamps int64_t, real float, double precision double, boolean one byte; other
  * types 0A000. valid[i] may be NULL; else a byte per call, 0 = NULL. */
 STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const void *const *columns, const unsigned char *const *valid);
+/* Arrow's C data interface: the structs that all users of it share. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+/* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any width for smallint, integer, bigint and numeric;
+ * decimal128 for numeric; float and double; boolean; utf8 and large_utf8 for char, varchar and text; binary and large_binary for bytea; date32, time64[us];
+ * timestamp[s, ms, us] without a zone for timestamp and with one for timestamptz; fixed_size_binary[16] for uuid; lists of these for arrays; null for any. Values are copied, the
+ * batch stays the caller's, to release. Everything is checked except that buffers are as long as the lengths say. On an error no call of it was added: 22023 the batch
+ * is malformed, 42804 a column's type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8, 0A000 a dictionary. */
+STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema, const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
 /* Runs all calls; an error here means that nothing has changed. Once per bulk. */
 STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
@@ -198,12 +227,17 @@ STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
 STELE_API stele_status stele_bulk_status(const stele_bulk *bulk, int64_t call, stele_error_info *error);
 /* An OUT value as text, NULL for NULL and for calls that failed; valid until the next call of this function. */
 STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t out, int64_t *len);
+/* All results as a record batch, a row per call: sqlstate and message (NULL: it succeeded), then the OUT values, NULL where a call failed. Types as in
+ * stele_bulk_add_arrow (large_utf8, large_binary, decimal128, timestamp[us]); intervals and arrays as text. The caller releases both, at any time, also after the
+ * bulk and the connection are gone. On an error both are released: 55000 when the calls have not run. */
+STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {
     int64_t calls, failed;
     int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing */
     const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;
     int64_t waited_ns, latency_ns; /* of submitted calls: until their bulk began, and until their results were there; else 0 */
+    const char *why; /* this strategy; NULL: there was no choice */
 } stele_bulk_info;
 /* How it ran. Of submitted calls: the bulk that they were part of, with the calls of others. */
 STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info);

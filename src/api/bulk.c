@@ -241,6 +241,8 @@ const Vec *api_bulk_outs(const stele_bulk *b, int64_t *first) {
     return over(b) ? call_entry_outs(&b->entry, first) : NULL;
 }
 
+bool api_bulk_ran(const stele_bulk *b) { return b->result || (over(b) && !call_entry_fault(&b->entry)); }
+
 stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_info *error) {
     const CallError *e = call >= 0 && call < b->n ? api_bulk_error(b, call) : NULL;
     const Err *fault = over(b) ? call_entry_fault(&b->entry) : NULL;
@@ -273,7 +275,7 @@ void stele_bulk_get_info(const stele_bulk *b, stele_bulk_info *info) {
     const BulkStats *t = b->result ? &b->result->stats : over(b) ? call_entry_stats(&b->entry) : NULL;
     if (!t) return;
     *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = strategy_name(t->strategy),
-                              .executor = t->executor ? t->executor : "vm", .reason = t->reason, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
+                              .executor = t->executor ? t->executor : "vm", .reason = t->reason, .why = t->why, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
     if (!over(b)) return;
     info->waited_ns = b->entry.begun_ns - b->entry.arrived_ns;
     info->latency_ns = b->entry.done_ns - b->entry.arrived_ns;

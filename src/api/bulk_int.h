@@ -35,5 +35,6 @@ Status api_bulk_reserve(stele_bulk *b, int64_t more);
 /* Of a bulk that has run: a call's error (NULL: it succeeded), OUT columns with the row of call 0; NULL: it has not run, or failed as a whole. */
 const CallError *api_bulk_error(const stele_bulk *b, int64_t call);
 const Vec *api_bulk_outs(const stele_bulk *b, int64_t *first);
+bool api_bulk_ran(const stele_bulk *b);
 
 #endif

@@ -26,8 +26,14 @@ typedef struct ProcEm {
     int32_t n_sites;
     bool in_loop, logs_in_loop;
     bool orders;           /* kc_order.h is wanted */
+    bool *lazy;            /* registers that are macros */
     bool far;              /* cells of strings have the host's addresses, which are not the device's */
     int32_t n_ahead;       /* keys of a call that are looked for ahead */
+    bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
+    bool foot;             /* the program is the footprint */
+    uint16_t body_no;      /* EmitParam.proc of the body */
+    int32_t n_sums;        /* the module's additions whose amounts are summed */
+    Out sums;              /* what brings them together */
     ProcSource *out;
 } ProcEm;
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64 };
@@ -40,6 +46,7 @@ static int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     bool of_bulk = kind >= PP_CALLS && kind < PP_CELLS, of_table = kind >= PP_CELLS && kind < PP_UNDO;
     uint16_t proc = x->m.proc;
     if (of_bulk || of_table) x->m.proc = 0;
+    else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no; /* both programs have them */
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
     x->m.proc = proc;
     return n;
@@ -65,8 +72,7 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     case OP_PROBE_BEGIN:
     case OP_PROBE_END:
     case OP_LOAD_BUILD:
-    case OP_REPEAT:
-    case OP_ITEM: return op_info[in->op].name;
+    case OP_REPEAT: return op_info[in->op].name;
     default: return expr_reason(NULL, p, in, NULL, a);
     }
 }
@@ -308,7 +314,7 @@ static void row_find(ProcEm *x, const Instr *in) {
     const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
     find_function(x, k->table, index);
     W("i64 r%d = -1;\nif (true", in->dst);
-    for (int32_t i = 0; i < k->n; i++) W(" && %v", k->args[i]);
+    for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
     key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
@@ -317,8 +323,10 @@ static void row_find(ProcEm *x, const Instr *in) {
     if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
     if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
-        W("r%d = %s(%p, %p, %d, %p, r%d);\n", in->dst, ix->order ? "ord_first" : "ord_best", next, PARAM(PP_CELLS, k->table, col),
+        W("r%d = %s(%p, %p, %d, %p, r%d", in->dst, k->bounded ? "ord_after" : ix->order ? "ord_first" : "ord_best", next, PARAM(PP_CELLS, k->table, col),
           order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
+        if (k->bounded) W(", (i64)%r, %s", k->args[k->n], k->at ? "true" : "false");
+        W(");\n");
         x->orders = true;
     }
     W("}\n");
@@ -334,14 +342,51 @@ static void row_get(ProcEm *x, const Instr *in) {
     const RowCol *rc = in->aux;
     const ImageColumn *c = column(x, rc->table, rc->col);
     Reg d = in->dst;
+    bool lazy = x->lazy[d];
     char at[16];
     snprintf(at, sizeof at, "r%d", (int)in->a);
     em_use(&x->m, in->a);
-    W("const bool h%d = %v && %r >= 0;\nconst %s r%d = h%d ? ", d, in->a, in->a, c_type[c->phys], d, d);
+    W("const bool h%d = %v && %r >= 0;\n", d, in->a, in->a);
+    if (lazy) W("#define r%d (h%d ? ", d, d);
+    else W("const %s r%d = h%d ? ", c_type[c->phys], d, d);
     load_field(x, &x->m.body, rc->table, rc->col, at);
-    W(" : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
+    W(lazy ? " : %s)\n#define v%d (h%d" : " : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
     if (c->valid) W(" && G(u8, %p)[%r] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a);
-    W(";\n");
+    W(lazy ? ")\n" : ";\n");
+}
+
+/* CASE over columns is a chain of SELECTs whose operands have all been read. A field, or such a chain, that nothing else uses becomes a macro, so that only the one
+ * that is chosen is read: each is a cache miss. Not across changes of rows. */
+static Status find_lazy(ProcEm *x, Err *e) {
+    const Program *p = x->p;
+    int32_t *uses = arena_array(x->m.arena, int32_t, p->n_regs + 1);
+    x->lazy = arena_array(x->m.arena, bool, p->n_regs + 1);
+    if (!uses || !x->lazy) return err_oom(e);
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        Reg r;
+        for (int32_t u = 0; (r = instr_use(&p->instrs[i], u)) >= 0; u++) uses[r]++;
+    }
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) || uses[in->dst] != 1) continue;
+        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE); k++) {
+            if (p->instrs[k].op != OP_SELECT || (p->instrs[k].b != in->dst && p->instrs[k].c != in->dst)) continue;
+            x->lazy[in->dst] = true;
+            break;
+        }
+    }
+    return ST_OK;
+}
+static void lazy_select(ProcEm *x, const Instr *in) {
+    Reg d = in->dst;
+    em_use(&x->m, in->b);
+    em_use(&x->m, in->c);
+    W(x->regs[d].phys == PH_STR ? "#define r%d (%v && %r ? %t : %t)\n" : "#define r%d (%v && %r ? %r : %r)\n", d, in->a, in->a, in->b, in->c);
+    W("#define v%d (%v && %r ? %v : %v)\n", d, in->a, in->a, in->b, in->c);
+}
+static void undefine(ProcEm *x, Out *o) {
+    for (int32_t r = 0; r < x->p->n_regs; r++)
+        if (x->lazy[r]) out_w(&x->m, o, "#undef r%d\n#undef v%d\n", r, r);
 }
 
 /* ---- changing -------------------------------------------------------------------------------------------------- */
@@ -643,6 +688,54 @@ static void row_delete(ProcEm *x, const Instr *in) {
     out_w(&x->m, &x->undo, "break;\n");
 }
 
+/* ---- operations ----------------------------------------------------------------------------------------------- */
+static const char *item_reason(const Program *p, const Instr *in) {
+    const ItemSite *it = in->aux;
+    for (int32_t i = 0; i < it->n + (it->has_amount || it->kind == OPK_INSERTED); i++) {
+        uint8_t phys = p->regs[it->args[it->kind == OPK_INSERTED ? 0 : i]].phys;
+        if (phys > PH_UUID || phys == PH_INTERVAL || ((i == it->n || it->kind == OPK_INSERTED) && !(phys >= PH_I16 && phys <= PH_I64))) return "an item of this type";
+    }
+    return NULL;
+}
+/* As vm_rows.c names items. */
+static void item(ProcEm *x, const Instr *in) {
+    const ItemSite *it = in->aux;
+    int32_t pc = x->m.pc;
+    if (it->kind == OPK_INSERTED) {
+        int32_t counts = PARAM(PP_COUNTS, (int32_t)it->table, 0);
+        Reg r = it->args[0];
+        W("if (%p != 0 && %v && (i64)%r > 0) G(u32, %p)[pos] += (i64)%r < INSERTS_MAX ? (u32)%r : INSERTS_MAX;\n", counts, r, r, counts, r, r);
+        return;
+    }
+    bool sums = it->kind == OPK_ADD && it->has_amount;
+    W("{\nu32 kind = %d;\n", (int32_t)it->kind);
+    if (it->kind == OPK_ADD && !it->covered) W("kind = (u32)%p;\n", PARAM(PP_ITEM_KIND, pc, 0));
+    if (sums) {
+        int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->n_sums++;
+        Reg r = it->args[it->n];
+        W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n, n, r, (int32_t)OPK_WRITE);
+        out_w(&x->m, &x->sums, "if (%p != 0 && ops.sums[%d] != 0) sum_merge(%p, ops.sums[%d]);\n", sum, n, sum, n);
+    }
+    if (it->covered) {
+        W("(void)kind;\n}\n");
+        return;
+    }
+    W("u64 h = %p;\n", PARAM(PP_ITEM_BASE, pc, 0));
+    for (int32_t i = 0; i < it->n; i++) {
+        Reg r = it->args[i];
+        uint8_t phys = x->regs[r].phys;
+        char name[16];
+        em_use(&x->m, r);
+        snprintf(name, sizeof name, "r%d", (int)r);
+        if (x->regs[r].nullable) W("if (!%v) h = hash_u64(h);\nelse ", r);
+        W("h = ");
+        if (phys <= PH_I64) W("hash_combine(h, (u64)(i64)%r);\n", r);
+        else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
+        else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
+    }
+    W("%sput_op(ops, h, (u32)call, kind);\n}\n", hash_constant ? "h = 0;\n" : "");
+}
+
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
 static bool write_instr(ProcEm *x, const Instr *in) {
     const Program *p = x->p;
@@ -679,6 +772,10 @@ static bool write_instr(ProcEm *x, const Instr *in) {
     case OP_ROW_INSERT: row_insert(x, in); return true;
     case OP_ROW_DELETE: row_delete(x, in); return true;
     case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
+    case OP_SELECT:
+        if (x->lazy[in->dst]) return lazy_select(x, in), true;
+        return em_expr(&x->m, in);
+    case OP_ITEM: item(x, in); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
@@ -744,12 +841,25 @@ static void append_out(ProcEm *x, Out *o, const Out *part) {
 
 /* ---- looking ahead --------------------------------------------------------------------------------------------- */
 /* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with two rounds over its calls: the slots of keys that are
- * known from the arguments are fetched, then the rows that they name. */
-typedef struct Ahead { int32_t table, index; bool rows; char keys[256]; } Ahead;
-enum { AHEAD_MAX = 16 };
+ * known from the arguments are fetched, then the rows that they name. A key made of elements of arguments stands for that of each element. */
+typedef struct Ahead {
+    int32_t table, index;
+    bool rows;
+    uint64_t arrays; /* arguments whose elements are in the key */
+    char keys[256];
+} Ahead;
+enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */ };
 
-/* The key as an expression of arguments w<n> and constants; false when it depends on more. Appends ", key". */
-static bool early_key(ProcEm *x, Reg r, const bool *stored, char *out, int64_t cap, int depth) {
+/* The parameter whose element the instruction reads; -1 none. */
+static int32_t early_element(const ProcEm *x, const Instr *in, const bool *stored) {
+    const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
+    if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0 || !make_has_form(x->p, c)) return -1;
+    const Instr *from = &x->p->instrs[x->p->regs[c->args[0]].first];
+    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || stored[from->imm]) return -1;
+    return x->p->regs[in->dst].phys >= PH_I16 && x->p->regs[in->dst].phys <= PH_I64 ? (int32_t)from->imm : -1;
+}
+/* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
+static bool early_key(ProcEm *x, Reg r, const bool *stored, uint64_t *arrays, char *out, int64_t cap, int depth) {
     const Program *p = x->p;
     int64_t n = (int64_t)strlen(out);
     if (!r || depth > 4 || n + 64 > cap) return false;
@@ -764,9 +874,16 @@ static bool early_key(ProcEm *x, Reg r, const bool *stored, char *out, int64_t c
         x->early[in->imm] = true;
         return true;
     }
+    int32_t array = early_element(x, in, stored);
+    if (array >= 0) {
+        snprintf(out + n, (size_t)(cap - n), "g%d", (int)array);
+        x->early[array] = true;
+        *arrays |= UINT64_C(1) << array;
+        return true;
+    }
     if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 || p->regs[r].phys < in->phys) return false;
     snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
-    return early_key(x, in->a, stored, out, cap, depth + 1);
+    return early_key(x, in->a, stored, arrays, out, cap, depth + 1);
 }
 static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool rows, const bool *stored, Ahead *sites, int32_t *count) {
     Ahead *a = &sites[*count];
@@ -774,7 +891,7 @@ static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const 
     *a = (Ahead){.table = table, .index = index, .rows = rows};
     for (int32_t i = 0; i < n; i++) {
         if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
-        if (!early_key(x, keys[i], stored, a->keys, (int64_t)sizeof a->keys, 0)) return;
+        if (!early_key(x, keys[i], stored, &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
     }
     for (int32_t i = 0; i < *count; i++)
         if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
@@ -827,7 +944,7 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
         const Instr *in = &p->instrs[i];
         if (in->op != OP_ROW_GET && in->op != OP_ROW_PUT && in->op != OP_ROW_ADD) continue;
         const RowCol *rc = in->aux;
-        if (rc->table != table) continue;
+        if (rc->table != table || (in->op == OP_ROW_GET && x->lazy[in->dst])) continue;
         seen[rc->col] = true;
         writes |= in->op != OP_ROW_GET;
     }
@@ -844,7 +961,7 @@ static void look_ahead(ProcEm *x) {
     bool *const_done = x->m.const_done;
     x->m.top = (Out){0};
     x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
-    int32_t n = x->n_ahead = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
+    int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
     for (int32_t i = 0; i < x->proc->n_params && n > 0; i++) {
         if (!x->early[i]) continue;
         char at[32];
@@ -856,13 +973,26 @@ static void look_ahead(ProcEm *x) {
         load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at);
         out_w(&x->m, o, ";\n");
     }
+    x->n_ahead = 0;
     for (int32_t i = 0; i < n; i++) {
-        int32_t table = sites[i].table, index = sites[i].index;
+        int32_t table = sites[i].table, index = sites[i].index, place = x->n_ahead;
+        bool each = sites[i].arrays != 0;
+        x->n_ahead += each ? AHEAD_EACH : 1;
+        x->ahead_each |= each;
         hash_function(x, table, index);
-        out_w(&x->m, o, "a[%d] = key_%d_%d(%s);\nFETCH(%p + (a[%d] & %p) * 8);\n", i, x->table_no[table], index, sites[i].keys, PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index));
+        if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)AHEAD_EACH, place);
+        for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)
+            if (sites[i].arrays >> k & 1) {
+                uint8_t phys = (uint8_t)type_phys(type_element(x->vars[k].type));
+                out_w(&x->m, o, "%s g%d;\nif (!array_get_%s(w%d, e + 1, &g%d)) break;\n", c_type[phys], k, c_name[phys], k, k);
+            }
+        out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i, x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i,
+              PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), each ? "}\n" : "");
         if (!sites[i].rows) continue;
-        out_w(&x->m, &rows, "{\nconst u64 s = GVOL(u64, %p)[a[%d] & %p];\nif (s != 0 && ((s ^ a[%d]) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n",
-              PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), i);
+        if (each) out_w(&x->m, &rows, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, place, place);
+        else out_w(&x->m, &rows, "{\nconst u64 h = a[%d];\n", place);
+        out_w(&x->m, &rows, "const u64 s = GVOL(u64, %p)[h & %p];\nif (s != 0 && ((s ^ h) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n", PARAM(PP_SLOTS, table, index),
+              PARAM(PP_MASK, table, index));
         fetch_row(x, &rows, table, index);
         out_w(&x->m, &rows, "}\n}\n");
     }
@@ -947,7 +1077,37 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "default: break;\n}\n}\nleave: ;\n");
     append_out(x, o, &x->tail);
     out_w(m, o, "return status;\n}\n");
+    undefine(x, o);
 }
+
+/* foot_K: the operations of a call. */
+static void write_foot(ProcEm *x, const EmitTarget *t) {
+    Em *m = &x->m;
+    Out vars = {0}, *o = &x->funcs;
+    declare_vars(x, &vars);
+    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, PRIV ops_sink *ops) {\n", t->kind == DEVICE_HOST ? "FN_BIG" : "FN", x->number);
+    out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo;\n");
+    append_out(x, o, &m->top);
+    append_out(x, o, &vars);
+    append_out(x, o, &m->body);
+    out_w(m, o, "return 0;\nfailed: ;\nreturn status;\n}\n");
+    undefine(x, o);
+}
+
+/* What footprints call. */
+static const char op_helpers[] =
+    "#define INSERTS_MAX 0x100000\n#define OP_NONE 3u\n#define OPS_CHUNK 8u\n"
+    "typedef struct { u64 items, uses, room, counter, n, at; u32 left; u64 sums[N_SUMS]; } ops_sink;\n"
+    "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
+    "#if OPS_SHARED\n"
+    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
+    "#else\n"
+    "    if (ops->left == 0) {\n        ops->at = ga_add_u64(ops->counter, OPS_CHUNK);\n        ops->left = OPS_CHUNK;\n    }\n"
+    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << 2 | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
+    "#endif\n}\n"
+    "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? ~U64C(0) : sum + a;\n}\n"
+    "FN void sum_merge(u64 to, u64 sum) {\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
+    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_combine(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));\n}\n";
 
 static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
@@ -971,13 +1131,14 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out->param_table = m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n", t->group_size == 1 ? (int32_t)PROC_TILE : 1, out->undo_max,
-          n_ahead, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS");
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
+          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS");
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
     if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
+    out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     append_out(x, o, &x->funcs);
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "const u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\n", calls, area, (int32_t)UNDO_ENTRY);
@@ -1000,11 +1161,36 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins);\n}\nleft = kept;\n}\n}\n}\n");
 }
 
+/* The kernel of footprints. */
+static void assemble_foot(ProcEm *x, bool strings, ProcModule *out, Out *o) {
+    Em *m = &x->m;
+    m->proc = 0;
+    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0);
+    int32_t ops = PARAM(PP_OPS, 0, 0), uses = PARAM(PP_USES, 0, 0), most = PARAM(PP_OPS_MAX, 0, 0), words = PARAM(PP_FOOT_WORDS, 0, 0), failed = PARAM(PP_FOOT_FAILED, 0, 0);
+    out_w(m, o, "\nKERNEL(bulk_foot) {\nconst u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\nops_sink ops;\n", calls, PARAM(PP_UNDO_AREA, 0, 0), (int32_t)UNDO_ENTRY);
+    out_w(m, o, "for (u32 k = 0; k < N_SUMS; k++) ops.sums[k] = 0;\n");
+    if (strings) out_w(m, o, "ops.items = G(u64, %p + GID * 16)[0];\nops.room = G(u64, %p + GID * 16)[1];\nops.n = 0;\n", ops, ops);
+    else out_w(m, o, "ops.items = %p;\nops.uses = %p;\nops.room = %p;\nops.counter = %p + 8;\n", ops, uses, most, words);
+    out_w(m, o, "for (;;) {\nconst u64 tile = append(%p + 16), from = tile * FOOT_TILE;\nif (from >= n_calls || KC_PEEK(P(0) + 8) != 0) break;\n"
+                "const u64 end = n_calls - from < FOOT_TILE ? n_calls : from + FOOT_TILE;\n", words);
+    if (strings) out_w(m, o, "const u64 had = ops.n;\n");
+    out_w(m, o, "for (u64 nth = from; nth < end; nth++) {\n" CALL_OF "u32 status = 0;\n", order, order, pos, pos, types, kinds, types, kinds);
+    if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
+    write_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, undo, &ops);");
+    if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = OP_NONE;\n");
+    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n", failed, words);
+    if (strings) out_w(m, o, "G(u64, %p + tile * 32)[0] = GID;\nG(u64, %p + tile * 32)[1] = had;\nG(u64, %p + tile * 32)[2] = ops.n - had;\n", uses, uses, uses);
+    out_w(m, o, "}\n");
+    if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
+    append_out(x, o, &x->sums);
+    out_w(m, o, "}\n");
+}
+
 static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
     const Proc *proc = x->proc;
     for (int32_t i = 0; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
-        const char *why = skip[i] ? NULL : instr_reason(x->p, in, a);
+        const char *why = skip[i] ? NULL : in->op == OP_ITEM ? item_reason(x->p, in) : instr_reason(x->p, in, a);
         if (!why) continue;
         const char *text = proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
         return text ? text : why;
@@ -1015,14 +1201,16 @@ static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
 }
 
 /* The next procedure: all that is not the module's anew. */
-static Status begin_proc(ProcEm *x, int32_t number, const Proc *proc, const Program *p, const ProcVar *vars, int32_t n_vars, const ProcForm *form, ProcSource *out, Err *e) {
+static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, const ProcForm *form, ProcSource *out, Err *e) {
     Arena *a = x->m.arena;
-    Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1)};
+    const Proc *proc = form->proc;
+    const Program *p = foot ? proc->footprint : proc->body;
+    Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1 + (foot ? n_procs : 0))};
     m.params.items = x->m.params.items;
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
-    *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = vars, .n_vars = n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .out = out};
+    *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
+                  .orders = x->orders, .ahead_each = x->ahead_each, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->bounds = arena_array(a, bool *, proc->n_tables + 1);
@@ -1031,7 +1219,7 @@ static Status begin_proc(ProcEm *x, int32_t number, const Proc *proc, const Prog
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (!(x->bounds[i] = arena_array(a, bool, form->tables[i].image->n_cols + 1))) return err_oom(e);
     x->m.regs = x->regs;
-    return ST_OK;
+    return find_lazy(x, e);
 }
 
 static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err *e) {
@@ -1053,12 +1241,31 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     find_forms(x);
     write_body(x, skip);
     W("done: ;\n");
-    put_outs(x);
+    if (!x->foot) put_outs(x);
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
+    if (x->foot) return write_foot(x, target), ST_OK;
     if (target->kind == DEVICE_HOST) look_ahead(x);
     write_function(x, target);
+    return ST_OK;
+}
+
+/* The footprints of all procedures, or none. */
+static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, ProcModule *out, Err *e) {
+    for (int32_t k = 0; k < n && !out->foot_reason; k++) {
+        ProcSource src = {0};
+        const Program *p = forms[k].proc->footprint;
+        if (!p) return out->foot_reason = "a procedure has no footprint", ST_OK;
+        TRY(begin_proc(x, k, n, true, &forms[k], &src, e));
+        TRY(write_proc(x, target, strings, e));
+        out->scratch = MAX_OF(out->scratch, src.scratch);
+        out->foot_reason = src.reason;
+        for (int64_t i = 0; i < x->m.params.len && !strings; i++) {
+            const EmitParam *q = &x->m.params.items[i];
+            if (q->proc == n + k + 1 && (q->kind == KP_LIKE || q->kind == KP_SET || (q->kind == KP_CONST && p->regs[q->id].phys == PH_STR))) out->foot_reason = "constants in the host's memory";
+        }
+    }
     return ST_OK;
 }
 
@@ -1076,7 +1283,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     for (int32_t i = 0; i < PROC_DIRECT; i++) em_param(&x->m, (ParamKind)direct[i], 0, 0, NULL);
     for (int32_t k = 0; k < n; k++) {
         const Proc *proc = forms[k].proc;
-        TRY(begin_proc(x, k, proc, proc->body, proc->vars, proc->n_vars, &forms[k], &out->procs[k], e));
+        TRY(begin_proc(x, k, n, false, &forms[k], &out->procs[k], e));
         TRY(write_proc(x, target, strings, e));
         if (out->procs[k].reason) {
             out->reason = arena_printf(a, "%s: %s", proc->name, out->procs[k].reason);
@@ -1086,8 +1293,11 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
-    Out text = {0};
+    TRY(write_feet(x, n, forms, target, strings, out, e));
+    Out text = {0}, foot = {0};
+    if (!out->foot_reason) assemble_foot(x, strings, out, &foot);
     assemble(x, target, strings, n_ahead, out, &text);
+    append_out(x, &text, &foot);
     out_put(&x->m, &text, "", 1);
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;
@@ -1096,8 +1306,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     return ST_OK;
 }
 
-int64_t emit_proc_data(const Proc *proc, const EmitParam *p, uint64_t address, void *to) {
-    const Program *prog = proc->body;
+int64_t emit_proc_data(const Program *prog, const EmitParam *p, uint64_t address, void *to) {
     if (p->kind == KP_CONST) {
         const RegInfo *ri = &prog->regs[p->id];
         if (ri->phys != PH_STR || p->col != 0 || ri->value.is_null) return 0;
@@ -1128,8 +1337,7 @@ int64_t emit_proc_data(const Proc *proc, const EmitParam *p, uint64_t address, v
     return bytes;
 }
 
-bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out) {
-    const Program *prog = proc->body;
+bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out) {
     *out = 0;
     if (p->kind == KP_CONST) {
         const RegInfo *ri = &prog->regs[p->id];
@@ -1142,9 +1350,9 @@ bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *o
         return true;
     }
     if (p->kind != KP_SET && p->kind != KP_LIKE) return false;
-    char *data = arena_alloc(a, emit_proc_data(proc, p, 0, NULL) + 16);
+    char *data = arena_alloc(a, emit_proc_data(prog, p, 0, NULL) + 16);
     if (!data) return true;
     *out = ((uint64_t)(uintptr_t)data + 15) & ~UINT64_C(15);
-    emit_proc_data(proc, p, *out, (void *)(uintptr_t)*out);
+    emit_proc_data(prog, p, *out, (void *)(uintptr_t)*out);
     return true;
 }

@@ -63,6 +63,11 @@ typedef enum ProcParamKind {
     PP_COUNTERS,      /* address: u32 counters of locks, 0: calls have none */
     PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/schedule.h) */
     PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
+    PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/rank_device.h) */
+    PP_USES,          /* shared memory, address: four u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
+    PP_OPS_MAX,       /* value: places in items and uses */
+    PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
+    PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
@@ -77,10 +82,13 @@ typedef enum ProcParamKind {
     PP_UNDO,          /* of procedures from here on. value: changes are logged */
     PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
     PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
-    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
+    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
+    PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */
+    PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
+    PP_ITEM_SUM       /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
 } ProcParamKind;
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64 /* calls that a group takes at a time, on the host */ };
+enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */ };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
@@ -100,6 +108,7 @@ typedef struct ProcModule {
     int32_t undo_max, scratch; /* the most of any procedure */
     int32_t n_procs;
     ProcSource *procs;
+    const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
 enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 
@@ -108,15 +117,18 @@ enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
 enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
 
 enum { LOCK_POISON_BIT = 31 /* of a counter */ };
+enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };
 #define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
 
 /* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can look at strings where the host
  * has them; else cells of images have the host's addresses and all others the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
 Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, Arena *a, ProcModule *out, Err *e);
+/* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into memory of its own, in the order of calls within
+ * FOOT_TILE calls; else in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
 /* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out of KP_SET, KP_LIKE 0: no memory. */
-bool emit_proc_value(const Proc *proc, const EmitParam *p, Arena *a, uint64_t *out);
+bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out);
 /* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to` (NULL: only the bytes are counted) for
  * the device's `address`, a multiple of 16. */
-int64_t emit_proc_data(const Proc *proc, const EmitParam *p, uint64_t address, void *to);
+int64_t emit_proc_data(const Program *prog, const EmitParam *p, uint64_t address, void *to);
 
 #endif

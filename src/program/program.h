@@ -118,6 +118,7 @@ typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys),
     Reg *args;
     int32_t order; /* ROW_FIRST: 1 + column (NOT NULL, PH_I16 .. PH_I64) whose smallest value, or greatest (desc), says which row comes first; 0: any */
     bool desc;
+    bool bounded, at;   /* an index in this order: only rows after args[n], a cell of the column, or also those at it; none after a NULL */
 } RowKey;
 typedef struct RowCol { int32_t table, col; } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */

@@ -127,6 +127,11 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         }
         put_regs(t, p, k->n, k->args);
         put(t, "]");
+        if (k->order) put(t, " by c%d%s", (int)k->order - 1, k->desc ? " desc" : "");
+        if (k->bounded) {
+            put(t, k->at ? " from " : " after ");
+            put_reg(t, p, k->args[k->n]);
+        }
         return true;
     }
     case OP_ROW_GET:

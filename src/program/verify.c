@@ -60,7 +60,8 @@ static Status check_row_op(const Verify *v, const Instr *in) {
         REQUIRE(v, k->table >= 0 && k->index >= 0, "no such index");
         REQUIRE(v, in->op == OP_ROW_NEXT ? a == PH_I64 : k->n > 0, "operand types");
         REQUIRE(v, d == PH_I64, "result must be a row register");
-        for (int32_t i = 0; in->op != OP_ROW_NEXT && i < k->n; i++) REQUIRE(v, k->args[i], "key missing");
+        for (int32_t i = 0; in->op != OP_ROW_NEXT && i < k->n + k->bounded; i++) REQUIRE(v, k->args[i], "key missing");
+        REQUIRE(v, !k->bounded || (in->op == OP_ROW_FIRST && k->order > 0), "a bound without an order");
         break;
     }
     case OP_ROW_GET:

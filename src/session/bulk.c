@@ -270,7 +270,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
                       .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
     Strategy strategy = STRATEGY_AUTO;
     (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
-    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .step_limit = s->settings.bulk_step_limit};
+    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .set_min = s->settings.bulk_set_min, .step_limit = s->settings.bulk_step_limit};
     st = ST_OK;
     if (strcmp(s->settings.executor, "compiled") == 0) {
         st = session_device_use(s, NULL, &q.device);
@@ -313,15 +313,21 @@ Status session_call_pool_make(Session *s, CallPool **out) {
     if (st == ST_OK && !(*out = h->pool)) st = err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
     return held ? st : session_end_statement(s, st);
 }
+bool session_bulk_known(const Session *s, int64_t routine, bool *yes) {
+    const BulkHub *h = s->db->bulk_hub;
+    *yes = false;
+    if (!h || !h->arena || h->catalog_version != s->db->catalog.version) return false;
+    for (int32_t i = 0; i < h->n; i++)
+        if (h->ids[i] == routine) *yes = !h->procs[i].reason;
+    return true;
+}
 Status session_bulk_compilable(Session *s, int64_t routine, bool *yes) {
     CallPool *pool;
     TRY(session_call_pool_make(s, &pool));
     BulkHub *h = s->db->bulk_hub;
     if (!h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
-    *yes = false;
-    for (int32_t i = 0; i < h->n; i++)
-        if (h->ids[i] == routine) *yes = !h->procs[i].reason;
+    (void)session_bulk_known(s, routine, yes);
     return ST_OK;
 }
 Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {

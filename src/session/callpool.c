@@ -21,8 +21,13 @@ struct CallBulk {
     BulkResult *result;
     Err err; /* of the whole bulk */
 };
-typedef struct CallClient { /* of a session */
+/* Of a session. It waits on a mutex of its own: threads that are woken do not meet at the pool's. */
+typedef struct CallClient {
+    _Atomic int64_t refs;
+    pthread_mutex_t mutex;
     pthread_cond_t wake;
+    bool woken;
+    struct CallClient *next; /* to be woken */
     CallSettings *settings;
     int64_t window;  /* in which it was seen last */
 } CallClient;
@@ -59,9 +64,29 @@ static void cond_init(pthread_cond_t *c) {
     pthread_cond_init(c, &attr);
     pthread_condattr_destroy(&attr);
 }
-static void cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, int64_t at_ns) {
+static int cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, int64_t at_ns) {
     struct timespec t = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-    pthread_cond_timedwait(c, m, &t);
+    return pthread_cond_timedwait(c, m, &t);
+}
+static void client_wake(CallClient *c) {
+    pthread_mutex_lock(&c->mutex);
+    c->woken = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->mutex);
+}
+/* Until it was woken since it last waited, or the time has come. */
+static void client_wait(CallClient *c, int64_t at_ns) {
+    pthread_mutex_lock(&c->mutex);
+    while (!c->woken && cond_wait_until(&c->wake, &c->mutex, at_ns) != ETIMEDOUT) {}
+    c->woken = false;
+    pthread_mutex_unlock(&c->mutex);
+}
+static void client_release(CallClient *c) {
+    if (!c || atomic_fetch_sub(&c->refs, 1) > 1) return;
+    settings_release(c->settings);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->mutex);
+    mem_free(NULL, c, (int64_t)sizeof *c);
 }
 
 CallPool *call_pool_new(Database *db, Err *e) {
@@ -133,7 +158,7 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
 static bool same_settings(const CallSettings *x, const CallSettings *y) {
     const Settings *a = &x->settings, *b = &y->settings;
     if (a == b) return true;
-    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
+    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && a->bulk_set_min == b->bulk_set_min && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
            strcmp(a->executor, b->executor) == 0 && strcmp(a->device, b->device) == 0 && a->device_strict == b->device_strict && a->device_wait == b->device_wait &&
            a->device_memory_limit == b->device_memory_limit && strcmp(a->device_residence, b->device_residence) == 0 && a->threads == b->threads && a->vector_size == b->vector_size &&
            a->tz_offset == b->tz_offset;
@@ -153,7 +178,7 @@ static void pass_on(CallPool *p) {
     if (!p->first) return;
     for (CallEntry *x = p->first; x; x = x->next) {
         if (!x->waited) continue;
-        pthread_cond_signal(&x->client->wake);
+        client_wake(x->client);
         return;
     }
     pthread_cond_signal(&p->keeper_wake);
@@ -265,8 +290,8 @@ static CallEntry *sort_out(CallPool *p, CallEntry **list) {
     return gone;
 }
 
-/* Results reach their entries. Under the mutex. */
-static void deliver(CallPool *p, CallEntry *list, CallBulk *b) {
+/* Results reach their entries. Under the mutex. Whose threads wait for them is added to the list of those to be woken afterwards. */
+static void deliver(CallPool *p, CallEntry *list, CallBulk *b, CallClient **wake) {
     int64_t now = clock_ns();
     for (CallEntry *x = list, *next; x; x = next) {
         next = x->next;
@@ -281,7 +306,17 @@ static void deliver(CallPool *p, CallEntry *list, CallBulk *b) {
         CallClient *c = x->client;
         x->waited = false;
         atomic_store(&x->state, CALL_DONE);
-        if (waited) pthread_cond_signal(&c->wake);
+        if (!waited) continue;
+        atomic_fetch_add(&c->refs, 1); /* its session may be gone then */
+        c->next = *wake;
+        *wake = c;
+    }
+}
+static void wake_all(CallClient *list) {
+    for (CallClient *c = list, *next; c; c = next) {
+        next = c->next;
+        client_wake(c);
+        client_release(c);
     }
 }
 
@@ -326,10 +361,12 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
         if (err_is_set(&s->err)) err_copy(&b->err, &s->err);
         else err_oom(&b->err);
     }
+    CallClient *wake = NULL;
     pthread_mutex_lock(&p->mutex);
-    deliver(p, list, b);
-    deliver(p, lost, &p->gone);
+    deliver(p, list, b, &wake);
+    deliver(p, lost, &p->gone, &wake);
     pthread_mutex_unlock(&p->mutex);
+    wake_all(wake);
 }
 
 /* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of waiting for the lock) nothing was taken. */
@@ -380,7 +417,9 @@ static void fail_first(CallPool *p, const Err *e) {
     if (x->waited) p->n_waiting--;
     x->next = NULL;
     err_copy(&b->err, e);
-    deliver(p, x, b);
+    CallClient *wake = NULL;
+    deliver(p, x, b, &wake);
+    wake_all(wake);
     bulk_release(b);
 }
 
@@ -406,7 +445,9 @@ static CallClient *client_of(Session *s) {
     CallClient *c = s->call_client;
     if (!c) {
         if (!(c = mem_calloc(NULL, (int64_t)sizeof *c, &s->err))) return NULL;
+        atomic_init(&c->refs, 1);
         c->window = -2;
+        pthread_mutex_init(&c->mutex, NULL);
         cond_init(&c->wake);
         s->call_client = c;
     }
@@ -429,9 +470,7 @@ void call_session_free(Session *s) {
         if (c->window >= p->window - 1) p->expected = MAX_OF(p->expected - 1, 1); /* it is not waited for any more */
         pthread_mutex_unlock(&p->mutex);
     }
-    settings_release(c->settings);
-    pthread_cond_destroy(&c->wake);
-    mem_free(NULL, c, (int64_t)sizeof *c);
+    client_release(c);
     s->call_client = NULL;
 }
 
@@ -518,7 +557,7 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
         p->n_waiting++;
         see(p, x->client);
     }
-    while (st == ST_OK && (state = atomic_load(&x->state)) != CALL_DONE) {
+    while (st == ST_OK && (state = atomic_load(&x->state)) != CALL_DONE) { /* with the mutex */
         int64_t now = clock_ns(), wake = now + POLL_NS;
         if (state == CALL_PENDING) {
             if (atomic_load(&s->cancel)) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
@@ -533,7 +572,13 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
             if (!p->busy) wake = MIN_OF(wake, MAX_OF(due_at(p), now));
         }
         if (now >= until) break;
-        cond_wait_until(&x->client->wake, &p->mutex, MIN_OF(wake, until));
+        pthread_mutex_unlock(&p->mutex);
+        client_wait(x->client, MIN_OF(wake, until));
+        if (atomic_load(&x->state) == CALL_DONE) {
+            *done = true;
+            return ST_OK;
+        }
+        pthread_mutex_lock(&p->mutex);
     }
     state = atomic_load(&x->state);
     if (st != ST_OK && state == CALL_PENDING) {
@@ -561,8 +606,8 @@ void call_release(Session *s, CallEntry *x) {
         return;
     }
     x->waited = true;
-    while (atomic_load(&x->state) != CALL_DONE) pthread_cond_wait(&x->client->wake, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
+    while (atomic_load(&x->state) != CALL_DONE) client_wait(x->client, clock_ns() + POLL_NS);
     bulk_release(x->bulk);
     settings_release(x->settings);
     x->bulk = NULL;
@@ -596,13 +641,19 @@ static Status text_make(Session *s, const AstCall *x, int32_t n_params, const Ty
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     BoundCall *b = NULL;
     bool compilable = false;
-    Status st = t ? session_begin_bulk(s) : err_oom(&s->err);
-    if (st == ST_OK) {
+    Status st = t ? ST_OK : err_oom(&s->err);
+    for (int again = 0; st == ST_OK && again < 2; again++) { /* with the lock shared, and alone when procedures must be compiled first */
+        s->in_bulk = true;
+        st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
+        s->in_bulk = false;
+        if (st != ST_OK) break;
         t->arena = a;
         t->catalog_version = s->db->catalog.version;
         st = pl_call_bind(s, x, a, n_params, param_types, &b);
-        if (st == ST_OK && b) st = session_bulk_compilable(s, b->routine->id, &compilable);
+        bool known = st != ST_OK || !b || session_bulk_known(s, b->routine->id, &compilable);
+        if (!known && again) st = session_bulk_compilable(s, b->routine->id, &compilable);
         st = session_end_statement(s, st);
+        if (known) break;
     }
     if (st == ST_OK && compilable) {
         const Routine *r = b->routine;

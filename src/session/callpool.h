@@ -90,6 +90,8 @@ void call_pool_free(CallPool *p); /* no entries; ends its thread */
 /* In bulk.c. NULL: not made yet (no error). */
 CallPool *session_call_pool(const Session *s);
 Status session_call_pool_make(Session *s, CallPool **out); /* takes the exclusive lock when it must; outside transactions */
+/* Whether the routine can be compiled. False: not found out yet, under this catalog. Under any lock. */
+bool session_bulk_known(const Session *s, int64_t routine, bool *yes);
 Status session_bulk_compilable(Session *s, int64_t routine, bool *yes); /* under the exclusive lock of session_begin_bulk */
 /* The exclusive lock for the pool's session. Waits for timeout_ms at most, <= 0: for ever. */
 Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, Err *e);

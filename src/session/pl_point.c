@@ -322,19 +322,18 @@ static Status change(Session *s, Run *r, Statement *st) {
     return out;
 }
 
-Status pl_point_run(PlFrame *fr, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st) {
-    Session *s = fr->s;
+Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st) {
     const BoundStmt *b = p->b;
     bool yes;
     Run r = {.s = s, .p = p};
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
-    pl_eval_ctx(fr, &r.x);
+    r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;
     r.x.n_params = n_params;
     r.x.column = column;
     r.x.column_ctx = &r;
-    r.values = arena_alloc(fr->scratch, p->n_cols * (int64_t)sizeof(Value));
-    r.done = arena_calloc(fr->scratch, p->n_cols);
+    r.values = arena_alloc(scratch, p->n_cols * (int64_t)sizeof(Value));
+    r.done = arena_calloc(scratch, p->n_cols);
     if (!r.values || !r.done) return err_oom(&s->err);
     st->n_cols = b->n_result;
     st->names = b->names;

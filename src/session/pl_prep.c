@@ -366,7 +366,7 @@ static Status eval_sub(void *ctx, const Expr *e, Value *out) {
     while (sub->e != e) sub++;
     Statement *st;
     TRY(pl_result_new(x->fr, &st));
-    Status r = sub->point ? pl_point_run(x->fr, sub->point, x->p->n_refs, x->params, st) : run_sub(x, e, st);
+    Status r = sub->point ? pl_point_run(x->fr->s, x->fr->scratch, sub->point, x->p->n_refs, x->params, st) : run_sub(x, e, st);
     if (r == ST_OK && e->subquery == SQ_EXISTS) {
         *out = (Value){.type = e->type, .u.b = st->n_rows > 0};
     } else if (r == ST_OK && st->n_rows > 1) {

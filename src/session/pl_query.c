@@ -86,7 +86,7 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     TRY(pl_params(fr, p, room, &params));
     if (p->point) {
         p->busy++;
-        Status r = pl_point_run(fr, p->point, p->n_refs, params, st);
+        Status r = pl_point_run(fr->s, fr->scratch, p->point, p->n_refs, params, st);
         p->busy--;
         return r;
     }

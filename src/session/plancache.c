@@ -150,6 +150,7 @@ void text_release(SqlText *t) {
     if (!t || --t->refs > 0) return;
     plan_release(t->plan);
     call_text_free(t->call);
+    text_point_free(t->point);
     arena_free(t->arena);
     mem_free(&t->session->cache_account, t, (int64_t)sizeof *t);
 }

@@ -66,6 +66,7 @@ struct SqlText {
     Type *types;
     CachedPlan *plan;       /* slot */
     struct CallText *call;  /* CALL, for the pool (callpool.c) */
+    struct TextPoint *point; /* a statement on one row (point.c) */
 };
 
 /* Parses the text of one statement; the caller has a reference. The shape is the caller's to fill. */
@@ -76,6 +77,10 @@ void text_list(Session *s, SqlText *t);   /* to be found; nothing happens when i
 void text_unlist(Session *s, SqlText *t); /* may free it */
 void text_unlist_all(Session *s);
 void text_release(SqlText *t);            /* NULL is fine */
+
+/* point.c. A statement on one row found by its key. *done false: it is to run in the ordinary way. */
+Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, bool *done);
+void text_point_free(struct TextPoint *t);
 
 /* Binds and lowers a SELECT, or finds the slot's plan (slot NULL: none) to hold for these parameters. The caller, who has the shared lock, gets a reference. A
  * new plan takes the slot when it can be kept. LIMIT's subqueries run in `acct`. */

@@ -645,6 +645,9 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s);
         return r;
     }
+    bool point;
+    TRY(point_statement(s, st, ast, n_params, param_types, params, &point));
+    if (point) return ST_OK;
     if (ast->kind == AST_SELECT) {
         bool done;
         TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));

@@ -35,7 +35,7 @@ typedef struct Settings {
     char isa[16];
     char search_path[64];
     bool merge_auto;
-    int64_t bulk_step_limit, bulk_partitions, bulk_size, bulk_interval_us;
+    int64_t bulk_step_limit, bulk_set_min, bulk_partitions, bulk_size, bulk_interval_us;
     char bulk_strategy[8], bulk_order[12];
 } Settings;
 

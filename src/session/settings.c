@@ -47,6 +47,7 @@ static const Def defs[] = {
     {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
     {"bulk_step_limit", K_INT, AT(bulk_step_limit), 0, INT64_MAX, "0", "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
     {"bulk_strategy", K_ENUM, AT(bulk_strategy), 0, 0, "auto|kset|tpl|part|serial", "how the calls of a bulk are kept apart: set by set, with counter locks, by partition, or one after the other"},
+    {"bulk_set_min", K_INT, AT(bulk_set_min), 0, INT64_MAX, "0", "calls that the sets of a bulk have on average for bulk_strategy = auto to take kset; 0 = as measured"},
     {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0", "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
     {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
     {"bulk_interval", K_US, AT(bulk_interval_us), 0, INT32_MAX, "0", "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool"},

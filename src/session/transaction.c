@@ -70,7 +70,7 @@ static Status begin(Session *s) {
 
 /* ---- changes out of the tables and back ---------------------------------------------------------- */
 static Status save(Txn *x, UndoLog *u) {
-    if (!(x->saved = arena_new(NULL, NULL))) return ST_ERROR;
+    if (!(x->saved = arena_new(&x->session->db->account, NULL))) return ST_ERROR;
     TRY(undo_net(u, x->saved, &x->n_net, &x->net));
     for (int64_t i = 0; i < x->n_net; i++) TRY(net_save(&x->net[i], x->saved));
     return ST_OK;
@@ -256,8 +256,22 @@ static int scan_column(const Plan *scan, const Expr *e) {
         if (scan->out_cols[i] == e->u.col) return scan->scan_cols[i];
     return -1;
 }
+/* column IN (constants): within the least and the greatest. */
+static bool bounds_of_list(const Plan *scan, const Expr *e, ReadCond *out) {
+    int col = scan_column(scan, e->args[0]);
+    if (col < 0 || e->n_args < 2) return false;
+    for (int32_t i = 1; i < e->n_args; i++) {
+        ReadCond one;
+        if (e->args[i]->kind != EX_CONST || !equals(scan->table, col, &e->args[i]->u.value, &one) || one.is_text) return false;
+        if (i == 1) *out = one;
+        out->lo = MIN_OF(out->lo, one.lo);
+        out->hi = MAX_OF(out->hi, one.hi);
+    }
+    return true;
+}
 /* A conjunct that bounds a column of the scan. */
 static bool bounds(const Plan *scan, const Expr *e, ReadCond *out) {
+    if (e->kind == EX_IN) return bounds_of_list(scan, e, out);
     if (e->kind != EX_FUNC || e->n_args != 2) return false;
     const char *op = e->u.func->name;
     for (int side = 0; side < 2; side++) {
@@ -411,7 +425,7 @@ void transaction_dooms(Session *s, const UndoLog *u, bool own) {
     int64_t n;
     NetChange *net;
     if (!u || undo_mark(u) == 0 || !transaction_open(s)) return;
-    Arena *a = arena_new(NULL, NULL);
+    Arena *a = arena_new(&s->db->account, NULL);
     if (a && undo_net(u, a, &n, &net) == ST_OK) {
         doom(s, n, net, u, own);
     } else { /* no memory to look closely: all of them */

@@ -181,40 +181,70 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
 
 /* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
 
-/* Copies a result's rows (columns from first_col) into an empty table. */
-static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count) {
-    BulkLoad *b;
-    TRY(bulk_begin(t, 1, &b, &s->err));
-    const RowLayout *l = rows_layout(rows);
-    enum { N = 2048 };
-    Vec *v = arena_array(a, Vec, l->n_cols + 1);
-    Status r = v ? ST_OK : ST_ERROR;
-    int64_t chunk = 0;
-    for (int32_t i = 0; r == ST_OK && i < l->n_cols; i++) {
-        v[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)l->cols[i].phys) * N), .valid = arena_alloc(a, N), .phys = l->cols[i].phys, .type = l->cols[i].type};
-        if (!v[i].data || !v[i].valid) r = ST_ERROR;
-    }
-    for (int64_t i = 0; r == ST_OK && i < rows_n_runs(rows); i++) {
-        RowRun run;
-        r = rows_run_open(rows, i, &run, &s->err);
-        if (r != ST_OK) break;
-        for (int64_t first = 0; r == ST_OK && first < run.n; first += N) {
-            int64_t n = MIN_OF((int64_t)N, run.n - first);
-            Vec *w = arena_array(a, Vec, l->n_cols + 1);
-            if (!w) {
-                r = ST_ERROR;
-                break;
-            }
-            for (int32_t k = 0; k < l->n_cols; k++) {
-                w[k] = v[k];
-                rows_load(l, k, &run, first, NULL, n, &w[k]);
-            }
-            r = bulk_add(b, 0, chunk++, n, w, &s->err);
+/* A result's rows on their way into an empty table: each worker takes some runs at a time, which keep their place. */
+enum { FILL_ROWS = 2048, FILL_RUNS = 8 };
+typedef struct Fill {
+    RowStore *rows;
+    BulkLoad *bulk;
+    Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last */
+    const _Atomic bool *cancel;
+    _Atomic int64_t next;
+    _Atomic bool failed;
+    Err *e;
+} Fill;
+
+static Status fill_run(Fill *f, int worker, int64_t i, int64_t order, Err *e) {
+    const RowLayout *l = rows_layout(f->rows);
+    const Vec *cells = f->cells + (int64_t)worker * l->n_cols;
+    Vec *now = f->now + (int64_t)worker * l->n_cols;
+    RowRun run;
+    TRY(rows_run_open(f->rows, i, &run, e));
+    Status r = ST_OK;
+    for (int64_t first = 0; r == ST_OK && first < run.n; first += FILL_ROWS) {
+        int64_t n = MIN_OF((int64_t)FILL_ROWS, run.n - first);
+        for (int32_t k = 0; k < l->n_cols; k++) {
+            now[k] = cells[k]; /* rows_load leaves out `valid` where nothing is NULL */
+            rows_load(l, k, &run, first, NULL, n, &now[k]);
         }
-        rows_run_close(rows, &run);
+        r = bulk_add(f->bulk, worker, order, n, now, e);
     }
-    if (r == ST_OK) r = bulk_finish(b, s->db->pool, s->undo, count, &s->err);
-    bulk_cancel(b);
+    rows_run_close(f->rows, &run);
+    return r;
+}
+static void fill_worker(void *ctx, int worker) {
+    Fill *f = ctx;
+    Err err;
+    err_clear(&err);
+    for (int64_t order, runs = rows_n_runs(f->rows); (order = atomic_fetch_add(&f->next, 1)) * FILL_RUNS < runs;) {
+        Status r = ST_OK;
+        if (atomic_load(f->cancel)) r = err_set(&err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        for (int64_t i = order * FILL_RUNS; r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++) r = fill_run(f, worker, i, order, &err);
+        if (atomic_load(&f->failed)) return;
+        if (r == ST_OK) continue;
+        if (!atomic_exchange(&f->failed, true)) err_copy(f->e, &err); /* read when all are done */
+        return;
+    }
+}
+
+static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count) {
+    const RowLayout *l = rows_layout(rows);
+    int64_t most = (rows_n_runs(rows) + FILL_RUNS - 1) / FILL_RUNS;
+    int workers = s->db->pool ? (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)pool_threads(s->db->pool), most)) : 1;
+    Fill f = {.rows = rows, .cancel = &s->cancel, .e = &s->err};
+    f.cells = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    f.now = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    if (!f.cells || !f.now) return ST_ERROR;
+    for (int64_t i = 0; i < (int64_t)workers * l->n_cols; i++) {
+        const CellSpec *c = &l->cols[i % l->n_cols];
+        f.cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS), .valid = arena_alloc(a, FILL_ROWS), .phys = c->phys, .type = c->type};
+        if (!f.cells[i].data || !f.cells[i].valid) return ST_ERROR;
+    }
+    TRY(bulk_begin(t, workers, &f.bulk, &s->err));
+    if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
+    else fill_worker(&f, 0);
+    Status r = atomic_load(&f.failed) ? ST_ERROR : ST_OK;
+    if (r == ST_OK) r = bulk_finish(f.bulk, s->db->pool, s->undo, count, &s->err);
+    bulk_cancel(f.bulk);
     return r;
 }
 

@@ -106,7 +106,9 @@ static void show(Shell *sh, stele_bulk *b) {
     if (info.reason) fprintf(sh->out, " (%s: %s)", info.executor, info.reason);
     else fprintf(sh->out, " (%s, %s, depth %lld)", info.executor, info.strategy, (long long)info.depth);
     putc('\n', sh->out);
-    if (sh->timing) fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)\n", (double)info.total_ns / 1e6, (double)info.footprint_ns / 1e6, (double)info.schedule_ns / 1e6, (double)info.run_ns / 1e6);
+    if (!sh->timing) return;
+    fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)\n", (double)info.total_ns / 1e6, (double)info.footprint_ns / 1e6, (double)info.schedule_ns / 1e6, (double)info.run_ns / 1e6);
+    if (info.why) fprintf(sh->out, "Strategy: %s: %s.\n", info.strategy, info.why);
 }
 
 void run_bulk(Shell *sh, char *arg) {

@@ -527,6 +527,21 @@ static Status place_calls(Bulk *b, uint64_t **out, Err *e) {
     return ST_OK;
 }
 
+static Status machine_footprints(Bulk *b, Err *e) {
+    TRY(run_footprints(b, e));
+    while (bulk_demote_adds(b)) TRY(run_footprints(b, e));
+    return ST_OK;
+}
+static Status make_schedule(Bulk *b, Err *e) {
+    if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
+    uint64_t *partition = NULL;
+    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
+    int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : b->device ? BULK_SET_MIN : b->workers > 1 ? BULK_SET_MIN_VM : 1;
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = set_min,
+                        .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers,
+                        .scratch = b->images->scratch};
+    return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
+}
 static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     int64_t t0 = clock_ns();
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
@@ -539,24 +554,35 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     TRY(take_memory(b, e));
     TRY(bulk_plan_adds(b, e));
     TRY(make_counts(b, e));
-    TRY(run_footprints(b, e));
-    while (bulk_demote_adds(b)) TRY(run_footprints(b, e));
-    TRY(gather_ops(b, e));
+    BulkPlanned how = PLANNED_NOTHING;
+    if (b->device) TRY(bulk_device_footprints(b, &how, &st->reason, e));
+    if (how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
+    if (how != PLANNED_ALL) TRY(gather_ops(b, e));
     int64_t t1 = clock_ns();
-    if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
-    uint64_t *partition = NULL;
-    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = b->device ? BULK_SET_MIN : 0,
-                        .w0_min = b->opt->w0_min, .c_max = b->opt->c_max, .d_max = b->opt->d_max, .workers = b->workers,
-                        .scratch = b->images->scratch};
-    TRY(schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e));
     st->n_ops = b->n_ops;
+    st->footprint_ns = t1 - t0;
+    if (how == PLANNED_ALL) {
+        st->schedule_ns = b->schedule.plan_ns;
+        st->footprint_ns -= st->schedule_ns;
+        return ST_OK;
+    }
+    TRY(make_schedule(b, e));
     st->depth = b->schedule.depth;
     st->width0 = b->schedule.width0;
     st->crossing = b->schedule.crossing;
-    st->footprint_ns = t1 - t0;
+    st->why = b->schedule.why;
     st->schedule_ns = clock_ns() - t1;
     return ST_OK;
+}
+
+Status bulk_plan_on_host(Bulk *b, Err *e) {
+    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
+    if (!(b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1))) return err_oom(e);
+    TRY(machine_footprints(b, e));
+    TRY(gather_ops(b, e));
+    b->schedule = (Schedule){0};
+    return make_schedule(b, e);
 }
 
 /* No plan: the calls one by one, in order. */
@@ -595,7 +621,9 @@ static Status run_phases(Bulk *b, Err *e) {
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
+    bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;
     if (b->device) TRY(bulk_device_start(b, &st.reason, e));
+    if (!b->device && !planned) TRY(bulk_plan_on_host(b, e));
     int64_t t2 = clock_ns();
     if (b->device) {
         st.executor = "compiled";

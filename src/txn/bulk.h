@@ -39,14 +39,14 @@ typedef struct BulkOptions {
     bool copies;             /* tests: as if the device did not share the host's memory */
     int64_t step_limit;      /* loop iterations per call; 0 = none */
     int64_t partitions;      /* PART: items are spread over so many; 0: calls that conflict are connected instead */
-    int64_t w0_min, c_max, d_max;
+    int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured */
 } BulkOptions;
 
 typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing;
     Strategy strategy;
-    const char *executor, *device, *reason;
+    const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, result_ns, total_ns, image_ns, transfer_ns;
 } BulkStats;
 

@@ -17,28 +17,10 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "codegen/emit_proc.h"
 #include "codegen/prelude/kc_codes.h"
-#include "exec/device/dev.h"
-#include "txn/bulk_int.h"
-#include "txn/bulk_texts.h"
+#include "txn/bulk_device_int.h"
 
-enum { BATCH_MAX = 64, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
-
-/* A module of kernels, kept from bulk to bulk, for all bulks whose procedures it has. */
-struct BulkCode {
-    Arena *arena;
-    EmitTarget target;
-    bool copies;
-    int32_t n;
-    const Proc **procs;
-    int32_t n_tables;
-    int64_t *tables;  /* ids */
-    uint64_t *forms;  /* by table: of the image that the text was made for */
-    ProcModule module;
-    int64_t used;     /* ImageSet.bulks when it was last */
-};
-typedef struct BulkCode BulkCode;
+enum { GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -54,55 +36,15 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
 void images_drop_queue(ImageSet *s) {
     if (s->queue) s->device->ops->queue_free(s->device, s->queue);
     s->queue = NULL;
+    rank_device_free(s->rank);
+    s->rank = NULL;
+    for (int i = 0; i < BULK_DEV_MEMORY; i++) {
+        if (s->memory[i].p) s->device->ops->free(s->device, s->memory[i].p, s->memory[i].bytes);
+        s->memory[i] = (struct KeptMemory){0};
+    }
 }
 
 typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..] */
-/* Memory of this bulk that a device has a copy of. */
-typedef struct Buffer { void *host; int64_t bytes, offset; bool in, out; } Buffer;
-
-struct BulkDevice {
-    Device *d;
-    CodeCache *cache;
-    DevQueue *queue, *side; /* side: the stop flag; NULL: not yet */
-    bool broken;       /* an operation of it failed */
-    EmitTarget target;
-    bool copies;       /* the device does not share the host's memory */
-    bool on_host;      /* ... and the host has everything now */
-    int64_t safe;      /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
-    const BulkCode *code;
-    CodeRef ref;
-    bool has_ref;
-    DevKernel *kernel;
-    uint16_t *kinds;   /* by part: procedure of the module */
-    uint64_t *values;  /* of parameters */
-    uint64_t *words;   /* W_* */
-    uint64_t *failed;  /* counter and list */
-    int64_t failed_bytes;
-    uint64_t *keys;    /* PP_KEYS */
-    int64_t keys_bytes;
-    CallError ***said; /* per part and instruction: the error of a RAISE whose message is constant */
-    BulkTexts texts;
-    uint8_t *undo;
-    int64_t undo_bytes;
-    uint8_t *scratch;  /* for strings that calls make */
-    int64_t scratch_bytes, scratch_offset;
-    int32_t n_buffers;
-    Buffer *buffers;
-    DevPtr base;       /* of the buffers' copies */
-    int64_t base_bytes, undo_offset;
-    /* under locks */
-    uint32_t *counters;
-    uint8_t *done;     /* by call: the host's images have what it did */
-    uint8_t *stage;    /* device with copies: counters and `done`, fetched */
-    int64_t state_bytes; /* of counters, `done` and stage */
-    int64_t left;      /* calls that have not run: the first ones of schedule.order */
-    uint32_t *again;   /* calls for the machine */
-    int64_t n_again;
-    int32_t again_part;
-};
-/* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
-enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX };
-
 /* ---- preparation ------------------------------------------------------------------------------ */
 /* What the text depends on besides the procedures. */
 static uint64_t image_form(const Image *im) {
@@ -207,6 +149,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     default: break;
     }
     v->has_ref = true;
+    if (!v->code->module.foot_reason && v->d->ops->kernel(v->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
     if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
@@ -247,7 +190,7 @@ static bool foot_reads(const Bulk *b, const Image *im) {
             int32_t table = -1;
             if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT) table = ((const RowKey *)in->aux)->table;
             if (in->op == OP_ROW_GET) table = ((const RowCol *)in->aux)->table;
-            if (table >= 0 && pr->tables[table].image == im) return true;
+            if (table >= 0 && pr->tables[table].image == im && !(b->device && b->device->foot)) return true;
             const ItemSite *it = in->aux;
             if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount || pr->tables[it->table].image != im) continue;
             if (images_entry(b->images, pr->proc->tables[it->table].table_id)->bound[it->col] < 0) return true;
@@ -278,7 +221,6 @@ void bulk_device_end(Bulk *b) {
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
-    if (v->base) v->d->ops->free(v->d, v->base, v->base_bytes);
     if (v->has_ref) code_release(v->cache, &v->ref);
     mem_free(acct, v->counters, v->state_bytes);
     mem_free(acct, v->failed, v->failed_bytes);
@@ -293,79 +235,109 @@ const char *bulk_device_name(const Bulk *b) { return b->device->d->info.id; }
 /* ---- memory of the bulk ----------------------------------------------------------------------------- */
 static void add_buffer(BulkDevice *v, const void *host, int64_t bytes, bool in, bool out) {
     if (!host || bytes <= 0) return;
-    v->buffers[v->n_buffers++] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .offset = v->base_bytes, .in = in, .out = out};
-    v->base_bytes += align_up(bytes, 256);
+    v->buffers[v->n_buffers++] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)v->room, .in = in, .out = out};
+    v->room += align_up(bytes, 256);
 }
-static Status copy_buffers(BulkDevice *v, bool outs, bool down, Err *e) {
-    for (int32_t i = 0; i < v->n_buffers; i++) {
+Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e) {
+    struct KeptMemory *k = &b->images->memory[which];
+    const DeviceOps *ops = b->device->d->ops;
+    if (k->bytes < bytes) {
+        if (k->p) ops->free(b->device->d, k->p, k->bytes);
+        *k = (struct KeptMemory){0};
+        TRY(ops->alloc(b->device->d, bytes, &k->p, e));
+        k->bytes = bytes;
+    }
+    *out = k->p;
+    return ST_OK;
+}
+/* Buffers from number `first` on get addresses, and `more` bytes behind them. */
+static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t more, Err *e) {
+    BulkDevice *v = b->device;
+    DevPtr base;
+    TRY(bulk_device_memory(b, which, v->room + more + 8, &base, e));
+    for (int32_t i = first; i < v->n_buffers; i++) v->buffers[i].at += base;
+    v->undo_at = which == BM_BEFORE ? base + (uint64_t)v->room : v->undo_at;
+    v->room = 0;
+    return ST_OK;
+}
+static Status copy_buffers(BulkDevice *v, int32_t first, bool outs, bool down, Err *e) {
+    for (int32_t i = first; i < v->n_buffers; i++) {
         const Buffer *x = &v->buffers[i];
-        DevPtr at = v->base + (uint64_t)x->offset;
         if (outs ? !x->out : !x->in) continue;
-        if (down) TRY(v->d->ops->copy_out(v->queue, x->host, at, x->bytes, e));
-        else TRY(v->d->ops->copy_in(v->queue, at, x->host, x->bytes, e));
+        if (down) TRY(v->d->ops->copy_out(v->queue, x->host, x->at, x->bytes, e));
+        else TRY(v->d->ops->copy_in(v->queue, x->at, x->host, x->bytes, e));
     }
     return ST_OK;
 }
+/* What is there before the schedule. */
 static Status make_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    int64_t most = 16;
+    int64_t most = 24;
     for (int32_t k = 0; k < b->n_parts; k++) most += 2 * (b->parts[k].part->proc->n_params + b->parts[k].part->proc->n_outs + b->parts[k].part->proc->n_tables);
     if (!(v->buffers = arena_array(b->arena, Buffer, most))) return err_oom(e);
-    add_buffer(v, v->words, (W_BOUNDS + b->n_sums + 1) * 8, true, false);
+    add_buffer(v, v->words, bulk_words(b) * 8, true, false);
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
     add_buffer(v, v->keys, v->keys_bytes, false, false);
-    add_buffer(v, b->schedule.order, b->n_calls * 4, true, false);
     add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
     add_buffer(v, b->type_of, b->n_calls * 2, true, false);
     add_buffer(v, v->kinds, b->n_parts * 2, true, false);
+    add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, true, false);
     if (v->code->module.param_table) add_buffer(v, v->values, v->code->module.n_params * 8, true, false);
-    if (v->counters) {
-        const Schedule *s = &b->schedule;
-        add_buffer(v, v->counters, s->n_locks * 4, true, false);
-        add_buffer(v, v->done, b->n_calls, true, false);
-        add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
-        add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
-    }
     add_buffer(v, v->texts.heaps, 2 * b->images->n * 8, true, true);
     add_buffer(v, v->texts.out_heap, 24, true, true);
     add_buffer(v, v->texts.staged, v->texts.staged_bytes, true, false);
     add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
-        const ProgRun *pr = b->parts[k].proc->body;
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             int64_t n = part->params[i].is_const ? 1 : part->n;
             if (part->params[i].phys != PH_STR) add_buffer(v, part->params[i].data, n * phys_size((Phys)part->params[i].phys), true, false);
             add_buffer(v, part->params[i].valid, n, true, false);
         }
+        for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, part->n * 4, true, false);
+    }
+    TRY(place_buffers(b, BM_BEFORE, 0, align_up(v->undo_bytes, 256) + v->scratch_bytes, e));
+    v->scratch_at = v->undo_at + (uint64_t)align_up(v->undo_bytes, 256);
+    return ST_OK;
+}
+/* And what comes with it. */
+static Status make_more_buffers(Bulk *b, int32_t *first, Err *e) {
+    BulkDevice *v = b->device;
+    const Schedule *s = &b->schedule;
+    *first = v->n_buffers;
+    add_buffer(v, s->order, b->n_calls * 4, !v->ranked, false);
+    if (v->locked) add_buffer(v, v->done, b->n_calls, !v->ranked, false);
+    if (v->locked && !v->ranked) {
+        add_buffer(v, v->counters, s->n_locks * 4, true, false);
+        add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
+        add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
+    }
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const BulkPart *part = b->parts[k].part;
         for (int32_t i = 0; i < part->proc->n_outs; i++) {
             Vec *o = &b->result->outs[k][i];
             add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), true, true);
             add_buffer(v, o->valid, part->n, true, true);
         }
-        for (int32_t i = 0; i < part->proc->n_tables; i++) {
-            add_buffer(v, pr->tables[i].starts, part->n * 4, true, false);
-            add_buffer(v, pr->tables[i].counts, part->n * 4, true, false);
-        }
+        for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, part->n * 4, true, false);
     }
-    v->undo_offset = v->base_bytes; /* the log is the device's alone */
-    v->base_bytes += align_up(v->undo_bytes, 256);
-    v->scratch_offset = v->base_bytes;
-    v->base_bytes += v->scratch_bytes;
-    TRY(v->d->ops->alloc(v->d, v->base_bytes, &v->base, e));
-    return ST_OK;
+    return place_buffers(b, BM_AFTER, *first, 0, e);
 }
 
 /* The address under which kernels find what the host has at p. */
-static uint64_t at(const Bulk *b, const void *p) {
+uint64_t bulk_device_at(const Bulk *b, const void *p) {
     const BulkDevice *v = b->device;
     if (!v->copies || !p) return (uint64_t)(uintptr_t)p;
     for (int32_t i = 0; i < v->n_buffers; i++) {
         const Buffer *x = &v->buffers[i];
-        if ((const char *)p >= (const char *)x->host && (const char *)p < (const char *)x->host + x->bytes)
-            return v->base + (uint64_t)x->offset + (uint64_t)((const char *)p - (const char *)x->host);
+        if ((const char *)p >= (const char *)x->host && (const char *)p < (const char *)x->host + x->bytes) return x->at + (uint64_t)((const char *)p - (const char *)x->host);
     }
     return 0;
+}
+static uint64_t at(const Bulk *b, const void *p) { return bulk_device_at(b, p); }
+static uint64_t counters_at(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return !v->locked ? 0 : v->ranked ? v->ranks.counters : at(b, v->counters);
 }
 static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
     return b->device->copies ? image_mirror_at(im, array) : (uint64_t)(uintptr_t)array;
@@ -401,20 +373,20 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     if (texts->copies && texts->data[number] >= 0) return *to = at(b, texts->staged + texts->data[number]), ST_OK;
     const BulkPart *part = b->parts[k].part;
     const ProgRun *pr = b->parts[k].proc->body;
-    const TableUse *t = p->kind >= PP_BASE ? &pr->tables[p->id] : NULL;
+    const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo; break;
     case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
     case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
     case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
-    case PP_OUT_CELLS: *to = at(b, b->result->outs[k][p->id].data); break;
-    case PP_OUT_VALID: *to = at(b, b->result->outs[k][p->id].valid); break;
+    case PP_OUT_CELLS: *to = b->result ? at(b, b->result->outs[k][p->id].data) : 0; break; /* footprints come before the result */
+    case PP_OUT_VALID: *to = b->result ? at(b, b->result->outs[k][p->id].valid) : 0; break;
     case PP_BASE: *to = (uint64_t)t->base; break;
     case PP_STRIDE: *to = (uint64_t)t->stride; break;
     case PP_STARTS: *to = at(b, t->starts); break;
     case PP_COUNTS: *to = at(b, t->counts); break;
     default:
-        if (!emit_proc_value(part->proc, p, b->arena, to)) return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
+        if (!emit_proc_value(part->proc->body, p, b->arena, to)) return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
         if (p->kind == KP_LIKE && !*to) return err_oom(e);
     }
     return ST_OK;
@@ -430,20 +402,25 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_TABLE: return at(b, v->values);
     case PP_FAILED: return at(b, v->failed);
     case PP_KEYS: return at(b, v->keys);
-    case PP_COUNTERS: return at(b, v->counters);
-    case PP_LOCK_START: return at(b, v->counters ? b->schedule.lock_start : NULL);
-    case PP_LOCK_STEP: return sizeof *b->schedule.lock_start / 4;
-    case PP_LOCKS: return at(b, v->counters ? b->schedule.locks : NULL);
+    case PP_COUNTERS: return counters_at(b);
+    case PP_LOCK_START: return v->ranked ? v->ranks.lock_start : at(b, v->locked ? b->schedule.lock_start : NULL);
+    case PP_LOCK_STEP: return v->ranked ? 1 : sizeof *b->schedule.lock_start / 4;
+    case PP_LOCKS: return v->ranked ? v->ranks.locks : at(b, v->locked ? b->schedule.locks : NULL);
     case PP_DONE: return at(b, v->done);
+    case PP_OPS: return v->copies ? v->ops_at : at(b, v->ops_of);
+    case PP_USES: return v->copies ? v->uses_at : at(b, b->blocks);
+    case PP_OPS_MAX: return (uint64_t)v->ops_max;
+    case PP_FOOT_WORDS: return at(b, &v->words[W_FOOT]);
+    case PP_FOOT_FAILED: return at(b, b->failed_foot);
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
-    case PP_UNDO_AREA: return v->copies ? v->base + (uint64_t)v->undo_offset : at(b, v->undo);
+    case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
     case PP_OUT_HEAP: return at(b, v->texts.out_heap);
-    case PP_SCRATCH_AREA: return v->copies ? v->base + (uint64_t)v->scratch_offset : at(b, v->scratch);
+    case PP_SCRATCH_AREA: return v->copies ? v->scratch_at : at(b, v->scratch);
     default: return 0; /* changes from launch to launch */
     }
 }
 
-static Status fill_values(Bulk *b, Err *e) {
+Status bulk_device_values(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     int32_t *part_of = arena_array(b->arena, int32_t, m->n_procs + 1);
@@ -457,7 +434,10 @@ static Status fill_values(Bulk *b, Err *e) {
     }
     for (int32_t i = 0; i < m->n_params; i++) {
         const EmitParam *p = &m->params[i];
-        if (p->proc > 0) {
+        if (p->proc > m->n_procs) {
+            int32_t k = part_of[p->proc - 1 - m->n_procs];
+            if (k >= 0) TRY(bulk_foot_value(b, k, p, &v->values[i], e));
+        } else if (p->proc > 0) {
             if (part_of[p->proc - 1] >= 0) TRY(proc_value(b, part_of[p->proc - 1], p, &v->values[i], e));
         } else if (p->kind >= PP_CELLS) {
             if (used[p->id]) v->values[i] = image_value(b, p);
@@ -470,7 +450,7 @@ static Status fill_values(Bulk *b, Err *e) {
 }
 
 /* Groups of a launch. */
-static int64_t groups_of(const Bulk *b, int64_t calls) {
+int64_t bulk_device_groups(const Bulk *b, int64_t calls) {
     const BulkDevice *v = b->device;
     int64_t size = v->target.group_size, tile = size == 1 ? PROC_TILE : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * GROUPS_PER_UNIT;
     most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / (((int64_t)v->code->module.undo_max * UNDO_ENTRY + v->code->module.scratch) * size)));
@@ -558,7 +538,8 @@ static void mark_changed(Bulk *b) {
 static Status make_locks(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const Schedule *s = &b->schedule;
-    if (s->strategy != STRATEGY_TPL || s->n_locks == 0) return ST_OK;
+    v->locked = v->ranked ? v->ranks.ops_left > 0 : s->strategy == STRATEGY_TPL && s->n_locks > 0;
+    if (!v->locked) return ST_OK;
     int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
     v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
     if (!(v->counters = mem_calloc(&b->images->account, v->state_bytes, e))) return ST_ERROR;
@@ -567,40 +548,56 @@ static Status make_locks(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-static Status start(Bulk *b, Err *e) {
+Status bulk_device_begin(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     MemAccount *acct = &b->images->account;
-    int64_t items = groups_of(b, b->n_calls) * v->target.group_size;
+    int64_t items = bulk_device_groups(b, b->n_calls) * v->target.group_size;
+    if (v->begun) return ST_OK;
+    v->begun = true;
     v->failed_bytes = (b->n_calls + 1) * 12 + 16;
     v->undo_bytes = items * m->undo_max * UNDO_ENTRY + 64;
     v->scratch_bytes = items * m->scratch;
     v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
-    if (!v->values || !(v->words = arena_array(b->arena, uint64_t, W_BOUNDS + b->n_sums + 1))) return err_oom(e);
+    if (!v->values || !(v->words = arena_array(b->arena, uint64_t, bulk_words(b)))) return err_oom(e);
     v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
     if (!(v->failed = mem_alloc(acct, v->failed_bytes, e)) || !(v->keys = mem_alloc(acct, v->keys_bytes, e))) return ST_ERROR;
     if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
-    TRY(make_locks(b, e));
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
     TRY(texts_plan(b, &v->texts, e));
-    if (v->copies) {
-        TRY(each_image(b, look_ahead, e));
-        TRY(each_image(b, use_mirror, e));
-        TRY(make_buffers(b, e));
-    } else if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) {
-        return ST_ERROR;
+    if (!v->copies) {
+        if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) return ST_ERROR;
+        return ST_OK;
     }
-    TRY(texts_take_room(b, &v->texts, e));
+    TRY(each_image(b, look_ahead, e));
+    TRY(each_image(b, use_mirror, e));
+    TRY(make_buffers(b, e));
+    texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
+    return copy_buffers(v, 0, false, false, e);
+}
+
+static Status start(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    TRY(bulk_device_begin(b, e));
+    TRY(make_locks(b, e));
+    if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
     if (v->copies) {
-        texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
-        TRY(copy_buffers(v, false, false, e));
+        int32_t first;
+        TRY(each_image(b, use_mirror, e)); /* there is room for inserts now */
+        TRY(make_more_buffers(b, &first, e));
+        TRY(texts_take_room(b, &v->texts, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
+        TRY(copy_buffers(v, first, false, false, e));
+        if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
+    } else {
+        TRY(texts_take_room(b, &v->texts, e));
     }
-    TRY(fill_values(b, e));
+    TRY(bulk_device_values(b, e));
     return v->copies ? v->d->ops->sync(v->queue, NULL, NULL, e) : ST_OK;
 }
 
-Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
-    if (start(b, e) == ST_OK) return ST_OK;
+/* What the device could not begin, the machine does. */
+static Status give_up(Bulk *b, const char **reason, Err *e) {
     b->device->broken = true;
     if (!b->device->copies || b->opt->query->device.strict) return ST_ERROR;
     Err why;
@@ -610,6 +607,18 @@ Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
     log_write(LOG_WARNING, "a bulk runs without device \"%s\": %s", b->device->d->info.id, why.message);
     bulk_device_end(b);
     *reason = "the device has no room, or failed";
+    return ST_OK;
+}
+Status bulk_device_start(Bulk *b, const char **reason, Err *e) { return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e); }
+
+static Status foot_home(Bulk *b, Image *im, Err *e) {
+    (void)b;
+    return image_mirror_to_host(im, e);
+}
+Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
+    *how = PLANNED_NOTHING;
+    if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
+    if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
     return ST_OK;
 }
 
@@ -633,7 +642,7 @@ static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
 /* OUT values and bounds. */
 static Status fetch_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    TRY(copy_buffers(v, true, true, e));
+    TRY(copy_buffers(v, 0, true, true, e));
     if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     const BulkTexts *t = &v->texts;
@@ -642,12 +651,30 @@ static Status fetch_results(Bulk *b, Err *e) {
     if (used > 0) TRY(v->d->ops->copy_out(v->queue, t->outs, at(b, t->outs), MIN_OF(used, t->outs_bytes), e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
+/* The locks of the calls, once the host has to know them. */
+static Status fetch_locks(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    Schedule *s = &b->schedule;
+    if (!v->ranked || s->lock_start) return ST_OK;
+    uint32_t *starts = arena_alloc(b->arena, (b->n_calls + 1) * 4);
+    int64_t *wide = arena_alloc(b->arena, (b->n_calls + 1) * 8);
+    if (!starts || !wide) return err_oom(e);
+    TRY(v->d->ops->copy_out(v->queue, starts, v->ranks.lock_start, (b->n_calls + 1) * 4, e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    for (int64_t i = 0; i <= b->n_calls; i++) wide[i] = starts[i];
+    if (!(s->locks = arena_alloc(b->arena, wide[b->n_calls] * (int64_t)sizeof(LockUse) + 8))) return err_oom(e);
+    if (wide[b->n_calls] > 0) TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    s->lock_start = wide;
+    return ST_OK;
+}
 /* Which calls have run, as the images that are fetched now have it. */
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
-    if (!v->counters) return ST_OK;
-    TRY(v->d->ops->copy_out(v->queue, v->stage, at(b, v->counters), b->schedule.n_locks * 4, e));
+    if (!v->locked) return ST_OK;
+    TRY(fetch_locks(b, e));
+    TRY(v->d->ops->copy_out(v->queue, v->stage, counters_at(b), b->schedule.n_locks * 4, e));
     TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
@@ -658,7 +685,7 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
     TRY(fetch_results(b, e));
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
-    if (v->counters) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
+    if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
     v->on_host = true;
     v->safe = done;
     return ST_OK;
@@ -668,10 +695,10 @@ static Status go_back(Bulk *b, Err *e) {
     if (!v->copies || !v->on_host) return ST_OK;
     TRY(each_image(b, use_mirror, e));
     TRY(texts_take_room(b, &v->texts, e));
-    TRY(copy_buffers(v, true, false, e));
-    TRY(fill_values(b, e)); /* images may have moved */
-    if (v->counters) { /* and others have run */
-        TRY(v->d->ops->copy_in(v->queue, at(b, v->counters), v->counters, b->schedule.n_locks * 4, e));
+    TRY(copy_buffers(v, 0, true, false, e));
+    TRY(bulk_device_values(b, e)); /* images may have moved */
+    if (v->locked) { /* and others have run */
+        TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->left * 4, e));
     }
@@ -806,7 +833,7 @@ static bool canceled(const Bulk *b) {
     if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
     return k->deadline_ns && clock_ns() > k->deadline_ns;
 }
-static bool poll_cancel(void *ctx) {
+bool bulk_device_poll(void *ctx) {
     Bulk *b = ctx;
     BulkDevice *v = b->device;
     if (v->words[W_STOP] || !canceled(b)) return true;
@@ -834,10 +861,10 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     const ProcModule *m = &v->code->module;
     uint64_t *to = v->values + PROC_LAUNCH_AT;
     *to++ = (uint64_t)l->n;
-    *to++ = at(b, b->schedule.order + l->start);
+    *to++ = v->ranked && l->n == b->n_calls ? 0 : at(b, b->schedule.order + l->start); /* in order of time at first */
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, l->n), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return v->d->ops->launch(v->queue, v->kernel, bulk_device_groups(b, l->n), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
@@ -860,7 +887,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
         TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), 8, e));
         TRY(ops->copy_out(v->queue, v->keys, at(b, v->keys), 8, e));
     }
-    TRY(ops->sync(v->queue, poll_cancel, b, e));
+    TRY(ops->sync(v->queue, bulk_device_poll, b, e));
     *blocked = (int64_t)v->words[W_BLOCKED];
     if (!v->copies || v->failed[0] == 0) return ST_OK;
     TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), ((int64_t)v->failed[0] + 1) * 8, e));
@@ -903,6 +930,9 @@ static void find_left(Bulk *b) {
     for (int64_t i = 0; i < b->n_calls; i++)
         if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
 }
+/* Nothing has been done, and the host knows no order: the machine begins anew. */
+static bool knows_no_order(const Bulk *b) { return b->device->ranked && !b->schedule.lock_start && b->device->safe == 0; }
+
 /* The device failed: on from where the host's images are. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     BulkDevice *v = b->device;
@@ -911,9 +941,13 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     err_clear(e);
     (void)each_image(b, drop_mirror, e);
     v->on_host = true;
-    if (v->counters) find_left(b);
-    for (int64_t i = v->counters ? 0 : v->safe; i < n; i++)
-        for (int64_t k = l[i].start; k < l[i].start + (v->counters ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
+    if (knows_no_order(b)) {
+        for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
+        return ST_OK;
+    }
+    if (v->locked) find_left(b);
+    for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
+        for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
     return ST_OK;
 }
 
@@ -970,17 +1004,25 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     Launch *l = NULL;
     int64_t n = 0, done = 0;
+    bool anew = false;
     TRY(cut_launches(b, &l, &n, e));
-    v->left = v->counters ? b->n_calls : 0;
+    v->left = v->locked ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if ((v->counters ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if ((v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
         done = v->safe;
+        anew = knows_no_order(b);
+    }
+    if (done < n && !v->locked && knows_no_order(b)) anew = true; /* refused, or canceled: not one call has begun */
+    if (anew) {
+        v->left = 0;
+        TRY(bulk_plan_on_host(b, e));
+        TRY(bulk_execute(b, e));
     }
     if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
-    for (; done < n && !v->counters; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
+    for (; done < n && !v->locked && !anew; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
     for (int32_t i = 0; i < b->n_sums; i++) {
         int128_t most = (int128_t)v->words[W_BOUNDS + i];
         b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);

@@ -98,8 +98,16 @@ void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
  * going to read of the images. Then, when there is a device: before calls run
  * (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
-enum { BULK_SET_MIN = 256 /* kernels under locks beat one launch for each set when sets have fewer calls on average */ };
+/* Strategy auto, in calls of a set on average. Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
+ * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
+enum { BULK_SET_MIN = 256, BULK_SET_MIN_VM = 6 };
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
+/* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
+typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
+Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e);
+Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e); /* bulk_foot.c */
+/* bulk.c: footprints on the machine and a schedule, for a bulk that the device planned and cannot run. */
+Status bulk_plan_on_host(Bulk *b, Err *e);
 Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
 void bulk_device_end(Bulk *b);

@@ -94,7 +94,7 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
         t->data[i] = -1;
         for (int32_t k = 0; m->params[i].proc > 0 && k < b->n_parts; k++) {
             if (t->kinds[k] != m->params[i].proc - 1) continue;
-            int64_t bytes = emit_proc_data(b->parts[k].part->proc, &m->params[i], 0, NULL);
+            int64_t bytes = emit_proc_data(b->parts[k].part->proc->body, &m->params[i], 0, NULL);
             if (bytes > 0) t->data[i] = reserve(t, bytes);
             break;
         }
@@ -157,7 +157,7 @@ void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
     for (int32_t i = 0; i < m->n_params; i++)
         for (int32_t k = 0; t->data[i] >= 0 && k < b->n_parts; k++) {
             if (t->kinds[k] != m->params[i].proc - 1) continue;
-            emit_proc_data(b->parts[k].part->proc, &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
+            emit_proc_data(b->parts[k].part->proc->body, &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
             break;
         }
     t->out_heap[0] = outs;

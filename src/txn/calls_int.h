@@ -135,7 +135,7 @@ typedef struct ProcEntry {
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
-enum { BULK_CODES_MAX = 16 };
+enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 3 };
 struct ImageSet {
     MemAccount account;
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
@@ -145,6 +145,8 @@ struct ImageSet {
     struct DevQueue *queue;   /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
     int64_t bulks;            /* that used one of these */
+    struct RankDevice *rank;  /* of that device; NULL: not yet */
+    struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -109,6 +109,8 @@ void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *v
  * same time (those who look and those who insert or delete conflict), any number may look. */
 int64_t image_first(const Image *im, int32_t index, const void *const *keys);
 int64_t image_next(const Image *im, int32_t index, int64_t row);
+/* The first row of an ordered group after (at: or at) a value of the order's column. */
+int64_t image_first_after(const Image *im, int32_t index, const void *const *keys, int64_t value, bool at);
 /* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are entered: *conflict = number of the
  * violated key constraint, -1 none; with a conflict nothing remains. Returns the row, -1 on a conflict or out of memory (e set).
  * Any thread. Of two threads with the same key at the same time one wins. */

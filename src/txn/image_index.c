@@ -246,6 +246,11 @@ int64_t image_first(const Image *im, int32_t index, const void *const *keys) {
     const ImageIndex *x = &im->indexes[index];
     return first_of(im, x, find_one(im, x, keys));
 }
+int64_t image_first_after(const Image *im, int32_t index, const void *const *keys, int64_t value, bool at) {
+    const ImageIndex *x = &im->indexes[index];
+    int64_t anchor = find_one(im, x, keys);
+    return anchor < 0 ? -1 : order_after(im, x, anchor, value, at);
+}
 int64_t image_next(const Image *im, int32_t index, int64_t row) {
     const ImageIndex *x = &im->indexes[index];
     return x->order ? order_next(im, x, row) : skip_dead(im, x, __atomic_load_n(&x->next[row], __ATOMIC_RELAXED) - 1);

@@ -60,6 +60,7 @@ void order_enter(const Image *im, const ImageIndex *x, int64_t anchor, int64_t r
 void order_again(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row);
 int64_t order_first(const Image *im, const ImageIndex *x, int64_t anchor); /* live; -1 none */
 int64_t order_next(const Image *im, const ImageIndex *x, int64_t row);
+int64_t order_after(const Image *im, const ImageIndex *x, int64_t anchor, int64_t value, bool at);
 /* *live: rows of the group that are there. */
 Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_t *live, Err *e);
 /* Slots for so many entries. */

@@ -180,6 +180,14 @@ int64_t order_next(const Image *im, const ImageIndex *x, int64_t row) {
     }
 }
 
+int64_t order_after(const Image *im, const ImageIndex *x, int64_t anchor, int64_t value, bool at) {
+    Order o = order_of(im, x);
+    Pos t = {value, at ? -1 : INT64_MAX}, c = pos_of(&o, load(&o, 4 * anchor + 1) - 1), after;
+    for (int l = height_of(c.row); l >= 0; l--) c = walk(&o, c, t, l, &after);
+    if (!before(&o, t, after)) return -1;
+    return row_state(im, after.row) == ROW_LIVE ? after.row : order_next(im, x, after.row);
+}
+
 /* ---- verification ---- */
 Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_t *live, Err *e) {
     Order o = order_of(im, x);

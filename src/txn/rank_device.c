@@ -1,12 +1,12 @@
 /* rank_device.c - orders of execution made on a device; see rank_device.h. The kernels are codegen/prelude/txn/kr_rank.h.
  *
- *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations mark their item's place: which kinds, one
- *      call only or several. What has no conflict there is dropped: all of a bulk of additions, nearly all of one over many items.
+ *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations mark their item's place: which
+ *      kinds, one call only or several. What has no conflict there is dropped: all of a bulk of additions, nearly all of one over many items.
  *   2. How much is left is the one thing the host has to know; if nothing, the order is there already.
- *   3. A stable radix sort of the rest by (name of the item, call), 8 bits at a time. Where operations come in the order of their calls that is names only.
+ *   3. A stable radix sort of the rest by (name of the item, call), 8 bits at a time. Where operations come in the order of their calls, by name only.
  *   4. Along each item: uses (the operations of one call), ranks (a run of reads, a run of additions, a write).
- *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as many at a time as are worth a look by the
- *      host; then a radix sort of the calls by (depth, type).
+ *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as many at a time as are worth a
+ *      look by the host; then a radix sort of the calls by (depth, type).
  *
  * The grid is as large as the device at most, each group working on one chunk of neighbours, so that one scan of few numbers connects the groups.
  */
@@ -31,7 +31,8 @@ enum {
 #define MAX_OPS (INT64_C(1) << 30)
 
 typedef enum Kernel {
-    K_MARK, K_FILTER, K_HIST, K_SCAN, K_SCATTER, K_SUMS, K_USES, K_COUNT, K_CALL_SUMS, K_CALL_STARTS, K_LOCKS, K_RELAX, K_FIGURES, K_KEYS, K_ORDER, K_STARTS, N_KERNELS
+    K_MARK, K_FILTER, K_HIST, K_SCAN, K_SCATTER, K_SUMS, K_USES, K_COUNT, K_CALL_SUMS, K_CALL_STARTS, K_LOCKS, K_RELAX, K_FIGURES, K_KEYS, K_ORDER,
+    K_STARTS, N_KERNELS
 } Kernel;
 static const char *const names[N_KERNELS] = {"rank_mark", "rank_filter", "rank_hist", "rank_scan", "rank_scatter", "rank_sums", "rank_uses", "rank_count",
     "rank_call_sums", "rank_call_starts", "rank_locks", "rank_relax", "rank_figures", "rank_keys", "rank_order", "rank_starts"};
@@ -72,7 +73,8 @@ uint32_t rank_item_name(uint64_t item) { return (uint32_t)(hash_u64(item) >> 32)
 /* ---- the device ---------------------------------------------------------------------------------------------------------- */
 static Status get_code(RankDevice *r, Err *e) {
     char head[160];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RANK_PASSES %d\n", RK_PARAMS, RK_ERR, (int)r->items, (int)r->passes);
+    snprintf(head, sizeof head, "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RANK_PASSES %d\n", RK_PARAMS, RK_ERR,
+             (int)r->items, (int)r->passes);
     if (r->group_size > 1) snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)r->group_size);
     size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_rank_text) + 1;
     char *text = mem_alloc(r->account, (int64_t)n, e);
@@ -144,9 +146,9 @@ void rank_device_free(RankDevice *r) {
     if (r->code.module) code_release(r->cache, &r->code);
     mem_free(r->account, r, (int64_t)sizeof *r);
 }
-/* Nothing of it may be in use. */
 static Status block_need(RankDevice *r, Block *b, int64_t bytes, Err *e) {
     if (b->bytes >= bytes) return ST_OK;
+    if (b->p) TRY(r->d->ops->sync(r->q, NULL, NULL, e)); /* kernels of the last order may be reading it */
     block_free(r, b);
     bytes += bytes / 4;
     TRY(r->d->ops->alloc(r->d, bytes, &b->p, e));
@@ -191,8 +193,8 @@ static int bits_of(uint64_t most) { /* to write every number up to it */
     while (most >> bits) bits++;
     return bits;
 }
-/* Sorts the records of RK_FROM by bits [shift, shift + bits), using RK_TO; the result is in RK_FROM. `totals`: RK_DIGITS zeros per pass. groups, and RK_COUNTS for the
- * first pass, from the caller. */
+/* Sorts the records of RK_FROM by bits [shift, shift + bits), using RK_TO; the result is in RK_FROM. `totals`: RK_DIGITS zeros per pass. How the first pass
+ * finds the records, in `groups` chunks and with RK_COUNTS or without, is the caller's. */
 static int passes_of(int bits) { return (bits + DIGIT_BITS - 1) / DIGIT_BITS; }
 static Status sort(RankDevice *r, int64_t n, int64_t groups, int shift, int bits, DevPtr *totals, Err *e) {
     for (int passes = passes_of(bits); passes > 0; passes--) {
@@ -220,8 +222,10 @@ static Status sort(RankDevice *r, int64_t n, int64_t groups, int shift, int bits
 enum { PASSES_MAX = 8 };
 /* 1. and 2. Records that are left are in chunks of `groups` groups. */
 static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e) {
-    if (in->n_calls < 0 || in->n_calls > MAX_CALLS) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld calls", (long long)MAX_CALLS);
-    if (in->max_ops < 0 || in->max_ops >= MAX_OPS) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)MAX_OPS - 1);
+    if (in->n_calls < 0 || in->n_calls > MAX_CALLS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld calls", (long long)MAX_CALLS);
+    if (in->max_ops < 0 || in->max_ops >= MAX_OPS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)MAX_OPS - 1);
     int bits = MIN_OF(MAX_OF(bits_of((uint64_t)in->max_ops) + 1, (int)TABLE_MIN_BITS), (int)TABLE_MAX_BITS);
     int64_t control = align_up((int64_t)sizeof(Control), 256), table = INT64_C(4) << bits;
     TRY(block_need(r, &r->table, control + table, e));
@@ -345,7 +349,8 @@ static Status find_depths(RankDevice *r, int64_t depth_max, RankSets *out, Err *
 /* 5. order, start. */
 static Status order_calls(RankDevice *r, int64_t n, DevPtr records, DevPtr *totals, RankSets *out, Err *e) {
     int64_t keys = out->depth * (int64_t)r->p[RK_N_TYPES];
-    if (keys > (int64_t)UINT32_MAX / 8) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have %lld sets of %lld types", (long long)out->depth, (long long)r->p[RK_N_TYPES]);
+    if (keys > (int64_t)UINT32_MAX / 8)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have %lld sets of %lld types", (long long)out->depth, (long long)r->p[RK_N_TYPES]);
     TRY(block_need(r, &r->starts, (keys + 1) * 4, e));
     if (r->host_starts_bytes < (keys + 1) * 4) {
         mem_free(r->account, r->host_starts, r->host_starts_bytes);

@@ -64,8 +64,8 @@ typedef struct RankDevice RankDevice;
 Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDevice **out, Err *e);
 void rank_device_free(RankDevice *r); /* NULL is fine; nothing on any queue uses its memory any more */
 
-/* Reads one small block back in between; when it returns the rest is queued. 53200, 54000 (too many calls or operations), 58000; XX000: an operation of a call that does not exist, or
- * out of order. After an error the queue must be waited for before the RankDevice is used or freed. */
+/* Reads one small block back in between; when it returns the rest is queued. 53200, 54000 (too many calls or operations), 58000; XX000: an operation of a
+ * call that does not exist, or out of order. After an error the queue must be waited for before the RankDevice is used or freed. */
 Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLocks *out, Err *e);
 /* Waits for everything. */
 Status rank_device_sets(RankDevice *r, DevQueue *q, const RankInput *in, RankSets *out, Err *e);

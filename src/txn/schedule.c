@@ -453,13 +453,23 @@ static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, E
     return ST_OK;
 }
 
-/* Algorithm 1 */
-static Strategy choose(const ScheduleInput *in, const Schedule *s) {
-    if (in->strategy != STRATEGY_AUTO) return in->strategy;
-    if (in->set_min > 0) return in->n_calls >= in->set_min * s->depth ? STRATEGY_KSET : STRATEGY_TPL;
-    if (s->width0 >= in->w0_min) return STRATEGY_KSET;
-    if (s->crossing < in->c_max || s->depth > in->d_max) return STRATEGY_PART;
-    return STRATEGY_TPL;
+static Strategy because(Schedule *s, const char *why, Strategy strategy) {
+    s->why = why;
+    return strategy;
+}
+/* Algorithm 1, or what is measured instead: the 0-set may be wide although a long chain comes after it, so the sets' average width decides. */
+static Strategy choose(const ScheduleInput *in, Schedule *s) {
+    if (in->strategy != STRATEGY_AUTO) return because(s, "asked for", in->strategy);
+    if (in->set_min > 0) {
+        if (in->n_calls >= in->set_min * s->depth) return because(s, "sets are wide", STRATEGY_KSET);
+        if (in->locks_pay) return because(s, "sets are narrow", STRATEGY_TPL);
+        if (s->crossing < in->c_max) return because(s, "sets are narrow, and calls wait for one thing each", STRATEGY_PART);
+        return because(s, "sets are narrow, but calls wait for several things", STRATEGY_KSET);
+    }
+    if (s->width0 >= in->w0_min) return because(s, "the first set is wide", STRATEGY_KSET);
+    if (s->crossing < in->c_max) return because(s, "few calls cross partitions", STRATEGY_PART);
+    if (s->depth > in->d_max) return because(s, "there are many sets", STRATEGY_PART);
+    return because(s, "many calls cross partitions, and there are few sets", STRATEGY_TPL);
 }
 
 static Status make(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {

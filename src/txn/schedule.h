@@ -49,6 +49,7 @@ typedef struct Schedule {
     int64_t *lock_start;
     LockUse *locks;
     int64_t plan_ns;
+    const char *why;  /* this strategy: a constant */
 } Schedule;
 
 /* Memory that schedules of one bulk after another use again: saves fresh pages. One schedule_make at a time. */
@@ -64,7 +65,8 @@ typedef struct ScheduleInput {
     const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call crosses, connects the
                                 * calls that conflict instead: calls of different partitions never conflict in either case */
     Strategy strategy;         /* AUTO: Algorithm 1 */
-    int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else TPL */
+    int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
+    bool locks_pay;               /* ... TPL, or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */
     int64_t w0_min, c_max, d_max; /* its thresholds: KSET when w0 >= w0_min, else PART when c < c_max or d > d_max, else TPL */
     int workers;
     ScheduleScratch *scratch;     /* NULL: none */

@@ -94,6 +94,15 @@ static RunResult step_store_var(Frame *f, const Step *s) {
     return RUN_NEXT;
 }
 
+static inline int128_t int_cell(uint8_t phys, const void *p) {
+    switch (phys) {
+    case PH_I16: return *(const int16_t *)p;
+    case PH_I32: return *(const int32_t *)p;
+    case PH_I64: return *(const int64_t *)p;
+    default: return *(const int128_t *)p;
+    }
+}
+
 /* ---- lookups ----------------------------------------------------------------------------------- */
 /* The row of a group that is in no order, of which `row` is the first in the list, that comes first by a column: of equals the one with the smallest number, as in groups in order. */
 static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKey *k) {
@@ -119,14 +128,14 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
     int64_t *rows = frame_home(f, s->dst), n = f->n;
     Vec keys[ROW_KEYS_MAX];
     if (UNLIKELY(!rows)) return RUN_FAILED;
-    if (UNLIKELY(k->n > ROW_KEYS_MAX)) {
+    if (UNLIKELY(k->n + k->bounded > ROW_KEYS_MAX)) {
         err_internal(&f->err, "a key of %d columns", (int)k->n);
         return RUN_FAILED;
     }
     d->data = rows;
     d->valid = NULL;
     d->is_const = false;
-    for (int32_t i = 0; i < k->n; i++) {
+    for (int32_t i = 0; i < k->n + k->bounded; i++) {
         const Vec *v = frame_dense(f, k->args[i]);
         if (UNLIKELY(!v)) return RUN_FAILED;
         keys[i] = *v;
@@ -141,6 +150,10 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
         for (int32_t j = 0; j < k->n; j++) {
             cells[j] = vec_cell(&keys[j], i);
             null |= vec_null(&keys[j], i);
+        }
+        if (k->bounded) {
+            rows[i] = null || vec_null(&keys[k->n], i) ? -1 : image_first_after(t->image, index, cells, (int64_t)int_cell(keys[k->n].phys, vec_cell(&keys[k->n], i)), k->at);
+            continue;
         }
         rows[i] = null ? -1 : unique ? image_find(t->image, index, cells) : image_first(t->image, index, cells);
         if (k->order && rows[i] >= 0 && !t->image->indexes[index].order) rows[i] = best_row(t->image, index, rows[i], k);
@@ -339,14 +352,6 @@ static void set_range_error(Err *e, Type t) {
 }
 
 /* ---- changing -------------------------------------------------------------------------------------------- */
-static inline int128_t int_cell(uint8_t phys, const void *p) {
-    switch (phys) {
-    case PH_I16: return *(const int16_t *)p;
-    case PH_I32: return *(const int32_t *)p;
-    case PH_I64: return *(const int64_t *)p;
-    default: return *(const int128_t *)p;
-    }
-}
 static inline int128_t abs_int(int128_t v) { return v < 0 ? (v == INT128_MIN ? INT128_MAX : -v) : v; }
 
 /* Remembers the greatest value put into a column that is added to. */
@@ -664,6 +669,11 @@ static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
     case PH_I32: EACH(hash_combine(h[i], (uint64_t)((const int32_t *)x)[k]));
     case PH_I64: EACH(hash_combine(h[i], ((const uint64_t *)x)[k]));
     case PH_I128: EACH(hash_int(h[i], ((const int128_t *)x)[k]));
+    case PH_STR:
+    case PH_UUID: { /* as kernels do */
+        const char *cells = x;
+        EACH(hash_combine(h[i], image_key_hash(1, &v->phys, (const void *[]){cells + (k << size_class(v->phys))})));
+    }
     default: EACH(hash_combine(h[i], cell_hash((Phys)v->phys, (const char *)x + (k << size_class(v->phys)))));
     }
 #undef EACH

@@ -296,11 +296,16 @@ static void cancelled(void **state) {
 static void withdrawn(void **state) {
     (void)state;
     stele_conn *ddl = connect_with(NULL), *c = connect_with("set lock_timeout = '100ms'");
-    stele_bulk *b, *gone;
+    stele_bulk *b, *gone, *late;
     bool done;
     run(conn, "update accounts set bal = 0; create procedure passing(a int) language plpgsql as $$ begin update accounts set bal = bal + 7 where aid = a; end $$");
     assert_int_equal(stele_bulk_new(c, "pay", &b), STELE_OK);
     assert_int_equal(stele_bulk_new(c, "passing", &gone), STELE_OK);
+    assert_int_equal(stele_bulk_new(c, "pay", &late), STELE_OK);
+    assert_int_equal(stele_bulk_submit(late), STELE_OK); /* no calls at all */
+    assert_int_equal(stele_bulk_wait(late, -1, NULL), STELE_OK);
+    stele_bulk_reset(late);
+    assert_int_equal(stele_bulk_add(late, (const char *const[]){"2", "1", "100000"}), STELE_OK);
     assert_int_equal(stele_bulk_add(b, (const char *const[]){"2", "1", "5"}), STELE_OK);
     assert_int_equal(stele_bulk_submit(b), STELE_OK);
     assert_int_equal(stele_bulk_submit(b), STELE_ERROR); /* once */
@@ -338,6 +343,14 @@ static void withdrawn(void **state) {
     assert_int_equal(stele_bulk_submit(b), STELE_OK);
     stele_bulk_free(b);
     stele_bulk_free(gone);
+    /* nobody waits for it, and the lock is not to be had */
+    run(c, "set lock_timeout = '60ms'");
+    assert_int_equal(stele_bulk_submit(late), STELE_OK);
+    nap_ms(300);
+    assert_int_equal(stele_bulk_wait(late, 0, &done), STELE_ERROR);
+    assert_true(done);
+    assert_string_equal(state_of(c), "55P03");
+    stele_bulk_free(late);
     run(ddl, "rollback");
     gives(conn, "select bal from accounts where aid = 2", "62");
     stele_disconnect(ddl);

@@ -143,6 +143,58 @@ static void test_loops(void **state) {
     arena_free(a);
 }
 
+/* The first row of a group wants its index in order, unless somebody updates the column. */
+static void test_first_of_group(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const char *first = "create procedure first(b int, out x int, out y int) language plpgsql as $$ begin "
+                        "select id into x from account where branch = b order by id limit 1; "
+                        "select id into y from account where branch = b order by balance desc limit 1; "
+                        "select id into y from account where branch = b and id > x order by id limit 1; "
+                        "select id into y from account where branch = b and x >= id order by id desc limit 1; "
+                        "select id into y from account where branch = b and id < x and id <= 7 order by id limit 1; "
+                        "select id into y from account where branch = b and id > x and balance > 7 order by id limit 1; end $$";
+    const char *both[] = {first, "create procedure pay(x int) language plpgsql as $$ begin update account set balance = 1 where id = x; end $$"};
+    for (int pays = 0; pays < 2; pays++) {
+        const Proc *p = compile(a, both, 1 + pays);
+        if (p->reason) fail_msg("%s", p->reason);
+        const ImageNeed *need = &p->tables[0].need;
+        assert_int_equal(need->n_groups, pays ? 3 : 4);
+        assert_int_equal(need->groups[0].order, 1); /* id */
+        assert_false(need->groups[0].desc);
+        assert_int_equal(need->groups[1].order, pays ? 0 : 3); /* balance */
+        assert_int_equal(need->groups[1].desc, !pays);
+        int seen = 0;
+        for (int32_t i = 0; i < p->body->n_instrs; i++) {
+            const RowKey *k = p->body->instrs[i].aux;
+            if (p->body->instrs[i].op != OP_ROW_FIRST) continue;
+            static const struct { int order; bool bounded, at; } want[] = {{1, false, false}, {3, false, false}, {1, true, false}, {1, true, true}, {1, false, false}, {0, false, false}};
+            assert_int_equal(k->order, want[seen].order);
+            assert_int_equal(k->bounded, want[seen].bounded);
+            assert_int_equal(k->at, want[seen].at);
+            seen++;
+        }
+        assert_int_equal(seen, 6);
+    }
+    drop_all();
+    arena_free(a);
+}
+
+/* A statement that writes some columns of a group and adds to others has one operation on it. */
+static void test_covered(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const Proc *p = compile_one(a, "create procedure put(x int, t text, m bigint) language plpgsql as $$ begin "
+                                   "update account set balance = balance + m, branch = branch + 1, note = t where id = x; end $$");
+    if (p->reason) fail_msg("%s", p->reason);
+    assert_int_equal(count_items(p->footprint, OPK_READ), 0);
+    assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
+    assert_int_equal(count_items(p->footprint, OPK_ADD), 2);
+    for (int k = 0; item(p->footprint, k); k++) assert_int_equal(item(p->footprint, k)->covered, item(p->footprint, k)->kind == OPK_ADD);
+    drop_all();
+    arena_free(a);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
@@ -166,7 +218,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops), cmocka_unit_test(test_first_of_group), cmocka_unit_test(test_covered),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

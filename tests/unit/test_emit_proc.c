@@ -197,6 +197,30 @@ static void test_module(void **state) {
     compile_on(NULL, NULL);
 }
 
+/* The first row of a group: from an ordered index, which inserts and the undo of deletes keep; by a column that is updated, along the list. */
+static void test_first(void **state) {
+    (void)state;
+    static const char *const sql[] = {
+        "create procedure pop(a int, b int, out x bigint, out y int) language plpgsql as $$ begin "
+        "insert into history values (a, b, 'x'); select amount into x from history where account = a order by amount limit 1; delete from history where account = a and amount = x; "
+        "select id into y from account where branch = b order by id desc limit 1; if x > y then raise exception 'no'; end if; end $$",
+        "create procedure richest(b int, out y int) language plpgsql as $$ begin "
+        "select id into y from account where branch = b order by balance desc limit 1; update account set balance = balance + 1 where id = y; end $$"};
+    static const DeviceKind kinds[] = {DEVICE_HOST, DEVICE_OPENCL, DEVICE_CUDA};
+    for (int i = 0; i < 2; i++)
+        for (int d = 0; d < (int)ARRAY_LEN(kinds); d++) {
+            ProcModule src;
+            emit(sql[i], kinds[d], &src);
+            if (src.reason) fail_msg("%d: %s", i, src.reason);
+            assert_int_equal(strstr(src.source, "= ord_first(") != NULL, i == 0);
+            assert_int_equal(strstr(src.source, ") ord_again(") != NULL, i == 0);
+            assert_int_equal(strstr(src.source, "= ord_best(") != NULL, i == 1);
+            if (kinds[d] == DEVICE_CUDA) compile_nvrtc(src.source);
+            else compile_on(kinds[d] == DEVICE_HOST ? "host" : "opencl:0", src.source);
+        }
+    compile_on(NULL, NULL);
+}
+
 static void test_text(void **state) {
     (void)state;
     ProcModule src, again;
@@ -226,6 +250,6 @@ static void test_reasons(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far), cmocka_unit_test(test_module), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far), cmocka_unit_test(test_module), cmocka_unit_test(test_first), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

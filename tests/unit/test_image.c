@@ -611,6 +611,17 @@ static void queues(void **state) {
                         if (best < 0 || (index == 1 && rows[i].k < rows[best].k) || (index == 2 && rows[i].k > rows[best].k)) best = i;
                     }
                     assert_int_equal(r, best);
+                    if (rnd_below(4) == 0) { /* from a value on */
+                        int64_t v = index == 3 ? rnd_below(number + 2) : rnd_below(10) ? rnd_below(200) - 100 : rnd_below(30002), want = -1;
+                        bool at = rnd_below(2);
+                        for (int64_t i = 0; i <= n; i++) {
+                            int64_t mine = index == 3 ? ((const int32_t *)(const void *)im->cols[N_NO].cells)[i] : rows[i].k, sign = index == 2 ? -1 : 1;
+                            if (!rows[i].live || rows[i].g != from || !((at && mine == v) || mine * sign > v * sign)) continue;
+                            int64_t best_v = want < 0 ? 0 : index == 3 ? ((const int32_t *)(const void *)im->cols[N_NO].cells)[want] : rows[want].k;
+                            if (want < 0 || mine * sign < best_v * sign) want = i;
+                        }
+                        assert_int_equal(image_first_after(im, index, (const void *const[]){&from}, v, at), want);
+                    }
                     if (r < 0) continue;
                     image_delete(im, r);
                     if (rnd_below(5) == 0) { /* several are taken and given back, the last one first or not */
@@ -669,7 +680,7 @@ static void race_work(void *ctx, int worker) {
             int32_t conflict;
             int64_t r = image_insert(x->im, c.ptr, &conflict, &e);
             if (r >= 0) {
-                if (i % 3 == 0) image_delete(x->im, r), image_undelete(x->im, r);
+                if (i % 3 == 0) image_undelete(x->im, r); /* as after the undo of a delete */
                 atomic_fetch_add(&x->winners[id], 1);
                 atomic_fetch_add(&x->found, find_id(x->im, id) == r);
             } else {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stele/stele.h"
+#include "api/api_int.h"
 #include "unit.h"
 
 /* ---- scripts ------------------------------------------------------------------------------------------ */
@@ -361,7 +361,148 @@ static void histories(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
+/* ---- changes taken out and put back ------------------------------------------------------------------------ */
+/* Every table of the database is as it must be inside. */
+static void verify(stele_db *db) {
+    Err e = {0};
+    for (int64_t i = 0; i < db->db->catalog.n_tables; i++)
+        if (table_verify(db->db->catalog.tables[i], &e) != ST_OK) fail_msg("%s", e.message);
+}
+static void must(stele_conn *c, const char *sql, Cells *out) {
+    if (out) out->n = 0, out->text[0] = 0;
+    if (stele_exec(c, sql, out ? add_row : NULL, out) == STELE_OK) return;
+    stele_error_info e;
+    stele_error(c, &e);
+    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+}
+/* A change of the row with a key of one parity, or of a text that says whose it is. */
+static void random_change(char *sql, size_t size, unsigned *seed, int odd, int *fresh) {
+    int k = rand_r(seed) % 300 * 2 + odd, x = rand_r(seed) % 1000;
+    switch (rand_r(seed) % 8) {
+    case 0: snprintf(sql, size, "update r set a = %d where id = %d", x, k); break;
+    case 1: snprintf(sql, size, "update r set s = 'text %d of some length', a = a + 1 where id = %d", x % 40, k); break;
+    case 2: snprintf(sql, size, "update r set s = null, d = 'd%d' where id = %d", x, k); break;
+    case 3: snprintf(sql, size, "delete from r where id = %d", k); break;
+    case 4: snprintf(sql, size, "insert into r values (%d, %d, 'new %d', null) on conflict (id) do nothing", k, x, x % 7); break;
+    case 5: snprintf(sql, size, "insert into r values (%d, %d, null, 'x')", 10000 + 2 * ++*fresh + odd, x); break;
+    case 6: snprintf(sql, size, "update r set id = %d where id = %d", 20000 + 2 * ++*fresh + odd, k); break;
+    default: snprintf(sql, size, "update r set a = a * 2 %% 1000, d = null where id = %d", 10000 + 2 * (x % (*fresh + 1)) + odd);
+    }
+}
+/* One connection's transaction and another's statements, which change other rows, in turns; a second database does the same with the transaction at its end. */
+static void out_and_back(void **state) {
+    (void)state;
+    enum { ROUNDS = 40, STATEMENTS = 30, SQL = 160 };
+    stele_db *db[2];
+    stele_conn *mine, *other, *model;
+    char pending[STATEMENTS][SQL];
+    Cells got, want;
+    unsigned seed = 11;
+    int fresh = 0, committed = 0;
+    for (int i = 0; i < 2; i++) assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db[i], NULL), STELE_OK);
+    assert_int_equal(stele_connect(db[0], &mine), STELE_OK);
+    assert_int_equal(stele_connect(db[0], &other), STELE_OK);
+    assert_int_equal(stele_connect(db[1], &model), STELE_OK);
+    static const char *const make = "create table r(id int primary key, a int, s text, d varchar(20)); insert into r select i, i, 'text ' || i % 40, 'd' || i from generate_series(0, 599) g(i)";
+    must(mine, make, NULL);
+    must(model, make, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = 0;
+        bool refused = false;
+        if (round % 5 == 0) must(mine, "vacuum r", NULL), must(model, "vacuum r", NULL);
+        must(mine, "begin", NULL);
+        for (int i = 0; i < STATEMENTS && !refused; i++) {
+            char sql[SQL];
+            bool ours = rand_r(&seed) % 3 != 0;
+            random_change(sql, sizeof sql, &seed, ours, &fresh);
+            if (!ours) {
+                must(other, sql, NULL);
+                must(model, sql, NULL);
+            } else if (strstr(sql, "conflict")) { /* reads the table: changes of others doom it */
+                continue;
+            } else {
+                must(mine, sql, NULL);
+                memcpy(pending[n++], sql, sizeof sql);
+            }
+            if (i % 10 == 9) verify(db[0]);
+        }
+        must(other, "select count(*), sum(a), count(s), count(distinct s), count(d), sum(id) from r", &got);
+        must(model, "select count(*), sum(a), count(s), count(distinct s), count(d), sum(id) from r", &want);
+        assert_string_equal(got.text, want.text); /* nothing of the open transaction is seen */
+        if (rand_r(&seed) % 4 == 0) {
+            must(mine, "rollback", NULL);
+        } else {
+            must(mine, "commit", NULL);
+            for (int i = 0; i < n; i++) must(model, pending[i], NULL);
+            committed++;
+        }
+        must(other, "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || coalesce(d, '-'), ' ' order by id)) from r", &got);
+        must(model, "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || coalesce(d, '-'), ' ' order by id)) from r", &want);
+        assert_string_equal(got.text, want.text);
+        verify(db[0]);
+    }
+    assert_true(committed > ROUNDS / 2);
+    stele_disconnect(mine);
+    stele_disconnect(other);
+    stele_disconnect(model);
+    for (int i = 0; i < 2; i++) assert_int_equal(stele_close(db[i], NULL), STELE_OK);
+}
+
+/* ---- phantoms ------------------------------------------------------------------------------------------------ */
+enum { GROUPS = 3, PLACES = 4 };
+static void *take_places(void *arg) {
+    Worker *w = arg;
+    stele_conn *c;
+    unsigned seed = (unsigned)w->id + 99;
+    if (stele_connect(w->db, &c) != STELE_OK) w->wrong = "connect";
+    for (int i = 0; !w->wrong && i < w->transactions; i++) {
+        char sql[128];
+        Cells n;
+        int g = rand_r(&seed) % GROUPS;
+        n.n = 0;
+        snprintf(sql, sizeof sql, "select count(*) from place where g = %d", g);
+        bool ok = exec(w, c, "begin", NULL, NULL) && exec(w, c, sql, add_row, &n);
+        if (ok && atoi(n.text) > PLACES) w->wrong = "more than there are places";
+        if (ok && atoi(n.text) < PLACES) snprintf(sql, sizeof sql, "insert into place values (%d, %d)", w->id + THREADS * i, g);
+        else snprintf(sql, sizeof sql, "delete from place where g = %d and id %% 2 = %d", g, rand_r(&seed) % 2);
+        sched_yield();
+        ok = ok && exec(w, c, sql, NULL, NULL) && exec(w, c, "commit", NULL, NULL);
+        w->refused += !ok;
+        w->n_commits += ok;
+        if (!ok && stele_transaction_state(c) != 'I') (void)stele_exec(c, "rollback", NULL, NULL);
+    }
+    stele_disconnect(c);
+    return NULL;
+}
+/* A limit that every transaction looks at before it inserts holds at all times. */
+static void phantoms(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_conn *c;
+    pthread_t threads[THREADS];
+    Worker w[THREADS];
+    int commits = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 2}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    must(c, "create table place(id int primary key, g int not null)", NULL);
+    for (int i = 0; i < THREADS; i++) {
+        w[i] = (Worker){.db = db, .id = i, .transactions = 200};
+        assert_int_equal(pthread_create(&threads[i], NULL, take_places, &w[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) {
+        if (w[i].wrong) fail_msg("thread %d: %s %s", i, w[i].wrong, w[i].why);
+        commits += w[i].n_commits;
+    }
+    Cells left;
+    must(c, "select coalesce(max(n), 0) from (select count(*) n from place group by g) x", &left);
+    assert_true(atoi(left.text) <= PLACES);
+    assert_true(commits > 0);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }

@@ -148,6 +148,21 @@ FN_BIG i64 ord_first(u64 next, u64 cells, u32 kind, u64 live, i64 anchor) {
     return c;
 }
 
+/* The first live one after (at: or at) a value. */
+FN_BIG i64 ord_after(u64 next, u64 cells, u32 kind, u64 live, i64 anchor, i64 v, bool at) {
+    if (anchor < 0) return -1;
+    const i64 row = at ? -1 : (i64)(~U64C(0) >> 1);
+    i64 c = GVOL(i64, next)[4 * anchor + 1] - 1, after = c;
+    for (i32 l = ord_height(c); l >= 0; l--) c = ord_walk(next, cells, kind, c, v, row, l, &after);
+    if (!ord_before(kind, v, row, ord_value(cells, kind, after), after)) return -1;
+    while (GVOL(u8, live)[after] != ROW_LIVE) {
+        const i64 n = ord_follow(next, after, 0);
+        if (!ord_before(kind, ord_value(cells, kind, after), after, ord_value(cells, kind, n), n)) return -1;
+        after = n;
+    }
+    return after;
+}
+
 /* ---- groups in no order ---- */
 /* The row that comes first by a column, of a list from `row` on. */
 FN i64 ord_best(u64 next, u64 cells, u32 kind, u64 live, i64 row) {

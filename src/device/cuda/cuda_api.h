@@ -131,7 +131,7 @@ enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
     X(LaunchKernel, "cuLaunchKernel",                                                                               \
       (CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, \
        CuStream s, void **params, void **extra))
-/* What newer drivers have (CUDA 12.4, 13.0); NULL when they do not. */
+/* What newer drivers have (CUDA 12.4: FuncGetParamInfo; 13.0: MemcpyBatchAsync); NULL when they do not. */
 #define CUDA_OPTIONAL(X)                                                                                            \
     X(FuncGetParamInfo, "cuFuncGetParamInfo", (CuFunction f, size_t index, size_t *offset, size_t *size))           \
     X(MemcpyBatchAsync, "cuMemcpyBatchAsync_v2",                                                                    \

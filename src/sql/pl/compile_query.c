@@ -50,6 +50,8 @@ typedef struct Scan {
     int32_t *key_cols;
     bool unique;
     bool one;          /* the first row of a group by c->order_col is all that is wanted */
+    Expr *bound;       /* ... after this value (or `at` it); NULL: of all */
+    bool at;
     Conds *conds;      /* not used for the lookup: to be tested */
     ColSet *needed;
     CpRow rows;
@@ -82,6 +84,13 @@ static bool available(Cp *c, const Expr *e) {
         if (!var) return false;
     }
     return true;
+}
+static bool uses_scan(Cp *c, const Plan *p, const Expr *e) {
+    ColSet s = colset_new(&c->ctx);
+    expr_cols(&c->ctx, e, &s);
+    for (int32_t i = 0; i < p->n_out; i++)
+        if (colset_has(&s, p->out_cols[i])) return true;
+    return false;
 }
 static bool same_cells(Type a, Type b) {
     if (type_is_text(a) && type_is_text(b)) return a.id != T_CHAR || b.id == T_CHAR;
@@ -232,6 +241,7 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
     RowKey *k = arena_new_of(c->arena, RowKey);
     Reg *args = arena_array(c->arena, Reg, s->n_key + 1);
     if (!k || !args) return c->oom = true, 0;
+    if (s->bound && !(args[s->n_key] = cp_lower_as(c, s->bound, s->table->table->cols[c->order_col].type))) return 0;
     for (int32_t i = 0; i < s->n_key; i++) {
         Type type = s->table->table->cols[s->key_cols[i]].type;
         if (!(args[i] = cp_lower_as(c, s->eq[s->key_cols[i]], type))) return 0;
@@ -241,6 +251,8 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
     if (s->one) {
         k->order = c->order_col + 1;
         k->desc = c->order_desc;
+        k->bounded = s->bound != NULL;
+        k->at = s->at;
         s->table->need.cols[c->order_col] = true;
     }
     Reg r = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
@@ -250,6 +262,29 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
     return r;
 }
 static Reg row_there(Cp *c, int32_t var) { return cp_cmp(c, OP_GE, PH_I64, cp_load(c, var), cp_int(c, PH_I64, 0)); }
+
+/* Whether all conditions compare the column of the order with values that are there: one of them may say where to begin (it leaves `rest`); those that say where to end
+ * hold for the first row or for none. */
+static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
+    const Table *t = s->table->table;
+    int32_t from = -1;
+    if (s->table->written[c->order_col]) return false;
+    for (int32_t i = 0; i < rest->n; i++) {
+        const Expr *e = rest->items[i];
+        if (e->kind != EX_FUNC || e->n_args != 2) return false;
+        uint16_t op = e->u.func->opcode;
+        bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
+        int side = plain_column(s->plan, e->args[0]) == c->order_col ? 0 : 1;
+        if ((!greater && !less) || plain_column(s->plan, e->args[side]) != c->order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
+        if ((greater == (side == 0)) == c->order_desc) continue; /* an end */
+        if (from >= 0 || !same_cells(t->cols[c->order_col].type, e->args[1 - side]->type)) return false;
+        from = i;
+        s->bound = e->args[1 - side];
+        s->at = op == OP_GE || op == OP_LE;
+    }
+    if (from >= 0) rest->items[from] = rest->items[--rest->n];
+    return true;
+}
 
 static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
     Table *t = p->table;
@@ -311,7 +346,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
-    s->one = c->order_scan == p && !s->unique && rest->n == 0 && conds->n == 0;
+    s->one = c->order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
     if (!s->unique && !c->dry) {
         bool ordered = s->one && !s->table->written[c->order_col];
         if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->order_col + 1 : 0, ordered && c->order_desc)) < 0) return cp_oom(c);
@@ -319,6 +354,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (!s->unique && !s->one) *single = false;
     bool enumerate = !cp_foot(c) || rows_static(s->table);
     for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
+    if (s->bound && cp_foot(c)) enumerate &= cp_known(c, s->bound);
     /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
     if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
         bool ask = false;

@@ -1,0 +1,175 @@
+/* bulk_foot.c - footprints by kernels (codegen/emit_proc.h, "bulk_foot"), and the schedule on the device.
+ *
+ * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes the schedule. On any other the operations stay,
+ * are ranked there (rank_device.h), and calls run under the locks that come out: the host sees no more than sums, counts and whether a footprint failed.
+ * When one did, or when sets are asked for, the machine makes the footprints.
+ *
+ * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something more; when that is not enough, the kernel
+ * has counted what is, and runs again.
+ */
+#include "base/hash.h"
+#include "base/log.h"
+#include "txn/bulk_device_int.h"
+
+enum { OPS_GUESS = 12 /* operations of a call, when nothing is known */, OPS_MORE = 4096 };
+
+Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e) {
+    const ProgRun *pr = b->parts[part].proc->foot;
+    const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_ITEM_SUM ? pr->p->instrs[p->id].aux : NULL;
+    int32_t slot = it ? pr->add_slot[p->id] : -1;
+    switch (p->kind) {
+    case PP_ITEM_BASE: *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group); return ST_OK;
+    case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
+    case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->words[W_BOUNDS + b->n_sums + 2 * slot]) : 0; return ST_OK;
+    default:
+        if (!emit_proc_value(pr->p, p, b->arena, to)) return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
+        return p->kind == KP_LIKE && !*to ? err_oom(e) : ST_OK;
+    }
+}
+
+/* What a run of the kernel adds to. */
+static Status zero(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const DeviceOps *ops = v->d->ops;
+    memset(&v->words[W_FOOT], 0, (size_t)(bulk_words(b) - W_FOOT) * 8);
+    if (v->copies) TRY(ops->copy_in(v->queue, bulk_device_at(b, &v->words[W_FOOT]), &v->words[W_FOOT], (bulk_words(b) - W_FOOT) * 8, e));
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+            uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
+            if (!counts) continue;
+            memset(counts, 0, (size_t)b->parts[k].part->n * 4);
+            if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, counts), 0, b->parts[k].part->n * 4, e));
+        }
+    return ST_OK;
+}
+
+static Status launch(Bulk *b, int64_t groups, Err *e) {
+    BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    const DeviceOps *ops = v->d->ops;
+    TRY(zero(b, e));
+    TRY(bulk_device_values(b, e));
+    v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
+    v->values[PROC_LAUNCH_AT + 1] = 0;
+    TRY(ops->launch(v->queue, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
+    if (v->copies) {
+        TRY(ops->copy_out(v->queue, &v->words[W_FOOT], bulk_device_at(b, &v->words[W_FOOT]), (bulk_words(b) - W_FOOT) * 8, e));
+        for (int32_t k = 0; k < b->n_parts; k++)
+            for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+                uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
+                if (counts) TRY(ops->copy_out(v->queue, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
+            }
+    }
+    return ops->sync(v->queue, bulk_device_poll, b, e);
+}
+
+static void take_sums(Bulk *b) {
+    const uint64_t *w = &b->device->words[W_BOUNDS + b->n_sums];
+    for (int i = 0; i < b->workers; i++) memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
+    for (int32_t i = 0; i < b->n_sums; i++) b->w[0].sink.sums[i] = w[2 * i + 1] ? (uint128_t)INT128_MAX : w[2 * i];
+}
+
+static double guess(const Bulk *b) {
+    double known = b->device->code->ops_per_call;
+    return known > 0 ? known : OPS_GUESS;
+}
+static void learn(Bulk *b, int64_t ops) {
+    BulkCode *c = (BulkCode *)(uintptr_t)b->device->code;
+    c->ops_per_call = MAX_OF(c->ops_per_call, (double)ops / (double)b->n_calls * 1.1);
+}
+
+/* ---- shared memory: as the machine's workers leave them ---- */
+static Status worker_room(Bulk *b, int64_t want, Err *e) {
+    int64_t size = (int64_t)sizeof(TxnOp);
+    for (int i = 0; i < b->workers; i++) {
+        BulkWorker *w = &b->w[i];
+        if (w->cap_ops < want) {
+            TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, want * size, e);
+            if (!ops) return ST_ERROR;
+            w->ops = ops;
+            w->cap_ops = want;
+        }
+        b->device->ops_of[2 * i] = (uint64_t)(uintptr_t)w->ops;
+        b->device->ops_of[2 * i + 1] = (uint64_t)w->cap_ops;
+    }
+    return ST_OK;
+}
+
+static Status run_shared(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    _Static_assert(sizeof(TxnOp) == 16 && sizeof(BulkBlock) == 32, "as the kernel writes them");
+    b->block_size = FOOT_TILE;
+    b->n_blocks = (b->n_calls + FOOT_TILE - 1) / FOOT_TILE;
+    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
+    v->ops_of = arena_array(b->arena, uint64_t, 2 * b->workers + 1);
+    if (!b->blocks || !v->ops_of) return err_oom(e);
+    int64_t groups = MIN_OF((int64_t)b->workers, b->n_blocks), want = (int64_t)((double)b->n_calls * guess(b)) / groups + OPS_MORE;
+    for (;;) {
+        TRY(worker_room(b, want, e));
+        TRY(launch(b, groups, e));
+        int64_t most = (int64_t)v->words[W_FOOT + 1], room = INT64_MAX;
+        for (int i = 0; i < b->workers; i++) room = MIN_OF(room, b->w[i].cap_ops);
+        if (most > room) { /* another group may have more next time */
+            want = most + most / 4;
+            continue;
+        }
+        take_sums(b);
+        if (!bulk_demote_adds(b)) break;
+    }
+    for (int i = 0; i < b->workers; i++) b->w[i].n_ops = 0;
+    int64_t total = 0;
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        b->w[b->blocks[i].worker].n_ops += b->blocks[i].n;
+        total += b->blocks[i].n;
+    }
+    learn(b, total);
+    atomic_store(&b->alone, v->words[W_FOOT] != 0);
+    return ST_OK;
+}
+
+/* ---- memory of its own: ranked there ---- */
+static Status ops_room(Bulk *b, int64_t want, Err *e) {
+    BulkDevice *v = b->device;
+    v->ops_max = want;
+    TRY(bulk_device_memory(b, BM_OPS, align_up(want * 8, 256) + want * 4 + 256, &v->ops_at, e));
+    v->uses_at = v->ops_at + (uint64_t)align_up(want * 8, 256);
+    return ST_OK;
+}
+
+static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
+    BulkDevice *v = b->device;
+    ImageSet *s = b->images;
+    TRY(ops_room(b, (int64_t)((double)b->n_calls * guess(b)) + OPS_MORE, e));
+    for (;;) {
+        TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
+        if (v->words[W_FOOT]) return ST_OK;
+        int64_t most = (int64_t)v->words[W_FOOT + 1];
+        if (most > v->ops_max) {
+            TRY(ops_room(b, most + most / 8, e));
+            continue;
+        }
+        take_sums(b);
+        if (!bulk_demote_adds(b)) break;
+    }
+    int64_t t0 = clock_ns(), n = (int64_t)v->words[W_FOOT + 1];
+    learn(b, n);
+    if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
+    if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
+    RankInput in = {.n_calls = b->n_calls, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+                    .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
+    TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
+    v->ranked = true;
+    b->n_ops = n;
+    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
+    *how = PLANNED_ALL;
+    return ST_OK;
+}
+
+Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e) {
+    if (b->device->copies && b->opt->strategy == STRATEGY_KSET) return ST_OK;
+    TRY(bulk_device_begin(b, e));
+    if (b->device->copies) return run_ranked(b, how, e);
+    TRY(run_shared(b, e));
+    *how = PLANNED_OPS;
+    return ST_OK;
+}
