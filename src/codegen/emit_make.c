@@ -6,7 +6,7 @@
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 
-typedef enum MakeKind { MK_NONE, MK_VALUE, MK_MAKE, MK_COPY, MK_TEXT, MK_CAT, MK_ARRAY, MK_GET, MK_LENGTH, MK_SET, MK_APPEND, MK_PREPEND, MK_JOIN, MK_FIND, MK_QUANTIFIED } MakeKind;
+typedef enum MakeKind { MK_NONE, MK_VALUE, MK_MAKE, MK_COPY, MK_TEXT, MK_CAT, MK_CONCAT, MK_EXTREME, MK_ARRAY, MK_GET, MK_LENGTH, MK_SET, MK_APPEND, MK_PREPEND, MK_JOIN, MK_FIND, MK_QUANTIFIED } MakeKind;
 typedef struct MakeForm {
     const char *name;
     uint8_t kind, n_args, args[3]; /* types; T_VOID: any */
@@ -30,6 +30,9 @@ static const MakeForm forms[] = {
     {"replace", MK_MAKE, 3, {T_TEXT, T_TEXT, T_TEXT}, "text_replace"},
     {"lpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_lpad"},
     {"rpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_rpad"},
+    {"concat", MK_CONCAT, 0, {0}, NULL},
+    {"least", MK_EXTREME, 0, {0}, NULL},
+    {"greatest", MK_EXTREME, 0, {0}, NULL},
     {"cardinality", MK_VALUE, 1, {T_ARRAY}, "array_cardinality"},
     {"array_make", MK_ARRAY, 0, {0}, NULL},
     {"array_subscript", MK_GET, 2, {T_ARRAY, T_INT4}, NULL},
@@ -83,6 +86,10 @@ static const MakeForm *form_of(const Program *p, const CallSite *c) {
     if (!f && (strncmp(c->func->name, "array_any", 9) == 0 || strncmp(c->func->name, "array_all", 9) == 0)) f = &quantified_form;
     if (!f) return NULL;
     if (f->kind == MK_CAT) return has_text(c->arg_types[0]) && has_text(c->arg_types[1]) ? f : NULL;
+    for (int32_t k = 0; k < c->n_args && f->kind == MK_CONCAT; k++) /* booleans and char(n) have another text here */
+        if (!has_text(c->arg_types[k]) || c->arg_types[k].id == T_BOOL || c->arg_types[k].id == T_CHAR) return NULL;
+    for (int32_t k = 0; k < c->n_args && f->kind == MK_EXTREME; k++)
+        if (c->arg_types[k].id == T_ARRAY || p->regs[c->args[k]].phys != type_phys(c->ret)) return NULL;
     if (f->kind == MK_ARRAY) {
         uint8_t phys = element_phys(c->ret);
         for (int32_t k = 0; k < c->n_args; k++)
@@ -173,6 +180,29 @@ static void cat(Em *m, const CallSite *c, Reg d) {
     put_text_of(m, c->args[0], c->arg_types[0], "left");
     put_text_of(m, c->args[1], c->arg_types[1], "right");
     w(m, "if (!text_cat(&mem, left, right, &r%d)) FAIL(%d);\n}\n", d, GIVE_UP(m));
+}
+
+static void concat(Em *m, const CallSite *c, Reg d) {
+    w(m, "const bool v%d = true;\nstr r%d = str_none();\n", d, d);
+    for (int32_t i = 0; i < c->n_args; i++) {
+        w(m, "if (%v) {\nstr part;\n", c->args[i]);
+        put_text_of(m, c->args[i], c->arg_types[i], "part");
+        w(m, "if (!text_cat(&mem, r%d, part, &r%d)) FAIL(%d);\n}\n", d, d, GIVE_UP(m));
+    }
+}
+static void extreme(Em *m, const CallSite *c, Reg d) {
+    uint8_t phys = m->regs[d].phys;
+    bool least = strcmp(c->func->name, "least") == 0;
+    char best[24];
+    snprintf(best, sizeof best, "r%d", (int)d);
+    w(m, "%s r%d = %s;\nbool v%d = false;\n", c_type[phys], d, c_zero(phys), d);
+    for (int32_t i = 0; i < c->n_args; i++) {
+        w(m, "if (%v) {\nconst %s one = ", c->args[i], c_type[phys]);
+        put_arg(m, c->args[i]);
+        w(m, ";\nif (!v%d || ", d);
+        em_cmp3(m, &m->body, phys, "one", best);
+        w(m, " %s 0) r%d = one;\nv%d = true;\n}\n", least ? "<" : ">", d, d);
+    }
 }
 
 static void array(Em *m, const CallSite *c, Reg d) {
@@ -274,6 +304,8 @@ bool em_make(Em *m, const Instr *in) {
         break;
     case MK_TEXT: to_text(m, c, d); break;
     case MK_CAT: cat(m, c, d); break;
+    case MK_CONCAT: concat(m, c, d); break;
+    case MK_EXTREME: extreme(m, c, d); break;
     case MK_ARRAY:
         array(m, c, d);
         w(m, "const bool v%d = true;\n", d);

@@ -238,17 +238,32 @@ static void key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
     }
     if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
 }
-static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix) {
+/* All cells are read at once, strings excepted. live: and the row is there. */
+static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool live) {
+    const char *and = "";
     for (int32_t c = 0; c < ix->n_cols; c++) {
         uint8_t phys = im->cols[ix->cols[c]].phys;
+        if (phys == PH_STR) continue;
         char a[64], b[16];
         snprintf(b, sizeof b, "k%d", (int)c);
         if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * 16)", (int)c);
-        else if (phys == PH_STR) snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * 16), texts)" : "ld_text(c%d + (u64)row * 16)", (int)c);
-        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GVOL(u8, c%d)[row] != 0)", (int)c);
-        else snprintf(a, sizeof a, phys <= PH_F64 ? "GVOL(%s, c%d)[row]" : "G(%s, c%d)[row]", m_type[phys], (int)c);
-        if (c) out_w(&x->m, &x->funcs, " && ");
+        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GFRESH(u8, c%d)[row] != 0)", (int)c);
+        else snprintf(a, sizeof a, phys <= PH_F64 ? "GFRESH(%s, c%d)[row]" : "G(%s, c%d)[row]", m_type[phys], (int)c);
+        out_w(&x->m, &x->funcs, "%s", and);
         em_equal(&x->m, &x->funcs, phys, a, b);
+        and = " & ";
+    }
+    if (live) out_w(&x->m, &x->funcs, "%s(GFRESH(u8, live)[row] == ROW_LIVE)", and);
+    if (live) and = " && ";
+    for (int32_t c = 0; c < ix->n_cols; c++) {
+        uint8_t phys = im->cols[ix->cols[c]].phys;
+        if (phys != PH_STR) continue;
+        char a[64], b[16];
+        snprintf(b, sizeof b, "k%d", (int)c);
+        snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * 16), texts)" : "ld_text(c%d + (u64)row * 16)", (int)c);
+        out_w(&x->m, &x->funcs, "%s", *and ? " && " : "");
+        em_equal(&x->m, &x->funcs, phys, a, b);
+        and = " && ";
     }
 }
 /* Ordered groups (kc_order.h): what kind of values they are in order of. */
@@ -271,10 +286,10 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     key_hash(x, im, ix);
-    out_w(&x->m, o, "    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        const u64 s = GVOL(u64, slots)[i];\n        if (s == 0) return -1;\n"
+    out_w(&x->m, o, "    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
                     "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
-    key_equal(x, im, ix);
-    out_w(&x->m, o, ix->unique ? " && GVOL(u8, live)[row] == ROW_LIVE) return row;\n    }\n}\n" : ") return row;\n    }\n}\n");
+    key_equal(x, im, ix, ix->unique);
+    out_w(&x->m, o, ") return row;\n    }\n}\n");
 }
 /* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
 static void enter_function(ProcEm *x, int32_t table, int32_t index) {
@@ -291,19 +306,19 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     if (ix->unique) {
         out_w(&x->m, o, "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
                         "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
-        key_equal(x, im, ix);
+        key_equal(x, im, ix, false);
         out_w(&x->m, o, " && GVOL(u8, live)[row] == ROW_LIVE) return false;\n    }\n}\n");
         return;
     }
     if (ix->order) {
         out_w(&x->m, o, "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE();\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
                         "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
-        key_equal(x, im, ix);
+        key_equal(x, im, ix, false);
         out_w(&x->m, o, ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n", order_kind(&im->cols[ix->order - 1], ix->desc));
         return;
     }
     out_w(&x->m, o, "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n                const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
-    key_equal(x, im, ix);
+    key_equal(x, im, ix, false);
     out_w(&x->m, o, ")) break;\n            }\n            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE();\n"
                     "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
@@ -334,7 +349,7 @@ static void row_find(ProcEm *x, const Instr *in) {
 static void row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index], next = PARAM(PP_NEXT, k->table, index);
-    W("const i64 r%d = %v && %r >= 0 ? skip_dead(%p, %p, GVOL(i64, %p)[%r] - 1) : -1;\n", in->dst, in->a, in->a, next, PARAM(PP_LIVE, k->table, 0), next, in->a);
+    W("const i64 r%d = %v && %r >= 0 ? skip_dead(%p, %p, GFRESH(i64, %p)[%r] - 1) : -1;\n", in->dst, in->a, in->a, next, PARAM(PP_LIVE, k->table, 0), next, in->a);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
@@ -417,7 +432,7 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
 }
 static void mark_dirty(ProcEm *x, int32_t table) {
     int32_t p = PARAM(PP_DIRTY, table, 0);
-    W("if ((GVOL(u8, %p)[row] & 1u) == 0) GVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | 1u);\n", p, p, p);
+    W("{\nconst u8 was = GFRESH(u8, %p)[row];\nif ((was & 1u) == 0) G(u8, %p)[row] = (u8)(was | 1u);\n}\n", p, p);
 }
 /* Remembers |value|, an i64 expression. */
 static void track(ProcEm *x, int32_t table, int32_t col, const char *value, Reg valid) {
@@ -643,7 +658,6 @@ static void row_insert(ProcEm *x, const Instr *in) {
         W("{\n");
     }
     W("r%d = row;\nG(u8, %p)[row] = DIRTY_INSERTED;\n", in->dst, PARAM(PP_DIRTY, table, 0));
-    if (im->n_indexes > 0) W("FENCE();\n");
     W("GVOL(u8, %p)[row] = ROW_LIVE;\n", live);
     int32_t site = log_begin(x);
     W("G(u64, u)[0] = %d;\n}\n", site);
@@ -714,7 +728,7 @@ static void item(ProcEm *x, const Instr *in) {
         int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->n_sums++;
         Reg r = it->args[it->n];
         W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n, n, r, (int32_t)OPK_WRITE);
-        out_w(&x->m, &x->sums, "if (%p != 0 && ops.sums[%d] != 0) sum_merge(%p, ops.sums[%d]);\n", sum, n, sum, n);
+        out_w(&x->m, &x->sums, "if (%p != 0) sum_merge(%p, ops.sums[%d]);\n", sum, sum, n);
     }
     if (it->covered) {
         W("(void)kind;\n}\n");
@@ -1036,17 +1050,16 @@ static const char helpers[] =
     "FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }\n"
     "FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }\n"
     "FN void st_text(u64 a, str s, u64 back) {\n"
-    "    u32 prefix = 0;\n"
-    "    for (i64 k = 0; k < 4 && k < s.len; k++) prefix |= (u32)G(u8, s.ptr)[k] << (8 * (u32)k);\n"
+    "    const u32 prefix = s.len > 0 ? (u32)ld_part(s.ptr, s.len < 4 ? s.len : 4) : 0;\n"
     "    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
     "FN u64 put_text(u64 heap, str s) {\n"
     "    if (s.len == 0) return G(u64, heap)[1];\n"
-    "    const u64 at = ga_add_u64(heap, (u64)s.len);\n"
-    "    if (at + (u64)s.len > G(u64, heap)[1]) return 0;\n"
-    "    copy_bytes(at, s.ptr, s.len);\n"
+    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);\n" /* strings begin at multiples of 8 */
+    "    if (at + bytes > G(u64, heap)[1]) return 0;\n"
+    "    copy_words(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
     "FN i64 skip_dead(u64 next, u64 live, i64 row) {\n"
-    "    while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;\n"
+    "    while (row >= 0 && GFRESH(u8, live)[row] != ROW_LIVE) row = GFRESH(i64, next)[row] - 1;\n"
     "    return row;\n}\n"
     "FN u64 max_abs(u64 most, i64 v) {\n"
     "    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n"
@@ -1098,15 +1111,24 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
 static const char op_helpers[] =
     "#define INSERTS_MAX 0x100000\n#define OP_NONE 3u\n#define OPS_CHUNK 8u\n"
     "typedef struct { u64 items, uses, room, counter, n, at; u32 left; u64 sums[N_SUMS]; } ops_sink;\n"
+    "FN u64 take_places(u64 counter) {\n"
+    "#if defined(KC_CUDA)\n" /* one atomic for all lanes that are here together */
+    "    u32 mask = __activemask(), below, lane;\n    asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(below));\n    asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n"
+    "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
+    "    return __shfl_sync(mask, first, (i32)leader) + (u64)__popc(mask & below) * OPS_CHUNK;\n"
+    "#else\n    return ga_add_u64(counter, OPS_CHUNK);\n#endif\n}\n"
     "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
     "#if OPS_SHARED\n"
     "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
     "#else\n"
-    "    if (ops->left == 0) {\n        ops->at = ga_add_u64(ops->counter, OPS_CHUNK);\n        ops->left = OPS_CHUNK;\n    }\n"
+    "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
     "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << 2 | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
     "#endif\n}\n"
     "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? ~U64C(0) : sum + a;\n}\n"
-    "FN void sum_merge(u64 to, u64 sum) {\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
+    "FN void sum_merge(u64 to, u64 sum) {\n"
+    "#if defined(KC_CUDA)\n" /* all lanes come here */
+    "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
+    "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
     "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_combine(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));\n}\n";
 
 static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
@@ -1261,10 +1283,6 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
         TRY(write_proc(x, target, strings, e));
         out->scratch = MAX_OF(out->scratch, src.scratch);
         out->foot_reason = src.reason;
-        for (int64_t i = 0; i < x->m.params.len && !strings; i++) {
-            const EmitParam *q = &x->m.params.items[i];
-            if (q->proc == n + k + 1 && (q->kind == KP_LIKE || q->kind == KP_SET || (q->kind == KP_CONST && p->regs[q->id].phys == PH_STR))) out->foot_reason = "constants in the host's memory";
-        }
     }
     return ST_OK;
 }

@@ -11,6 +11,8 @@
 #include "sql/parse/parse.h"
 #include "sql/pl/compile.h"
 
+enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */ };
+
 typedef struct BulkHub {
     Database *db;
     Arena *arena;        /* procedures and trees of `catalog_version` */
@@ -97,6 +99,18 @@ Status session_bulk_sync(Session *s) {
     transaction_dooms(s, log, true);
     undo_free(log);
     return st;
+}
+
+void session_bulk_follow(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    int64_t n;
+    NetChange *net;
+    if (!h || !h->images || s->lock != LOCK_EXCLUSIVE || !s->undo || atomic_load(&h->ahead)) return;
+    int64_t rows = undo_rows(s->undo);
+    if (rows == 0 || rows > FOLLOW_MAX) return;
+    Arena *a = arena_new(&s->db->account, NULL);
+    if (a && undo_net(s->undo, a, &n, &net) == ST_OK) images_follow(h->images, n, net);
+    arena_free(a);
 }
 
 Status session_bulk_routine(Session *s, Slice name, const Routine **out) {

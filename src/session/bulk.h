@@ -21,6 +21,8 @@
 /* Images that are ahead of their tables are applied; called with the exclusive lock. */
 Status session_bulk_sync(Session *s);
 bool session_bulk_ahead(const Session *s); /* some are; any lock */
+/* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
+void session_bulk_follow(Session *s);
 /* The statement is CALL bulk_call(..). */
 bool session_is_bulk_call(const AstCall *x);
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);

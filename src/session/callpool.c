@@ -277,9 +277,11 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
 /* Takes entries whose routine is gone out of the list: they fail alone. */
 static CallEntry *sort_out(CallPool *p, CallEntry **list) {
     CallEntry *gone = NULL, **at = list;
+    int64_t known = 0; /* ids begin at 1 */
     while (*at) {
         CallEntry *x = *at;
-        if (catalog_routine_by_id(&p->db->catalog, x->routine)) {
+        if (x->routine == known || catalog_routine_by_id(&p->db->catalog, x->routine)) {
+            known = x->routine;
             at = &x->next;
             continue;
         }
@@ -406,11 +408,11 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
 }
 
 /* ---- the pool's thread ------------------------------------------------------------------------------------------ */
-/* The first entry cannot be run: it fails with what kept it from running. */
-static void fail_first(CallPool *p, const Err *e) {
+/* The first entry cannot be run: it fails with what kept it from running. False: out of memory, later perhaps. */
+static bool fail_first(CallPool *p, const Err *e) {
     CallEntry *x = p->first;
     CallBulk *b = x ? bulk_new() : NULL;
-    if (!b) return;
+    if (!b) return !x;
     p->first = x->next;
     if (!p->first) p->last = &p->first;
     p->n_calls -= x->n;
@@ -421,6 +423,7 @@ static void fail_first(CallPool *p, const Err *e) {
     deliver(p, x, b, &wake);
     wake_all(wake);
     bulk_release(b);
+    return true;
 }
 
 static void *keep(void *arg) {
@@ -431,7 +434,7 @@ static void *keep(void *arg) {
         Due why = due(p, now);
         if (why != DUE_NOT) {
             Err e = {0};
-            if (lead(p, NULL, why, &e) != ST_OK && !atomic_load(&p->stop)) fail_first(p, &e);
+            if (lead(p, NULL, why, &e) != ST_OK && !atomic_load(&p->stop) && !fail_first(p, &e)) cond_wait_until(&p->keeper_wake, &p->mutex, now + POLL_NS);
         } else {
             cond_wait_until(&p->keeper_wake, &p->mutex, p->first && !p->busy ? MAX_OF(due_at(p), now) : now + INT64_C(3600000000000));
         }

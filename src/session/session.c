@@ -178,6 +178,7 @@ static void merge_grown(Session *s) {
 
 static void commit_all(Session *s) {
     transaction_dooms(s, s->undo, false);
+    session_bulk_follow(s);
     for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
         if (u->kind == CU_DROPPED_TABLE) transaction_dooms_table(s, u->table->id);
     transaction_end(s, true);

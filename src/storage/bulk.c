@@ -1057,7 +1057,7 @@ static Status finish(BulkLoad *b, Pool *pool, UndoLog *undo, bool rebuild, int64
 #ifdef __GLIBC__
     if (t->live_rows > TRIM_ROWS) malloc_trim(0);
 #endif
-    t->version++;
+    table_changed(t);
     return ST_OK;
 }
 

@@ -154,12 +154,17 @@ struct TableImpl {
     int64_t cap_tablets;
     int64_t changed_rows; /* since the last merge */
     int64_t undo_open;    /* undo records of this table */
+    int64_t contents;     /* the last number given to Table.content */
     Arena *stats_arena;
     Arena *names;
     MemAccount *parent;
 };
 
 static inline uint8_t column_phys(const Column *c) { return c->dict ? (uint8_t)PH_I32 : (uint8_t)type_phys(c->type); }
+static inline void table_changed(Table *t) {
+    t->version++;
+    t->content = ++t->impl->contents;
+}
 static inline int64_t rowid_make(int64_t tablet, int64_t row) { return tablet << 32 | row; }
 
 /* ---- undo log (table.c; read by undo_net.c) ---- */
@@ -174,6 +179,7 @@ typedef struct UndoRecord {
     void *cells;
     uint8_t *valid;
     TableState *state;
+    int64_t content;      /* of the table before the change */
 } UndoRecord;
 struct UndoLog {
     MemAccount *acct;

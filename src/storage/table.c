@@ -34,7 +34,7 @@ int64_t undo_mark(const UndoLog *u) { return u->recs.len; }
 
 static UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
     arena_set_err(u->arena, e);
-    bool ok = vec_push(u->arena, &u->recs, ((UndoRecord){.kind = kind, .t = t}));
+    bool ok = vec_push(u->arena, &u->recs, ((UndoRecord){.kind = kind, .t = t, .content = t->content}));
     arena_set_err(u->arena, NULL);
     if (!ok) return NULL;
     t->impl->undo_open++;
@@ -97,7 +97,8 @@ static void undo_one(UndoRecord *r) {
         t->live_rows -= r->n;
         break;
     }
-    t->version++;
+    table_changed(t);
+    if (r->kind != UNDO_STATE && r->kind != UNDO_TABLETS) t->content = r->content; /* of those, the record came in the middle of the change */
 }
 
 void undo_rollback(UndoLog *u, int64_t mark) {
@@ -276,7 +277,7 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     t->live_rows = t->impl->changed_rows = 0;
     t->impl->stats_arena = arena;
     stats_reset(t);
-    t->version++;
+    table_changed(t);
     *out = s;
     return ST_OK;
 }
@@ -284,7 +285,7 @@ void table_state_put(Table *t, TableState *s) {
     free_data(t);
     state_load(t, s);
     mem_free(&t->account, s, state_bytes(t));
-    t->version++;
+    table_changed(t);
 }
 void table_state_free(Table *t, TableState *s) {
     for (int64_t i = 0; i < s->n_tablets; i++) tablet_free(s->tablets[i]);
@@ -547,7 +548,8 @@ static Status change_end(Change *c, Status st, int64_t rows) {
     if (st != ST_OK) undo_rollback(c->log, c->mark);
     else c->t->impl->changed_rows += rows;
     if (c->own) undo_free(c->log);
-    c->t->version++;
+    if (st == ST_OK) table_changed(c->t);
+    else c->t->version++;
     return st;
 }
 

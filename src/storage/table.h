@@ -123,6 +123,7 @@ typedef struct Table {
     char *name;
     int64_t id;
     int64_t version; /* grows with every change of data or shape: plans are valid for one version */
+    int64_t content; /* names what it holds, row by row: a change gives it a number that was never there, undoing the change the old one back */
     int n_cols;
     Column *cols;
     int n_keys;
@@ -196,6 +197,7 @@ void undo_forget(UndoLog *u); /* commit */
 typedef struct NetChange {
     Table *table;
     int64_t id;          /* the table's */
+    int64_t content_before; /* the table's content when the log began */
     bool whole;          /* truncated, rebuilt, or loaded in bulk: only that is known */
     int64_t n_deleted, n_updated, n_inserted;
     int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
@@ -205,6 +207,7 @@ typedef struct NetChange {
 /* By table; everything in the arena. ST_ERROR: out of memory (the arena's Err). */
 Status undo_net(const UndoLog *u, Arena *a, int64_t *n, NetChange **out);
 Status net_save(NetChange *c, Arena *a); /* before the rollback; not of `whole` ones */
+int64_t undo_rows(const UndoLog *u);      /* that its records name, often more than once */
 bool undo_is_whole(const UndoLog *u);    /* some are */
 /* A cell of a row before the log's changes (u NULL: as it is now), of a row that is still there physically: strings are borrowed. */
 void undo_value(const UndoLog *u, const Table *t, int64_t rowid, int col, Value *out);

@@ -84,7 +84,7 @@ Status undo_net(const UndoLog *u, Arena *a, int64_t *n_out, NetChange **out) {
         const UndoRecord *r = &u->recs.items[i];
         int64_t k = 0;
         while (k < list.len && list.items[k].table != r->t) k++;
-        if (k == list.len && !vec_push(a, &list, ((NetChange){.table = r->t, .id = r->t->id}))) return ST_ERROR;
+        if (k == list.len && !vec_push(a, &list, ((NetChange){.table = r->t, .id = r->t->id, .content_before = r->content}))) return ST_ERROR;
         if (r->kind == UNDO_STATE || r->kind == UNDO_TABLETS) list.items[k].whole = true;
     }
     for (int64_t k = 0; k < list.len; k++)
@@ -146,6 +146,11 @@ Status net_apply(const NetChange *c, UndoLog *u, Arena *tmp, Err *e) {
     return ST_OK;
 }
 
+int64_t undo_rows(const UndoLog *u) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < u->recs.len; i++) n += u->recs.items[i].n;
+    return n;
+}
 bool undo_is_whole(const UndoLog *u) {
     for (int64_t i = 0; i < u->recs.len; i++)
         if (u->recs.items[i].kind == UNDO_STATE || u->recs.items[i].kind == UNDO_TABLETS) return true;

@@ -11,6 +11,7 @@
 #include "txn/bulk_int.h"
 
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
+#define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
 
 void bulk_parallel(Bulk *b, PoolFn fn) {
     if (b->workers == 1) fn(b, 0);
@@ -18,6 +19,43 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 }
 
 /* ---- calls and parts ---------------------------------------------------------------------- */
+/* Each in steps; b->alone: something is wrong. */
+static void number_none(void *ctx, int worker) {
+    Bulk *b = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) memset(b->type_of + i, 0xff, (size_t)MIN_OF(CALL_STEP, b->n_calls - i) * 2);
+}
+static void number_some(void *ctx, int worker) {
+    Bulk *b = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) {
+        int64_t from = i, left = MIN_OF(CALL_STEP, b->n_calls - i);
+        for (int32_t p = 0; p < b->n_parts && left > 0; p++) { /* the parts, one behind the other */
+            const BulkPartRun *x = &b->parts[p];
+            int64_t end = MIN_OF(x->part->n, from + left), before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
+            for (int64_t k = from; k < end; k++) {
+                int64_t call = part_call(x, k);
+                if (call >= b->n_calls || call <= before) {
+                    atomic_store(&b->alone, true);
+                    return;
+                }
+                before = call;
+                b->type_of[call] = (uint16_t)p;
+                b->pos_of[call] = (uint32_t)k;
+            }
+            left -= MAX_OF(end - from, INT64_C(0));
+            from = MAX_OF(from - x->part->n, INT64_C(0));
+        }
+    }
+}
+static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
+    Bulk *b = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;)
+        for (int64_t k = i; k < MIN_OF(i + CALL_STEP, b->n_calls); k++)
+            if (b->type_of[k] == UINT16_MAX) atomic_store(&b->alone, true);
+}
+
 static Status number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
     if (b->opt->any_order) TRY(bulk_order_parts(b, e));
@@ -25,17 +63,12 @@ static Status number_calls(Bulk *b, Err *e) {
     b->type_of = arena_alloc(b->arena, b->n_calls * 2 + 2);
     b->pos_of = arena_alloc(b->arena, b->n_calls * 4 + 4);
     if (!b->type_of || !b->pos_of) return ST_ERROR;
-    memset(b->type_of, 0xff, (size_t)b->n_calls * 2);
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPartRun *x = &b->parts[p];
-        int64_t before = -1;
-        for (int64_t i = 0; i < x->part->n; i++) {
-            int64_t call = part_call(x, i);
-            if (call >= b->n_calls || call <= before || b->type_of[call] != UINT16_MAX) return err_internal(e, "calls of a bulk are not numbered from 0 on");
-            before = call;
-            b->type_of[call] = (uint16_t)p;
-            b->pos_of[call] = (uint32_t)i;
-        }
+    atomic_store(&b->alone, false);
+    static const PoolFn passes[] = {number_none, number_some, number_check};
+    for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
+        atomic_store(&b->next, 0);
+        bulk_parallel(b, passes[i]);
+        if (atomic_load(&b->alone)) return err_internal(e, "calls of a bulk are not numbered from 0 on");
     }
     return ST_OK;
 }
@@ -242,6 +275,24 @@ static Status make_counts(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* Rows that calls insert into a table: sums of steps first, then where each call begins. */
+typedef struct Numbering { Bulk *b; TableUse **use; int64_t *sums; bool write; } Numbering;
+static void number_rows(void *ctx, int worker) {
+    const Numbering *y = ctx;
+    Bulk *b = y->b;
+    (void)worker;
+    for (int64_t first; (first = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) {
+        int64_t total = y->write ? y->sums[first / CALL_STEP] : 0;
+        for (int64_t i = first; i < MIN_OF(first + CALL_STEP, b->n_calls); i++) {
+            TableUse *t = y->use[bulk_type(b, (uint32_t)i)];
+            if (!t) continue;
+            int64_t k = b->pos_of ? b->pos_of[i] : i;
+            if (y->write) t->starts[k] = (uint32_t)total;
+            total += t->counts ? t->counts[k] : t->stride;
+        }
+        if (!y->write) y->sums[first / CALL_STEP] = total;
+    }
+}
 /* Rows are numbered in the order of calls, whatever order they run in. */
 static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     int inserting = 0;
@@ -269,12 +320,19 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
             if (!(t->starts = arena_alloc(b->arena, b->parts[p].part->n * 4 + 4))) return err_oom(e);
             use[p] = t;
         }
-        for (int64_t i = 0; i < b->n_calls; i++) {
-            TableUse *t = use[bulk_type(b, (uint32_t)i)];
-            if (!t) continue;
-            int64_t k = b->pos_of ? b->pos_of[i] : i;
-            t->starts[k] = (uint32_t)total;
-            total += t->counts ? t->counts[k] : t->stride;
+        Numbering y = {.b = b, .use = use};
+        int64_t steps = (b->n_calls + CALL_STEP - 1) / CALL_STEP;
+        if (!(y.sums = arena_array(b->arena, int64_t, steps + 1))) return err_oom(e);
+        for (int pass = 0; pass < 2; pass++) {
+            atomic_store(&b->next, 0);
+            y.write = pass == 1;
+            if (b->workers == 1) number_rows(&y, 0);
+            else pool_run(b->opt->query->pool, b->workers, number_rows, &y);
+            for (int64_t i = 0; pass == 0 && i < steps; i++) {
+                int64_t sum = y.sums[i];
+                y.sums[i] = total;
+                total += sum;
+            }
             if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
         }
     }
@@ -638,6 +696,7 @@ static Status run_phases(Bulk *b, Err *e) {
     st.reserve_ns = t2 - t1;
     st.run_ns = clock_ns() - t2;
     st.total_ns = clock_ns() - t0;
+    st.transfer_ns = b->transfer_ns;
     b->result->stats = st;
     return ST_OK;
 }

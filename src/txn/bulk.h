@@ -69,6 +69,9 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
 Image *images_find(ImageSet *s, int64_t table_id);
 /* Brings a table (0: all) up to date before somebody else looks at it. */
 Status images_sync(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e);
+/* Rows that others have changed, under the lock held alone, while no image was ahead: images that fitted before do afterwards, or are stale (images_follow.c). The lists of
+ * new rows are used up. */
+void images_follow(ImageSet *s, int64_t n, NetChange *net);
 void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was changed by other means */
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 

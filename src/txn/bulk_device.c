@@ -281,7 +281,7 @@ static Status make_buffers(Bulk *b, Err *e) {
     add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
     add_buffer(v, b->type_of, b->n_calls * 2, true, false);
     add_buffer(v, v->kinds, b->n_parts * 2, true, false);
-    add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, true, false);
+    add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, false, false);
     if (v->code->module.param_table) add_buffer(v, v->values, v->code->module.n_params * 8, true, false);
     add_buffer(v, v->texts.heaps, 2 * b->images->n * 8, true, true);
     add_buffer(v, v->texts.out_heap, 24, true, true);
@@ -316,8 +316,8 @@ static Status make_more_buffers(Bulk *b, int32_t *first, Err *e) {
         const BulkPart *part = b->parts[k].part;
         for (int32_t i = 0; i < part->proc->n_outs; i++) {
             Vec *o = &b->result->outs[k][i];
-            add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), true, true);
-            add_buffer(v, o->valid, part->n, true, true);
+            add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), false, true);
+            add_buffer(v, o->valid, part->n, false, true);
         }
         for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, part->n * 4, true, false);
     }
@@ -369,8 +369,8 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
 }
 static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, Err *e) {
     const BulkTexts *texts = &b->device->texts;
-    int64_t number = p - b->device->code->module.params;
-    if (texts->copies && texts->data[number] >= 0) return *to = at(b, texts->staged + texts->data[number]), ST_OK;
+    int64_t staged = texts_data(texts, p);
+    if (staged >= 0) return *to = at(b, texts->staged + staged), ST_OK;
     const BulkPart *part = b->parts[k].part;
     const ProgRun *pr = b->parts[k].proc->body;
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
@@ -573,7 +573,10 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     TRY(each_image(b, use_mirror, e));
     TRY(make_buffers(b, e));
     texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
-    return copy_buffers(v, 0, false, false, e);
+    int64_t began = clock_ns();
+    TRY(copy_buffers(v, 0, false, false, e));
+    b->transfer_ns += clock_ns() - began;
+    return ST_OK;
 }
 
 static Status start(Bulk *b, Err *e) {
@@ -588,6 +591,8 @@ static Status start(Bulk *b, Err *e) {
         TRY(texts_take_room(b, &v->texts, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
         TRY(copy_buffers(v, first, false, false, e));
+        for (int32_t i = first; i < v->n_buffers; i++) /* as the host has them */
+            if (v->buffers[i].out) TRY(v->d->ops->fill(v->queue, v->buffers[i].at, 0, v->buffers[i].bytes, e));
         if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
     } else {
         TRY(texts_take_room(b, &v->texts, e));
@@ -642,14 +647,18 @@ static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
 /* OUT values and bounds. */
 static Status fetch_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
+    int64_t began = clock_ns();
     TRY(copy_buffers(v, 0, true, true, e));
     if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     const BulkTexts *t = &v->texts;
-    if (!t->outs) return ST_OK;
-    int64_t used = (int64_t)(t->out_heap[0] - at(b, t->outs));
-    if (used > 0) TRY(v->d->ops->copy_out(v->queue, t->outs, at(b, t->outs), MIN_OF(used, t->outs_bytes), e));
-    return v->d->ops->sync(v->queue, NULL, NULL, e);
+    int64_t used = t->outs ? (int64_t)(t->out_heap[0] - at(b, t->outs)) : 0;
+    if (used > 0) {
+        TRY(v->d->ops->copy_out(v->queue, t->outs, at(b, t->outs), MIN_OF(used, t->outs_bytes), e));
+        TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    }
+    b->transfer_ns += clock_ns() - began;
+    return ST_OK;
 }
 /* The locks of the calls, once the host has to know them. */
 static Status fetch_locks(Bulk *b, Err *e) {
@@ -895,26 +904,39 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     return ops->sync(v->queue, NULL, NULL, e);
 }
 
-/* OUT strings point anywhere: the result has its own. */
-static void keep_texts(Bulk *b) {
+/* OUT strings point anywhere: the result gets its own, procedure by procedure, a part of the calls for each worker. */
+enum { KEEP_CALLS = 4096 };
+typedef struct KeepTexts { Bulk *b; int32_t part; _Atomic int64_t next; } KeepTexts;
+static void keep_worker(void *ctx, int worker) {
     static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t o = 0; b->device->code->module.procs[b->device->kinds[k]].text_outs && o < part->proc->n_outs; o++) {
-            Vec *v = &b->result->outs[k][o];
+    KeepTexts *k = ctx;
+    Bulk *b = k->b;
+    const BulkPart *part = b->parts[k->part].part;
+    for (int64_t first; (first = atomic_fetch_add(&k->next, KEEP_CALLS)) < part->n;)
+        for (int32_t o = 0; o < part->proc->n_outs; o++) {
+            Vec *v = &b->result->outs[k->part][o];
             Str *s = v->data;
-            for (int64_t i = 0; v->phys == PH_STR && i < part->n; i++) {
+            for (int64_t i = first; v->phys == PH_STR && i < MIN_OF(first + KEEP_CALLS, part->n); i++) {
                 if (!v->valid[i]) continue;
-                const char *copy = arena_strndup(b->result->arena, s[i].ptr, s[i].len);
+                const char *copy = arena_strndup(b->w[worker].sink.arena, s[i].ptr, s[i].len);
                 if (copy) {
                     s[i].ptr = copy;
                     continue;
                 }
                 v->valid[i] = 0;
                 memset(&s[i], 0, sizeof s[i]);
-                if (!b->result->errors[k][i]) b->result->errors[k][i] = &oom;
+                if (!b->result->errors[k->part][i]) b->result->errors[k->part][i] = &oom;
             }
         }
+}
+static void keep_texts(Bulk *b) {
+    BulkDevice *v = b->device;
+    if (v->copies && texts_give(&v->texts, b->result->arena)) return; /* they are there, or the machine made them */
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        KeepTexts x = {.b = b, .part = k};
+        if (!v->code->module.procs[v->kinds[k]].text_outs) continue;
+        if (b->workers > 1 && b->parts[k].part->n > KEEP_CALLS) pool_run(b->opt->query->pool, b->workers, keep_worker, &x);
+        else keep_worker(&x, 0);
     }
 }
 

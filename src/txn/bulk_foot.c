@@ -17,6 +17,8 @@ Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, 
     const ProgRun *pr = b->parts[part].proc->foot;
     const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_ITEM_SUM ? pr->p->instrs[p->id].aux : NULL;
     int32_t slot = it ? pr->add_slot[p->id] : -1;
+    int64_t staged = texts_data(&b->device->texts, p);
+    if (staged >= 0) return *to = bulk_device_at(b, b->device->texts.staged + staged), ST_OK;
     switch (p->kind) {
     case PP_ITEM_BASE: *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group); return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
@@ -32,7 +34,9 @@ static Status zero(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     memset(&v->words[W_FOOT], 0, (size_t)(bulk_words(b) - W_FOOT) * 8);
-    if (v->copies) TRY(ops->copy_in(v->queue, bulk_device_at(b, &v->words[W_FOOT]), &v->words[W_FOOT], (bulk_words(b) - W_FOOT) * 8, e));
+    memset(b->failed_foot, 0, (size_t)b->n_calls);
+    if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, &v->words[W_FOOT]), 0, (bulk_words(b) - W_FOOT) * 8, e));
+    if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, b->failed_foot), 0, b->n_calls, e));
     for (int32_t k = 0; k < b->n_parts; k++)
         for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
             uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;

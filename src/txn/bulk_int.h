@@ -63,6 +63,7 @@ typedef struct Bulk {
     _Atomic int64_t done;
     _Atomic uint32_t *locks;
     int64_t n_locked;   /* calls that run under them */
+    int64_t transfer_ns; /* spent waiting for copies to and from the device */
     struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
     Err *err;
 } Bulk;
@@ -100,7 +101,7 @@ void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 typedef struct BulkDevice BulkDevice;
 /* Strategy auto, in calls of a set on average. Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
  * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
-enum { BULK_SET_MIN = 256, BULK_SET_MIN_VM = 6 };
+enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
 typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;

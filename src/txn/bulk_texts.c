@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "txn/image_mirror.h"
 
-enum { OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, CELL_ALIGN = 16 };
+enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, CELL_ALIGN = 16 };
 
 /* ---- images ------------------------------------------------------------------------------------- */
 static int64_t arg_bytes(const BulkPart *part) {
@@ -19,6 +19,16 @@ static int64_t arg_bytes(const BulkPart *part) {
     }
     return bytes;
 }
+/* Bytes of `staged` that an argument takes: kernels read texts and arrays by words. */
+static int64_t staged_bytes(const BulkPart *part) {
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < part->proc->n_params; i++) {
+        const Vec *p = &part->params[i];
+        for (int64_t j = 0; p->phys == PH_STR && j < (p->is_const ? 1 : part->n); j++)
+            if (!p->valid || p->valid[j]) bytes += align_up(((const Str *)p->data)[j].len, TEXT_ALIGN);
+    }
+    return bytes;
+}
 /* Arguments may go into each string that is put there; else what the columns' types and kernels' loops let expect. */
 static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
     int64_t bytes = 0;
@@ -29,7 +39,7 @@ static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
         for (int32_t i = 0; i < part->proc->n_tables; i++) {
             if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
             if (args < 0) args = arg_bytes(part);
-            bytes += args * src->text_puts[i] + part->n * src->text_bytes[i];
+            bytes += args * src->text_puts[i] + part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]) + TEXT_ALIGN;
         }
     }
     return bytes;
@@ -51,6 +61,7 @@ Status texts_take_room(Bulk *b, BulkTexts *t, Err *e) {
         char *piece = t->copies ? image_texts(im, &size, &used) : NULL;
         if (r->at && piece == r->piece) taken = (int64_t)(heap[0] - r->delta - (uint64_t)(uintptr_t)r->at);
         else if (!(r->at = image_text_room(im, r->bytes, e))) return ST_ERROR;
+        else taken = -(int64_t)(uintptr_t)r->at & (TEXT_ALIGN - 1);
         r->piece = piece;
         if (t->copies) image_mirror_text_room(im, r->at);
         r->delta = t->copies ? image_mirror_texts(im) : 0;
@@ -75,6 +86,14 @@ static int64_t reserve(BulkTexts *t, int64_t bytes) {
     t->staged_bytes += align_up(bytes, CELL_ALIGN);
     return at;
 }
+/* The program whose constant the parameter may be; NULL: none, or of no part of this bulk. */
+static const Program *program_of(const Bulk *b, const BulkTexts *t, const EmitParam *p) {
+    int32_t n = t->module->n_procs, number = p->proc - 1;
+    for (int32_t k = 0; number >= 0 && k < b->n_parts; k++)
+        if (t->kinds[k] == number % n) return number < n ? b->parts[k].part->proc->body : b->parts[k].part->proc->footprint;
+    return NULL;
+}
+int64_t texts_data(const BulkTexts *t, const EmitParam *p) { return t->copies ? t->data[p - t->module->params] : -1; }
 static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     const ProcModule *m = t->module;
     t->args = arena_array(b->arena, int64_t *, b->n_parts + 1);
@@ -83,7 +102,7 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         if (!(t->args[k] = arena_array(b->arena, int64_t, part->proc->n_params + 1))) return err_oom(e);
-        int64_t texts = arg_bytes(part);
+        int64_t texts = staged_bytes(part);
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             t->args[k][i] = -1;
             if (part->params[i].phys == PH_STR) t->args[k][i] = reserve(t, (part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str));
@@ -91,13 +110,9 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
         if (texts > 0) reserve(t, texts);
     }
     for (int32_t i = 0; i < m->n_params; i++) {
-        t->data[i] = -1;
-        for (int32_t k = 0; m->params[i].proc > 0 && k < b->n_parts; k++) {
-            if (t->kinds[k] != m->params[i].proc - 1) continue;
-            int64_t bytes = emit_proc_data(b->parts[k].part->proc->body, &m->params[i], 0, NULL);
-            if (bytes > 0) t->data[i] = reserve(t, bytes);
-            break;
-        }
+        const Program *p = program_of(b, t, &m->params[i]);
+        int64_t bytes = p ? emit_proc_data(p, &m->params[i], 0, NULL) : 0;
+        t->data[i] = bytes > 0 ? reserve(t, bytes) : -1;
     }
     return t->staged_bytes == 0 || (t->staged = mem_alloc(t->account, t->staged_bytes, e)) ? ST_OK : ST_ERROR;
 }
@@ -108,10 +123,11 @@ static Status plan_outs(const Bulk *b, BulkTexts *t, Err *e) {
         int64_t args = t->module->procs[t->kinds[k]].out_heap ? arg_bytes(part) : 0;
         for (int32_t o = 0; t->module->procs[t->kinds[k]].out_heap && o < part->proc->n_outs; o++) {
             const ProcVar *var = &part->proc->vars[part->proc->outs[o]];
-            if (var->phys == PH_STR) t->outs_bytes += args + part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX) : (int64_t)OUT_GUESS);
+            if (var->phys == PH_STR) t->outs_bytes += args + part->n * TEXT_ALIGN + part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX) : (int64_t)OUT_GUESS);
         }
     }
-    if (t->outs_bytes > 0 && !(t->outs = mem_alloc(t->account, t->outs_bytes, e))) return ST_ERROR;
+    t->results = b->opt->query->account;
+    if (t->outs_bytes > 0 && !(t->outs = mem_alloc(t->results, t->outs_bytes, e))) return ST_ERROR;
     t->out_heap[0] = (uint64_t)(uintptr_t)t->outs;
     t->out_heap[1] = (uint64_t)(uintptr_t)t->outs + (uint64_t)t->outs_bytes;
     return ST_OK;
@@ -128,8 +144,24 @@ Status texts_plan(Bulk *b, BulkTexts *t, Err *e) {
 void texts_free(BulkTexts *t) {
     if (!t->account) return;
     mem_free(t->account, t->staged, t->staged_bytes);
-    mem_free(t->account, t->outs, t->outs_bytes);
+    mem_free(t->results, t->outs, t->outs_bytes);
     t->staged = t->outs = NULL;
+}
+
+/* A block that lives as long as a result. */
+typedef struct Given { MemAccount *account; char *p; int64_t bytes; } Given;
+static void free_given(void *p) {
+    Given *g = p;
+    mem_free(g->account, g->p, g->bytes);
+}
+bool texts_give(BulkTexts *t, Arena *result) {
+    Given *g = t->outs ? arena_new_of(result, Given) : NULL;
+    if (!t->outs) return true;
+    if (!g) return false;
+    *g = (Given){t->results, t->outs, t->outs_bytes};
+    if (arena_on_release(result, free_given, g) != ST_OK) return false;
+    t->outs = NULL;
+    return true;
 }
 
 void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
@@ -150,16 +182,12 @@ void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
                 cells[j] = from[j];
                 cells[j].ptr = (const char *)(uintptr_t)(staged + (uint64_t)at); /* the device's */
                 if (from[j].len) memcpy(t->staged + at, from[j].ptr, from[j].len);
-                at += from[j].len;
+                at += align_up(from[j].len, TEXT_ALIGN);
             }
         }
     }
     for (int32_t i = 0; i < m->n_params; i++)
-        for (int32_t k = 0; t->data[i] >= 0 && k < b->n_parts; k++) {
-            if (t->kinds[k] != m->params[i].proc - 1) continue;
-            emit_proc_data(b->parts[k].part->proc->body, &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
-            break;
-        }
+        if (t->data[i] >= 0) emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
     t->out_heap[0] = outs;
     t->out_heap[1] = outs + (uint64_t)t->outs_bytes;
     t->out_heap[2] = outs - (uint64_t)(uintptr_t)t->outs;

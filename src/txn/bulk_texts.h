@@ -24,6 +24,7 @@ typedef struct BulkTexts {
     int64_t **args;           /* by part and parameter: where its cells are in `staged`, -1: not there */
     int64_t *data;            /* by parameter of the module, -1 likewise */
     /* OUT values */
+    MemAccount *results;
     char *outs;
     int64_t outs_bytes;
     uint64_t *out_heap;       /* next, end, from the host's address to the device's */
@@ -38,6 +39,10 @@ int64_t texts_room(const Bulk *b, const BulkTexts *t, int64_t entry);
 Status texts_take_room(Bulk *b, BulkTexts *t, Err *e);
 /* What was not used goes back, once `heaps` is what kernels left there. */
 void texts_leave_room(Bulk *b, BulkTexts *t);
+/* The bytes of OUT values are the result's from now on: true; false: no memory, they are as before. */
+bool texts_give(BulkTexts *t, Arena *result);
+/* Where in `staged` is what the parameter points at; -1: it is no such parameter. */
+int64_t texts_data(const BulkTexts *t, const EmitParam *p);
 /* Writes `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`. */
 void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
 

@@ -1,7 +1,7 @@
 /* image.c - making images, room, rows and strings; see image.h.
  *
  * An image is made in two steps over the pool: tablets are decoded into the columns (a task is one column of one tablet), then the live rows are
- * entered into the indexes (a task is a run of rows of one unique index, or one whole group index, whose lists have an order).
+ * entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one whole other group index, whose lists are newest first).
  *
  * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
  * in ImageImpl.
@@ -9,7 +9,7 @@
 #include "txn/image_int.h"
 #include "txn/image_mirror.h"
 
-enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64 };
+enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8 /* bulks like this one that an image on a device gets room for */ };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
 
 /* ---- room ---- */
@@ -103,7 +103,7 @@ static void enter_tasks(void *ctx, int worker) {
     for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
         ImageIndex *x = &im->indexes[i % im->n_indexes];
         int64_t run = i / im->n_indexes;
-        if (x->unique) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
+        if (x->unique || x->order) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
         else if (run == 0) image_enter_rows(im, x, 0, rows, false);
     }
 }
@@ -189,7 +189,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     atomic_store(&im->rows, rows);
     im->impl->rows_seen = rows;
     enter_all(im, pool);
-    im->version = t->version;
+    im->version = t->content;
     return ST_OK;
 }
 
@@ -237,6 +237,7 @@ void image_free(Image *im) {
 /* A larger table for the index, with its live rows: no call runs, so nobody brings a dead one back. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
+    if (im->mirror) inserts *= AHEAD_BULKS;
     int64_t live = 0;
     for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
     int64_t n = MAX_OF(image_slots_for(live + inserts), live * 2 > x->mask ? 2 * (x->mask + 1) : x->mask + 1);
@@ -279,14 +280,25 @@ static void close_gaps(Image *im, int64_t rows) {
     im->generation++;
 }
 
-static bool has_room(const Image *im, int64_t rows, int64_t inserts) {
-    bool room = rows + inserts <= im->cap;
+static bool indexes_have_room(const Image *im, int64_t rows, int64_t inserts) {
+    bool room = true;
     for (int32_t i = 0; i < im->n_indexes; i++) room &= 2 * (im->indexes[i].used + rows - im->impl->rows_seen + inserts) <= im->indexes[i].mask + 1;
     return room;
 }
+static Status raise_cap(Image *im, int64_t rows, Err *e) {
+    TRY(grow_rows(im, rows, e));
+    im->cap = rows;
+    im->generation++;
+    return ST_OK;
+}
+/* A device has a newer image: rows grow there too, and by more than here, since all of it is copied. */
+static Status grow_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
+    return image_mirror_grow(im, raise_cap, rows + MAX_OF(rows, inserts * AHEAD_BULKS), e);
+}
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
-    if (image_mirror_ahead(im) && !has_room(im, rows, inserts)) TRY(image_mirror_to_host(im, e));
+    if (image_mirror_ahead(im) && !indexes_have_room(im, rows, inserts)) TRY(image_mirror_to_host(im, e));
+    if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(grow_ahead(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
@@ -295,10 +307,7 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
         }
     }
     if (rows + inserts > im->cap) {
-        int64_t want = MAX_OF(rows + inserts, rows + rows / 2);
-        TRY(grow_rows(im, want, e));
-        im->cap = want;
-        im->generation++;
+        TRY(raise_cap(im, MAX_OF(rows + inserts * (im->mirror ? AHEAD_BULKS : 1), rows + rows / 2), e));
     }
     for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
     im->impl->rows_seen = rows;

@@ -59,7 +59,7 @@ static inline int64_t image_next_cells(const ImageIndex *x) { return x->order ? 
 
 typedef struct Image {
     Table *table;
-    int64_t version;   /* of the table when made or last synchronised */
+    int64_t version;   /* Table.content when made, last synchronised or brought up to date */
     MemAccount *account;
     int64_t cap;       /* rows that fit */
     _Atomic int64_t rows; /* rows in use, dead ones included: the next insert's number */

@@ -33,12 +33,10 @@ static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
     m->bytes += align_up(bytes, PIECE_ALIGN);
 }
 
-static ImageMirror *describe(const Image *im, Err *e) {
-    int32_t most = 4 + 2 * im->n_cols + 2 * im->n_indexes;
+static void describe_arrays(ImageMirror *m, const Image *im) {
     int64_t texts = 0, used = 0;
-    ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
-    if (!m) return NULL;
-    m->cap = most;
+    m->n = 0;
+    m->bytes = 0;
     m->generation = im->generation;
     m->version = im->version;
     add(m, im->live, im->cap, 1);
@@ -58,6 +56,13 @@ static ImageMirror *describe(const Image *im, Err *e) {
     char *bytes = image_texts(im, &texts, &used);
     m->texts = bytes ? m->n : -1;
     add(m, bytes, texts, 0);
+}
+static ImageMirror *describe(const Image *im, Err *e) {
+    int32_t most = 4 + 2 * im->n_cols + 2 * im->n_indexes;
+    ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
+    if (!m) return NULL;
+    m->cap = most;
+    describe_arrays(m, im);
     return m;
 }
 
@@ -118,12 +123,51 @@ Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Er
     m->current = false;
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
-        int64_t from = 0, to = i == m->texts ? used_bytes(im, p, &from) : p->bytes;
+        int64_t from = 0, to = used_bytes(im, p, &from);
+        if (p->row_bytes == 1 && to < p->bytes) TRY(d->ops->fill(q, m->base + (uint64_t)(p->offset + to), 0, p->bytes - to, e)); /* of rows that are not there yet */
         if (to > from) TRY(d->ops->copy_in(q, m->base + (uint64_t)(p->offset + from), (const char *)p->host + from, to - from, e));
         if (i == m->texts) m->texts_home = to;
     }
     m->version = im->version;
     m->current = true;
+    return ST_OK;
+}
+
+Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
+    ImageMirror *m = im->mirror, *now = describe(im, e);
+    if (!now) return ST_ERROR;
+    Status st = grow(im, rows, e);
+    describe_arrays(now, im);
+    for (int32_t i = 0; i < m->n; i++) m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
+    DevQueue *q = NULL;
+    Err why = {0};
+    if (st != ST_OK) {
+        mem_free(im->account, now, mirror_size(now->cap));
+        return ST_ERROR;
+    }
+    st = m->d->ops->alloc(m->d, now->bytes, &now->base, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
+        const Piece *p = &now->pieces[i];
+        int64_t had = MIN_OF(m->pieces[i].bytes, p->bytes);
+        st = m->d->ops->copy(q, now->base + (uint64_t)p->offset, m->base + (uint64_t)m->pieces[i].offset, had, &why);
+        if (st == ST_OK && p->row_bytes == 1 && had < p->bytes) st = m->d->ops->fill(q, now->base + (uint64_t)(p->offset + had), 0, p->bytes - had, &why);
+        now->pieces[i].changed = m->pieces[i].changed;
+    }
+    if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, &why);
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) {
+        if (now->base) m->d->ops->free(m->d, now->base, now->bytes);
+        mem_free(im->account, now, mirror_size(now->cap));
+        return image_mirror_to_host(im, e); /* where there is room */
+    }
+    now->d = m->d;
+    now->version = m->version;
+    now->current = m->current;
+    now->ahead = m->ahead;
+    now->texts_home = m->texts_home;
+    image_mirror_free(im);
+    im->mirror = now;
     return ST_OK;
 }
 

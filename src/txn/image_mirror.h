@@ -18,6 +18,8 @@
 Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Err *e);
 uint64_t image_mirror_texts(const Image *im);
 void image_mirror_text_room(Image *im, const char *room); /* kernels are going to write from there on */
+/* Gives the image's arrays room for more rows, by `grow`, and the mirror too, with what it has; when the device has no room, the host has the image afterwards. */
+Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e);
 /* The device's address of one of the image's arrays; 0 for NULL. */
 DevPtr image_mirror_at(const Image *im, const void *array);
 /* Kernels have changed these arrays: the mirror is ahead. NULL is ignored. */

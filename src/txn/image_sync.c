@@ -158,7 +158,7 @@ Status image_sync(Image *im, UndoLog *undo, Err *e) {
     TRY(image_mirror_to_host(im, e));
     if (!image_is_dirty(im)) return ST_OK;
     image_mirror_stale(im);
-    if (im->version != im->table->version) return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
+    if (im->version != im->table->content) return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
     Sync s = {.im = im, .undo = undo, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
     if (!undo) s.undo = undo_new(im->account, e);
     Status st = ST_ERROR;
@@ -167,7 +167,7 @@ Status image_sync(Image *im, UndoLog *undo, Err *e) {
         st = sync_all(&s, e);
         if (st == ST_OK) learn(&s);
         else undo_rollback(s.undo, mark);
-        im->version = im->table->version;
+        im->version = im->table->content;
     }
     if (!undo) undo_free(s.undo);
     arena_free(s.batch);

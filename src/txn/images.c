@@ -145,7 +145,7 @@ static Table *table_by_id(const Catalog *c, int64_t id) {
 
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
     if (x->image && image_is_dirty(x->image)) {
-        if (x->image->version != x->need.table->version) return err_internal(e, "table \"%s\" was changed beside its image", x->need.table->name);
+        if (x->image->version != x->need.table->content) return err_internal(e, "table \"%s\" was changed beside its image", x->need.table->name);
         TRY(image_sync(x->image, NULL, e));
     }
     image_free(x->image);
@@ -166,7 +166,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
                 x = NULL;
             }
             if (!x) TRY(add_entry(s, t, &x, e));
-            if (x->image && x->image->version == t->version && covers(&x->need, &pt->need)) continue;
+            if (x->image && x->image->version == t->content && covers(&x->need, &pt->need)) continue;
             if (!covers(&x->need, &pt->need)) {
                 if (x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, NULL, e));
                 image_free(x->image);
@@ -177,7 +177,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
             ImageEntry *x = images_entry(s, procs[i]->tables[k].table_id);
-            if (!x->image || x->image->version != x->need.table->version) TRY(make_image(s, x, pool, e));
+            if (!x->image || x->image->version != x->need.table->content) TRY(make_image(s, x, pool, e));
         }
     return ST_OK;
 }

@@ -53,7 +53,8 @@ struct RankDevice {
     MemAccount *account;
     CodeRef code;
     DevKernel *kernels[N_KERNELS];
-    int32_t group_size, items, passes; /* records of an item in a tile; passes of a round */
+    int32_t group_size, items;         /* records of an item in a tile */
+    int32_t relax_items, relax_passes; /* of rank_relax */
     int64_t groups, local;
     Block table;    /* Control, then the filter */
     Block ops;      /* per operation */
@@ -72,9 +73,9 @@ uint32_t rank_item_name(uint64_t item) { return (uint32_t)(hash_u64(item) >> 32)
 
 /* ---- the device ---------------------------------------------------------------------------------------------------------- */
 static Status get_code(RankDevice *r, Err *e) {
-    char head[160];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RANK_PASSES %d\n", RK_PARAMS, RK_ERR,
-             (int)r->items, (int)r->passes);
+    char head[200];
+    snprintf(head, sizeof head, "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RELAX_ITEMS %d\n#define RELAX_PASSES %d\n",
+             RK_PARAMS, RK_ERR, (int)r->items, (int)r->relax_items, (int)r->relax_passes);
     if (r->group_size > 1) snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)r->group_size);
     size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_rank_text) + 1;
     char *text = mem_alloc(r->account, (int64_t)n, e);
@@ -99,7 +100,8 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
     case DEVICE_CUDA: /* 8-bit digits: counts of 16 warps and a tile of 4096 records */
         r->group_size = 512;
         r->items = 8;
-        r->passes = 8; /* its groups run at the same time */
+        r->relax_items = 4;  /* all units have something to do */
+        r->relax_passes = 8; /* its groups run at the same time */
         r->groups = 2 * i->units;
         tile = (int64_t)r->group_size * r->items;
         r->local = (r->group_size / 32 + 2) * RK_DIGITS * 4 + tile * 8;
@@ -107,14 +109,16 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
     case DEVICE_HOST:
         r->group_size = 1;
         r->items = 32;
-        r->passes = 1;
+        r->relax_items = 32;
+        r->relax_passes = 1;
         r->groups = 8 * i->units;
         r->local = RK_DIGITS * 4 + 64;
         break;
     default:
         r->group_size = 64;
         r->items = 8;
-        r->passes = 2;
+        r->relax_items = 4;
+        r->relax_passes = 2;
         r->groups = 4 * i->units;
         r->local = r->group_size * 16 + RK_DIGITS * 4;
         break;
@@ -162,15 +166,15 @@ static DevPtr carve(DevPtr *at, int64_t bytes) {
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------------------- */
-static int64_t tile_of(const RankDevice *r) { return (int64_t)r->group_size * r->items; }
 /* Groups for n neighbours in chunks of whole tiles; sets the chunk. */
-static int64_t cut(RankDevice *r, int64_t n) {
-    int64_t tiles = (n + tile_of(r) - 1) / tile_of(r), per = (tiles + r->groups - 1) / r->groups;
-    r->p[RK_CHUNK] = (uint64_t)(MAX_OF(per, INT64_C(1)) * tile_of(r));
+static int64_t cut_tiles(RankDevice *r, int64_t n, int64_t tile) {
+    int64_t tiles = (n + tile - 1) / tile, per = MAX_OF((tiles + r->groups - 1) / r->groups, INT64_C(1));
+    r->p[RK_CHUNK] = (uint64_t)(per * tile);
     r->p[RK_COUNTS] = 0;
     r->p[RK_N] = (uint64_t)n;
-    return MAX_OF(INT64_C(1), (tiles + MAX_OF(per, INT64_C(1)) - 1) / MAX_OF(per, INT64_C(1)));
+    return MAX_OF((tiles + per - 1) / per, INT64_C(1));
 }
+static int64_t cut(RankDevice *r, int64_t n) { return cut_tiles(r, n, (int64_t)r->group_size * r->items); }
 static Status run(RankDevice *r, Kernel k, int64_t groups, Err *e) {
     return r->d->ops->launch(r->q, r->kernels[k], groups, r->group_size, r->local, r->p, RK_PARAMS, e);
 }
@@ -327,6 +331,7 @@ static Status find_depths(RankDevice *r, int64_t depth_max, RankSets *out, Err *
     int64_t groups = cut(r, r->left), n_calls = (int64_t)r->p[RK_N_CALLS];
     TRY(run(r, K_SUMS, groups, e));
     TRY(run(r, K_USES, groups, e));
+    groups = cut_tiles(r, r->left, (int64_t)r->group_size * r->relax_items);
     r->p[RK_ROUND] = RK_FIRST_ROUND;
     TRY(run(r, K_RELAX, groups, e));
     for (int64_t rounds = ROUNDS_FIRST;; rounds = MIN_OF(rounds * 2, (int64_t)ROUNDS_MAX)) {

@@ -28,7 +28,7 @@ uint32_t rank_item_name(uint64_t item);
 
 typedef struct RankInput {
     int64_t n_calls;   /* up to 2^30 - 2 */
-    int64_t max_ops;   /* places in items and uses, up to 2^30 */
+    int64_t max_ops;   /* places in items and uses, below 2^30 */
     DevPtr n_ops;      /* u32: how many of them count, from the first on; what is beyond max_ops does not. 0: all */
     DevPtr items, uses; /* 8-byte and 4-byte aligned */
     bool in_order;     /* calls never fall along uses[] (RANK_NONE places included): saves a third of the sort. XX000 when it is not so */

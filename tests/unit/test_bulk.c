@@ -675,13 +675,14 @@ static void compare(const Calls *cs, int64_t cut, bool any) {
     for (int64_t s = 0; s < ARRAY_LEN(strategies); s++)
         for (int64_t v = 0; v < ARRAY_LEN(sizes); v++)
             for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, NULL, false});
-    for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, workers, cut, any, "host", false});
-    for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, workers, cut, any, "host", true});
-    static const char *const others[] = {"opencl:0", "cuda:0"};
-    static int there[] = {-1, -1};
-    for (int i = 0; i < 2; i++) {
-        if (there[i] < 0) there[i] = is_there(others[i]);
-        for (int copies = 0; there[i] && copies < 2; copies++) same_as(cs, &want, &(Config){STRATEGY_AUTO, 64, 2, cut, any, others[i], copies});
+    static const char *const devices[] = {"host", "opencl:0", "cuda:0"};
+    static const Strategy by_kernels[] = {STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_TPL};
+    static int there[] = {1, -1, -1};
+    for (int i = 0; i < (int)ARRAY_LEN(devices); i++) {
+        if (there[i] < 0) there[i] = is_there(devices[i]);
+        for (int copies = 0; there[i] && copies < 2; copies++)
+            for (int k = 0; k < (int)ARRAY_LEN(by_kernels); k++)
+                for (int workers = 1; workers <= (i == 0 ? 4 : 1); workers += 3) same_as(cs, &want, &(Config){by_kernels[k], 64, workers, cut, any, devices[i], copies});
     }
     free(want.text);
 }

@@ -368,7 +368,7 @@ static void random_operations(void **state) {
                     undo_forget(u);
                 } else {
                     undo_rollback(u, 0);
-                    assert_true(im->version != t->version);
+                    assert_true(im->version != t->content);
                     memcpy(model, before, sizeof model);
                     image_free(im);
                     im = make_image(t, inserts, pool);
@@ -447,32 +447,35 @@ static void small_tables(void **state) {
 /* Several tablets, deleted rows among them, more rows than a batch. */
 static void many_tablets(void **state) {
     (void)state;
-    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true}, {.name = "b", .type = {.id = T_INT8}}};
+    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true}, {.name = "b", .type = {.id = T_INT8}}, {.name = "c", .type = {.id = T_INT4}, .not_null = true}};
     static const int pk[] = {0};
     KeyDef key = {"p", true, 1, pk};
     Table *t = NULL;
-    assert_int_equal(table_new(&root, "m", 2, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
+    assert_int_equal(table_new(&root, "m", 3, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
     enum { N = 300000 };
-    int32_t *a = malloc(N * 4);
+    int32_t *a = malloc(N * 4), *three = malloc(N * 4);
     int64_t *b = malloc(N * 8), *rows = malloc(N * 8);
     uint8_t *valid = malloc(N);
-    for (int64_t i = 0; i < N; i++) a[i] = (int32_t)(i * 7919 % N), b[i] = i * 3, valid[i] = i % 11 != 0;
-    Vec cols[2] = {{.data = a, .phys = PH_I32, .type = defs[0].type}, {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type}};
+    for (int64_t i = 0; i < N; i++) a[i] = (int32_t)(i * 7919 % N), b[i] = i * 3, three[i] = (int32_t)(i % 3), valid[i] = i % 11 != 0;
+    Vec cols[3] = {{.data = a, .phys = PH_I32, .type = defs[0].type}, {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type}, {.data = three, .phys = PH_I32, .type = defs[2].type}};
     BulkLoad *l;
     int64_t loaded, done;
     assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
     assert_int_equal(bulk_add(l, 0, 0, N - 1000, cols, &err), ST_OK);
     assert_int_equal(bulk_finish(l, NULL, NULL, &loaded, &err), ST_OK);
     bulk_cancel(l);
-    Vec rest[2] = {{.data = a + N - 1000, .phys = PH_I32, .type = defs[0].type},
-                   {.data = b + N - 1000, .valid = valid + N - 1000, .phys = PH_I64, .type = defs[1].type}};
+    Vec rest[3] = {{.data = a + N - 1000, .phys = PH_I32, .type = defs[0].type},
+                   {.data = b + N - 1000, .valid = valid + N - 1000, .phys = PH_I64, .type = defs[1].type},
+                   {.data = three + N - 1000, .phys = PH_I32, .type = defs[2].type}};
     assert_int_equal(table_append(t, 1000, rest, NULL, NULL, &err), ST_OK);
     int64_t gone[2000];
     for (int64_t i = 0; i < 2000; i++) gone[i] = (i & 1) << 32 | i * 40;
     assert_int_equal(table_delete(t, 2000, gone, NULL, &done, &err), ST_OK);
     Pool *pool = pool_new(4, &err);
-    bool need_cols[2] = {true, true};
-    ImageNeed need = {.table = t, .cols = need_cols};
+    bool need_cols[3] = {true, true, true}, writes[3] = {false, true, false};
+    int32_t by_c[] = {2};
+    Group ordered[] = {{1, by_c, 1, true}}; /* entered by all threads */
+    ImageNeed need = {.table = t, .cols = need_cols, .writes = writes, .n_groups = 1, .groups = ordered};
     Image *im = NULL;
     assert_int_equal(image_make(&need, &root, pool, &im, &err), ST_OK);
     assert_int_equal(atomic_load(&im->rows), N - 2000);
@@ -485,6 +488,13 @@ static void many_tablets(void **state) {
         if (rows[i] >= 0) assert_int_equal(valid[i] ? ((int64_t *)(void *)im->cols[1].cells)[rows[i]] : 0, valid[i] ? b[i] : 0);
     }
     assert_int_equal(missing, 2000);
+    for (int32_t g = 0, last = INT32_MAX; g < 3; g++, last = INT32_MAX)
+        for (int64_t r = image_first(im, 1, (const void *const[]){&g}); r >= 0; r = image_next(im, 1, r), missing++) {
+            int32_t v = ((const int32_t *)(const void *)im->cols[0].cells)[r];
+            assert_true(v < last);
+            last = v;
+        }
+    assert_int_equal(missing, N);
     /* every row changes: more moves than a batch and a tablet hold */
     for (int64_t r = 0; r < N - 2000; r++) {
         ((int64_t *)(void *)im->cols[1].cells)[r] = r;
@@ -504,6 +514,7 @@ static void many_tablets(void **state) {
     table_free(t);
     free(a);
     free(b);
+    free(three);
     free(rows);
     free(valid);
     assert_int_equal(atomic_load(&root.used), 0);

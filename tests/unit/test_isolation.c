@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/api_int.h"
 #include "unit.h"
@@ -212,6 +213,29 @@ static void *work(void *arg) {
     return NULL;
 }
 
+/* Every table of the database is as it must be inside. */
+static void verify(stele_db *db) {
+    Err e = {0};
+    for (int64_t i = 0; i < db->db->catalog.n_tables; i++)
+        if (table_verify(db->db->catalog.tables[i], &e) != ST_OK) fail_msg("%s", e.message);
+}
+
+/* What else goes on: rows are renumbered, definitions change, bulks of others run. */
+typedef struct Disturber { Worker w; _Atomic bool stop; } Disturber;
+static void *disturb(void *arg) {
+    Disturber *d = arg;
+    static const char *const what[] = {"vacuum kv", "begin; create table z(a int); insert into z values (1); commit", "drop table z", "analyze kv", "select count(*) from kv",
+                                       "call bulk_call('look', 'select i from generate_series(0, 5) g(i)')", "begin; truncate kv; rollback"};
+    stele_conn *c;
+    if (stele_connect(d->w.db, &c) != STELE_OK) d->w.wrong = "connect";
+    for (size_t i = 0; !d->w.wrong && !atomic_load(&d->stop); i++) {
+        (void)exec(&d->w, c, what[i % (sizeof what / sizeof what[0])], NULL, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+    }
+    stele_disconnect(c);
+    return NULL;
+}
+
 typedef struct Version { int writer, next; int64_t value, replaced; } Version; /* transaction, version of the same key; -1 */
 typedef struct Edge { int from, to; } Edge;
 typedef struct Graph {
@@ -326,7 +350,11 @@ static void histories(void **state) {
     assert_int_equal(stele_exec(c, "create table kv(k int primary key, v bigint not null, prev bigint);"
                                    "insert into kv select i, 0, null from generate_series(0, 5) g(i);"
                                    "create procedure put(key int, value bigint, out replaced bigint) language plpgsql as $$ begin"
-                                   "  select v into replaced from kv where k = key; update kv set prev = v, v = value where k = key; end $$;", NULL, NULL), STELE_OK);
+                                   "  select v into replaced from kv where k = key; update kv set prev = v, v = value where k = key; end $$;"
+                                   "create procedure look(key int, out seen bigint) language plpgsql as $$ begin select v into seen from kv where k = key; end $$;", NULL, NULL), STELE_OK);
+    Disturber disturber = {.w = {.db = db}};
+    pthread_t disturbing;
+    assert_int_equal(pthread_create(&disturbing, NULL, disturb, &disturber), 0);
     for (int i = 0; i < THREADS; i++) {
         w[i] = (Worker){.db = db, .id = i, .transactions = each, .commits = calloc((size_t)each + 1, sizeof(Commit))};
         assert_non_null(w[i].commits);
@@ -338,8 +366,12 @@ static void histories(void **state) {
         refused += w[i].refused;
         n += w[i].n_commits;
     }
+    atomic_store(&disturber.stop, true);
+    pthread_join(disturbing, NULL);
+    if (disturber.w.wrong) fail_msg("beside them: %s %s", disturber.w.wrong, disturber.w.why);
     for (int i = 0; i < THREADS; i++)
         if (w[i].wrong) fail_msg("thread %d: %s %s", i, w[i].wrong, w[i].why);
+    verify(db);
     Commit *all = calloc((size_t)n + 1, sizeof *all);
     assert_non_null(all);
     n = 0;
@@ -362,12 +394,6 @@ static void histories(void **state) {
 }
 
 /* ---- changes taken out and put back ------------------------------------------------------------------------ */
-/* Every table of the database is as it must be inside. */
-static void verify(stele_db *db) {
-    Err e = {0};
-    for (int64_t i = 0; i < db->db->catalog.n_tables; i++)
-        if (table_verify(db->db->catalog.tables[i], &e) != ST_OK) fail_msg("%s", e.message);
-}
 static void must(stele_conn *c, const char *sql, Cells *out) {
     if (out) out->n = 0, out->text[0] = 0;
     if (stele_exec(c, sql, out ? add_row : NULL, out) == STELE_OK) return;
@@ -448,6 +474,74 @@ static void out_and_back(void **state) {
     for (int i = 0; i < 2; i++) assert_int_equal(stele_close(db[i], NULL), STELE_OK);
 }
 
+/* ---- bulks beside statements ------------------------------------------------------------------------------------ */
+/* What bulks see after any changes by statements and transactions is what queries see. */
+static void bulks_beside(void **state) {
+    (void)state;
+    enum { ROUNDS = 150, SQL = 160 };
+    stele_db *db;
+    stele_conn *c, *other;
+    Cells got, want;
+    unsigned seed = 5;
+    int fresh = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_connect(db, &other), STELE_OK);
+    must(c, "create table r(id int primary key, a int, s text, d varchar(20), g int default 3);"
+            "insert into r select i, i, 'text ' || i % 40, 'd' || i, i % 7 from generate_series(0, 599) g(i); vacuum r;"
+            "create procedure look(k int, out oa int, out os text, out od varchar, out og int) language plpgsql as $$ begin select a, s, d, g into oa, os, od, og from r where id = k; end $$;"
+            "create procedure change(k int, v int, t text) language plpgsql as $$ begin update r set a = a + v, s = t where id = k; end $$;"
+            "create procedure members(x int, out n bigint, out total bigint) language plpgsql as $$ begin select count(*), sum(a) into n, total from r where g = x; end $$;"
+            "create procedure come(k int, v int) language plpgsql as $$ begin insert into r values (k, v, 'came', null, 5); end $$;"
+            "create procedure leave(k int) language plpgsql as $$ begin delete from r where id = k; end $$", NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        char sql[SQL];
+        bool block = rand_r(&seed) % 2, rolled_back = rand_r(&seed) % 4 == 0;
+        if (round % 40 == 39) must(c, "vacuum r", NULL);
+        if (block) must(c, "begin", NULL);
+        for (int i = rand_r(&seed) % 5; i >= 0; i--) {
+            random_change(sql, sizeof sql, &seed, 1, &fresh);
+            if (strstr(sql, "insert")) snprintf(sql, sizeof sql, "insert into r values (%d, %d, 'new', null, %d)", 50000 + 2 * ++fresh + 1, i, rand_r(&seed) % 7);
+            if (rand_r(&seed) % 12 == 0) snprintf(sql, sizeof sql, "update r set g = %d where id = %d", rand_r(&seed) % 7, 2 * (rand_r(&seed) % 300) + 1);
+            must(c, sql, NULL);
+            if (block && rand_r(&seed) % 3 == 0) must(other, "call bulk_call('change', 'select i * 2, 1, ''by a bulk'' from generate_series(1, 9) g(i)')", NULL);
+        }
+        if (block) must(c, rolled_back ? "rollback" : "commit", NULL);
+        switch (rand_r(&seed) % 4) {
+        case 0: must(other, "call bulk_call('change', 'select i * 3, 7, ''again'' from generate_series(1, 50) g(i)')", NULL); break;
+        case 1: snprintf(sql, sizeof sql, "call bulk_call('come', 'select %d + 2 * i, i from generate_series(1, 3) g(i)')", 100000 + 10 * round); must(other, sql, NULL); break;
+        case 2: snprintf(sql, sizeof sql, "call bulk_call('leave', 'select %d + i from generate_series(1, 3) g(i)')", rand_r(&seed) % 600); must(other, sql, NULL); break;
+        default: break;
+        }
+        got.n = want.n = 0;
+        stele_bulk *b;
+        assert_int_equal(stele_bulk_new(other, "look", &b), STELE_OK);
+        int32_t ids[8];
+        for (int i = 0; i < 8; i++) ids[i] = i < 5 ? rand_r(&seed) % 600 : 50000 + rand_r(&seed) % (2 * fresh + 2);
+        assert_int_equal(stele_bulk_add_columns(b, 8, (const void *const[]){ids}, NULL), STELE_OK);
+        assert_int_equal(stele_bulk_run(b), STELE_OK);
+        for (int i = 0; i < 8; i++) {
+            got.n = 0;
+            for (int k = 0; k < 4; k++) {
+                const char *v = stele_bulk_value(b, i, k, NULL);
+                got.n += (size_t)snprintf(got.text + got.n, sizeof got.text - got.n, "%s%s", k ? "," : "", v ? v : "NULL");
+            }
+            snprintf(sql, sizeof sql, "select a, s, d, g from r where id = %d", ids[i]);
+            must(c, sql, &want);
+            if (!want.n) snprintf(want.text, sizeof want.text, "NULL,NULL,NULL,NULL");
+            if (strcmp(got.text, want.text) != 0) fail_msg("round %d, row %d: the bulk saw %s, a query %s", round, ids[i], got.text, want.text);
+        }
+        stele_bulk_free(b);
+        must(other, "call bulk_call('members', 'select i from generate_series(0, 6) g(i)')", &got);
+        must(c, "select x.g + 1, null, null, count(r.id), sum(r.a) from generate_series(0, 6) x(g) left join r on r.g = x.g group by x.g order by x.g", &want);
+        if (strcmp(got.text, want.text) != 0) fail_msg("round %d: groups: %s, not %s", round, got.text, want.text);
+        verify(db);
+    }
+    stele_disconnect(c);
+    stele_disconnect(other);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 /* ---- phantoms ------------------------------------------------------------------------------------------------ */
 enum { GROUPS = 3, PLACES = 4 };
 static void *take_places(void *arg) {
@@ -503,6 +597,6 @@ static void phantoms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(phantoms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }

@@ -41,7 +41,8 @@ static const char *const bodies[] = {
     "k := array_position(v, 3); z := array_prepend(i, v || 7); r := array_position(w, a)::text",
     "if i = any(v) then k := 1; end if; if i > all(v) then k := k + 2; end if; if a = any(w) then r := 'in'; end if",
     "z := array[i, k, null, 4]; update texts set list[1 + i % 3] = i where id = i; k := z[1] + v[1]; r := (array['p', a, b])[2]",
-    "z := '{}'; for j in 1 .. abs(i) % 200 loop z := array_append(z, j); end loop; r := ''; for j in 1 .. 60 loop r := r || a || j; end loop; k := length(r)",
+    "z := '{}'; for j in 1 .. least(abs(i), 150) loop z := array_append(z, j); end loop; r := ''; for j in 1 .. 60 loop r := r || a || j; end loop; k := length(r)",
+    "r := concat(a, n, d, null::text, x) || least(a, b, 'm'); k := greatest(i, 7, length(b)) - least(i, null, 3); if greatest(x, 10.5) > 20 then k := 0; end if",
     "update texts set note = a, short = b::varchar(8) where id = i; select note into r from texts where id = i; r := coalesce(r, 'none')",
     "insert into words values (a || i, b, i); select count(*) into k from words where word = a || i; r := 'in'",
     "select name into r from texts where key = b; k := length(r); update texts set list = array_append(list, i), name = r || '!' where id = i; select list into z from texts where id = i",
@@ -152,7 +153,7 @@ static char *seen(const Proc *const *procs, const BulkResult *r, ImageSet *image
             if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
             for (int64_t row = 0; row < im->rows; row++) {
                 if (im->live[row] != ROW_LIVE) continue;
-                fprintf(f, "%s %lld:", im->table->name, (long long)row);
+                fprintf(f, "%s:", im->table->name);
                 for (int32_t c = 0; c < im->n_cols; c++)
                     if (im->cols[c].used) see(f, im->cols[c].phys, im->cols[c].cells, im->cols[c].valid, row);
                 fputc('\n', f);

@@ -273,6 +273,20 @@ static void algorithm_1(void **state) {
         Schedule got;
         assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
         assert_int_equal(got.strategy, cases[i].want);
+        assert_non_null(got.why);
+    }
+    /* by the average width of sets */
+    static const struct { bool narrow, locks, crossing; Strategy want; } widths[] = {
+        {false, false, false, STRATEGY_KSET}, {false, true, true, STRATEGY_KSET}, {true, true, false, STRATEGY_TPL}, {true, false, false, STRATEGY_PART}, {true, false, true, STRATEGY_KSET}};
+    for (int64_t i = 0; i < ARRAY_LEN(widths); i++) {
+        ScheduleInput in = b.in;
+        in.strategy = STRATEGY_AUTO;
+        in.set_min = 300 / s.depth + widths[i].narrow;
+        in.locks_pay = widths[i].locks;
+        in.c_max = widths[i].crossing ? s.crossing : s.crossing + 1;
+        Schedule got;
+        assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
+        assert_int_equal(got.strategy, widths[i].want);
     }
     arena_free(a);
     bulk_free(&b);

@@ -131,6 +131,16 @@ template <typename T> struct KcReadOnly {
 #endif
 /* A load that sees what other groups wrote during this kernel (past the first-level cache). */
 #define GVOL(T, addr) ((GLOBAL volatile T *)(addr))
+/* The same for what need not be read in this order, nor again; an rvalue. Not for bool. */
+#if defined(KC_CUDA)
+template <typename T> struct KcFresh {
+    const T *p;
+    template <typename I> __device__ __forceinline__ T operator[](I i) const { return __ldcg(p + i); }
+};
+#define GFRESH(T, addr) (KcFresh<T>{(const T *)(addr)})
+#else
+#define GFRESH(T, addr) GVOL(T, addr)
+#endif
 /* Reads of words that others change atomically. Checkers (KC_CHECK) call the volatile read a race, so they get an atomic. */
 #if defined(KC_CHECK)
 #define KC_PEEK(addr) ga_add_u64(addr, 0)

@@ -276,16 +276,6 @@ FN bool text_lpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) { r
 FN bool text_rpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) { return text_pad(s, a, want, fill, false, out); }
 
 /* ---- arrays ------------------------------------------------------------------------------------ */
-FN u32 ld_u32_any(u64 a) {
-#if defined(KC_HOST)
-    u32 v;
-    __builtin_memcpy(&v, (const void *)a, 4);
-    return v;
-#else
-    if ((a & 3) == 0) return G(const u32, a)[0];
-    return kc_byte(a) | kc_byte(a + 1) << 8 | kc_byte(a + 2) << 16 | kc_byte(a + 3) << 24;
-#endif
-}
 FN u16 ld_u16_any(u64 a) { return (u16)(kc_byte(a) | kc_byte(a + 1) << 8); }
 
 FN i32 array_n(str a) { return a.len < 16 ? 0 : (i32)ld_u32_any(a.ptr); }
@@ -330,84 +320,90 @@ FN void put_cell_f64(u64 cells, i64 k, f64 v) { G(u64, cells)[k] = v == 0 ? 0 : 
 
 #define KC_NONE_i128 i128_from_i64(0)
 /* PHYS: number of the elements' form; EQ, LESS: of two values. */
-#define KC_ARRAY(NAME, T, WIDTH, PHYS, ZERO, EQ, LESS)                                                                                        \
-    FN bool array_get_##NAME(str a, i32 k, PRIV T *out) {                                                                                     \
-        const bool has = array_has(a, (i64)k - 1);                                                                                            \
-        *out = ZERO;                                                                                                                          \
-        if (has) *out = cell_##NAME(array_cells(a), (i64)k - 1);                                                                              \
-        return has;                                                                                                                           \
-    }                                                                                                                                         \
-    FN_BIG i32 array_find_##NAME(str a, T x, bool valid, i32 from) { /* from 1 on; 0: it is not there */                                      \
-        const i64 n = array_n(a);                                                                                                             \
-        for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                                                              \
-            if (array_has(a, k) != valid) continue;                                                                                           \
-            if (!valid || EQ(cell_##NAME(array_cells(a), k), x)) return (i32)k + 1;                                                           \
-        }                                                                                                                                     \
-        return 0;                                                                                                                             \
-    }                                                                                                                                         \
-    /* x OP ANY (a), ALL (a); op: bit 0 less, 1 equal, 2 greater. Returns whether it is known. */                                             \
-    FN_BIG bool array_quantified_##NAME(u32 op, bool all, T x, bool valid, str a, PRIV bool *out) {                                           \
-        bool unknown = false;                                                                                                                 \
-        const i64 n = array_n(a);                                                                                                             \
-        *out = all;                                                                                                                           \
-        for (i64 k = 0; k < n; k++) {                                                                                                         \
-            if (!valid || !array_has(a, k)) {                                                                                                 \
-                unknown = true;                                                                                                               \
-                continue;                                                                                                                     \
-            }                                                                                                                                 \
-            const T y = cell_##NAME(array_cells(a), k);                                                                                       \
-            if (((op >> (EQ(x, y) ? 1 : LESS(x, y) ? 0 : 2) & 1u) != 0) == all) continue;                                                     \
-            *out = !all;                                                                                                                      \
-            return true;                                                                                                                      \
-        }                                                                                                                                     \
-        return !unknown;                                                                                                                      \
-    }                                                                                                                                         \
-    /* As a, with element k set: room for at least n elements, those in between NULL. */                                                      \
-    FN_BIG bool array_set_##NAME(PRIV scratch *s, str a, i64 k, T x, bool valid, PRIV str *out) {                                             \
-        const i64 had = array_n(a), n = k < had ? had : k + 1;                                                                                \
-        if (n > (i64)(s->end - s->at)) return false;                                                                                          \
-        bool nulls = !valid || k > had;                                                                                                       \
-        for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i);                                     \
-        const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                                               \
-        if (p == 0) return false;                                                                                                             \
-        const u64 cells = array_at(p);                                                                                                        \
-        for (i64 i = 0; i < n; i++) {                                                                                                         \
-            const bool has = i == k ? valid : array_has(a, i);                                                                                \
-            array_mark(p, i, has);                                                                                                            \
-            put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                                             \
-        }                                                                                                                                     \
-        *out = array_done(p);                                                                                                                 \
-        return true;                                                                                                                          \
-    }                                                                                                                                         \
-    FN_BIG bool array_append_##NAME(PRIV scratch *s, str a, T x, bool valid, PRIV str *out) { return array_set_##NAME(s, a, array_n(a), x, valid, out); } \
-    FN_BIG bool array_prepend_##NAME(PRIV scratch *s, T x, bool valid, str a, PRIV str *out) {                                                \
-        const i64 n = array_n(a);                                                                                                             \
-        const u64 p = array_begin(s, n + 1, PHYS, WIDTH, !valid || array_has_nulls(a), 0);                                                    \
-        if (p == 0) return false;                                                                                                             \
-        const u64 cells = array_at(p);                                                                                                        \
-        array_mark(p, 0, valid);                                                                                                              \
-        put_cell_##NAME(cells, 0, valid ? x : ZERO);                                                                                          \
-        for (i64 i = 0; i < n; i++) {                                                                                                         \
-            array_mark(p, i + 1, array_has(a, i));                                                                                            \
-            put_cell_##NAME(cells, i + 1, array_has(a, i) ? cell_##NAME(array_cells(a), i) : ZERO);                                           \
-        }                                                                                                                                     \
-        *out = array_done(p);                                                                                                                 \
-        return true;                                                                                                                          \
-    }                                                                                                                                         \
-    FN_BIG bool array_cat_##NAME(PRIV scratch *s, str a, str b, PRIV str *out) {                                                              \
-        const i64 na = array_n(a), nb = array_n(b);                                                                                           \
-        *out = a;                                                                                                                             \
-        if (nb == 0) return true;                                                                                                             \
-        const u64 p = array_begin(s, na + nb, PHYS, WIDTH, array_has_nulls(a) || array_has_nulls(b), 0);                                      \
-        if (p == 0) return false;                                                                                                             \
-        const u64 cells = array_at(p);                                                                                                        \
-        for (i64 i = 0; i < na + nb; i++) {                                                                                                   \
-            const bool first = i < na, has = first ? array_has(a, i) : array_has(b, i - na);                                                  \
-            array_mark(p, i, has);                                                                                                            \
-            put_cell_##NAME(cells, i, !has ? ZERO : first ? cell_##NAME(array_cells(a), i) : cell_##NAME(array_cells(b), i - na));            \
-        }                                                                                                                                     \
-        *out = array_done(p);                                                                                                                 \
-        return true;                                                                                                                          \
+#define KC_ARRAY(NAME, T, WIDTH, PHYS, ZERO, EQ, LESS)                                                                                                     \
+    FN bool array_get_##NAME(str a, i32 k, PRIV T *out) {                                                                                                  \
+        *out = ZERO;                                                                                                                                       \
+        if (a.len < 16) return false;                                                                                                                      \
+        const u64 head = ld_u64_any(a.ptr), cells = array_cells(a);                                                                                        \
+        if (k < 1 || k > (i32)(u32)head || ((head >> 40 & 255) != 0 && kc_byte(a.ptr + 15 + (u64)k) == 0)) return false;                                   \
+        *out = cell_##NAME(cells, (i64)k - 1);                                                                                                             \
+        return true;                                                                                                                                       \
+    }                                                                                                                                                      \
+    FN_BIG i32 array_find_##NAME(str a, T x, bool valid, i32 from) { /* from 1 on; 0: it is not there */                                                   \
+        const i64 n = array_n(a);                                                                                                                          \
+        const bool nulls = array_has_nulls(a);                                                                                                             \
+        const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
+        for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                                                                           \
+            if ((!nulls || kc_byte(a.ptr + 16 + (u64)k) != 0) != valid) continue;                                                                          \
+            if (!valid || EQ(cell_##NAME(cells, k), x)) return (i32)k + 1;                                                                                 \
+        }                                                                                                                                                  \
+        return 0;                                                                                                                                          \
+    }                                                                                                                                                      \
+    /* x OP ANY (a), ALL (a); op: bit 0 less, 1 equal, 2 greater. Returns whether it is known. */                                                          \
+    FN_BIG bool array_quantified_##NAME(u32 op, bool all, T x, bool valid, str a, PRIV bool *out) {                                                        \
+        bool unknown = false;                                                                                                                              \
+        const i64 n = array_n(a);                                                                                                                          \
+        const bool nulls = array_has_nulls(a);                                                                                                             \
+        const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
+        *out = all;                                                                                                                                        \
+        for (i64 k = 0; k < n; k++) {                                                                                                                      \
+            if (!valid || (nulls && kc_byte(a.ptr + 16 + (u64)k) == 0)) {                                                                                  \
+                unknown = true;                                                                                                                            \
+                continue;                                                                                                                                  \
+            }                                                                                                                                              \
+            const T y = cell_##NAME(cells, k);                                                                                                             \
+            if (((op >> (EQ(x, y) ? 1 : LESS(x, y) ? 0 : 2) & 1u) != 0) == all) continue;                                                                  \
+            *out = !all;                                                                                                                                   \
+            return true;                                                                                                                                   \
+        }                                                                                                                                                  \
+        return !unknown;                                                                                                                                   \
+    }                                                                                                                                                      \
+    /* As a, with element k set: room for at least n elements, those in between NULL. */                                                                   \
+    FN_BIG bool array_set_##NAME(PRIV scratch *s, str a, i64 k, T x, bool valid, PRIV str *out) {                                                          \
+        const i64 had = array_n(a), n = k < had ? had : k + 1;                                                                                             \
+        if (n > (i64)(s->end - s->at)) return false;                                                                                                       \
+        bool nulls = !valid || k > had;                                                                                                                    \
+        for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i);                                                  \
+        const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                                                            \
+        if (p == 0) return false;                                                                                                                          \
+        const u64 cells = array_at(p);                                                                                                                     \
+        for (i64 i = 0; i < n; i++) {                                                                                                                      \
+            const bool has = i == k ? valid : array_has(a, i);                                                                                             \
+            array_mark(p, i, has);                                                                                                                         \
+            put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                                                          \
+        }                                                                                                                                                  \
+        *out = array_done(p);                                                                                                                              \
+        return true;                                                                                                                                       \
+    }                                                                                                                                                      \
+    FN_BIG bool array_append_##NAME(PRIV scratch *s, str a, T x, bool valid, PRIV str *out) { return array_set_##NAME(s, a, array_n(a), x, valid, out); }  \
+    FN_BIG bool array_prepend_##NAME(PRIV scratch *s, T x, bool valid, str a, PRIV str *out) {                                                             \
+        const i64 n = array_n(a);                                                                                                                          \
+        const u64 p = array_begin(s, n + 1, PHYS, WIDTH, !valid || array_has_nulls(a), 0);                                                                 \
+        if (p == 0) return false;                                                                                                                          \
+        const u64 cells = array_at(p);                                                                                                                     \
+        array_mark(p, 0, valid);                                                                                                                           \
+        put_cell_##NAME(cells, 0, valid ? x : ZERO);                                                                                                       \
+        for (i64 i = 0; i < n; i++) {                                                                                                                      \
+            array_mark(p, i + 1, array_has(a, i));                                                                                                         \
+            put_cell_##NAME(cells, i + 1, array_has(a, i) ? cell_##NAME(array_cells(a), i) : ZERO);                                                        \
+        }                                                                                                                                                  \
+        *out = array_done(p);                                                                                                                              \
+        return true;                                                                                                                                       \
+    }                                                                                                                                                      \
+    FN_BIG bool array_cat_##NAME(PRIV scratch *s, str a, str b, PRIV str *out) {                                                                           \
+        const i64 na = array_n(a), nb = array_n(b);                                                                                                        \
+        *out = a;                                                                                                                                          \
+        if (nb == 0) return true;                                                                                                                          \
+        const u64 p = array_begin(s, na + nb, PHYS, WIDTH, array_has_nulls(a) || array_has_nulls(b), 0);                                                   \
+        if (p == 0) return false;                                                                                                                          \
+        const u64 cells = array_at(p);                                                                                                                     \
+        for (i64 i = 0; i < na + nb; i++) {                                                                                                                \
+            const bool first = i < na, has = first ? array_has(a, i) : array_has(b, i - na);                                                               \
+            array_mark(p, i, has);                                                                                                                         \
+            put_cell_##NAME(cells, i, !has ? ZERO : first ? cell_##NAME(array_cells(a), i) : cell_##NAME(array_cells(b), i - na));                         \
+        }                                                                                                                                                  \
+        *out = array_done(p);                                                                                                                              \
+        return true;                                                                                                                                       \
     }
 #define KC_SAME(a, b) ((a) == (b))
 #define KC_LESS(a, b) ((a) < (b))

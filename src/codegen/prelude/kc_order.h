@@ -7,6 +7,7 @@
 #define KC_ORDER_H
 #include "codegen/prelude/kc_gen.h"
 
+#define ROW_LIVE 1u /* as in txn/image.h, and in what codegen/emit_proc.c puts before this */
 #define ORD_LEVELS 40
 #define ORD_AT_ONCE 8
 #define ORD_DEAD_MANY 8

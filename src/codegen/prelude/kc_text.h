@@ -32,14 +32,64 @@ FN u64 ld_u64_any(u64 addr) {
 #endif
 }
 FN u32 kc_byte(u64 addr) { return (u32)G(const u8, addr)[0]; }
+#if defined(KC_CUDA)
+/* n bytes, 1 to 8, as the low ones of a word. */
+FN u64 ld_part(u64 addr, i64 n) {
+    const u32 at = (u32)addr & 7u;
+    const u64 word = addr & ~U64C(7), lo = G(const u64, word)[0] >> (8 * at);
+    const u64 v = at + (u32)n > 8u ? lo | G(const u64, word)[1] << (64u - 8 * at) : lo;
+    return n == 8 ? v : v & ((U64C(1) << (8 * n)) - 1);
+}
+FN u32 ld_u32_any(u64 addr) { return (u32)ld_part(addr, 4); }
+#else
+FN u32 ld_u32_any(u64 addr) {
+#if defined(KC_HOST)
+    u32 v;
+    __builtin_memcpy(&v, (const void *)addr, 4);
+    return v;
+#else
+    return as_uint(vload4(0, (__global const uchar *)addr));
+#endif
+}
+FN u64 ld_part(u64 addr, i64 n) {
+    if (n == 8) return ld_u64_any(addr);
+    if (n >= 4) return (u64)ld_u32_any(addr) | (u64)ld_u32_any(addr + (u64)n - 4) << (8 * (n - 4));
+    return (u64)kc_byte(addr) | (u64)kc_byte(addr + (u64)(n >> 1)) << (8 * (n >> 1)) | (u64)kc_byte(addr + (u64)n - 1) << (8 * (n - 1));
+}
+#endif
+/* The word behind i bytes of n; 0 behind the end. */
+FN u64 ld_word(u64 from, i64 i, i64 n) { return i + 8 <= n ? ld_u64_any(from + (u64)i) : i < n ? ld_part(from + (u64)i, n - i) : 0; }
 #if defined(KC_HOST)
 FN void copy_bytes(u64 to, u64 from, i64 n) { __builtin_memcpy((void *)to, (const void *)from, (__SIZE_TYPE__)n); }
+FN void copy_words(u64 to, u64 from, i64 n) { copy_bytes(to, from, n); }
 #else
+FN void put_part(u64 to, u64 v, i64 n) {
+    if (n <= 0) return;
+    if (n >= 8 && (to & 7) == 0) {
+        G(u64, to)[0] = v;
+    } else {
+        for (i64 i = 0; i < n && i < 8; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
+    }
+}
+/* Four words are read before the first is written: a load that comes behind a store waits for nothing, but nothing overtakes it. */
 FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
-    i64 i = 0;
-    for (; i < n && ((to + (u64)i) & 7) != 0; i++) G(u8, to)[i] = (u8)kc_byte(from + (u64)i);
-    for (; i + 8 <= n; i += 8) G(u64, to + (u64)i)[0] = ld_u64_any(from + (u64)i);
-    for (; i < n; i++) G(u8, to)[i] = (u8)kc_byte(from + (u64)i);
+    for (i64 i = 0; i < n; i += 32) {
+        const u64 a = ld_word(from, i, n), b = ld_word(from, i + 8, n), c = ld_word(from, i + 16, n), d = ld_word(from, i + 24, n), at = to + (u64)i;
+        put_part(at, a, n - i);
+        put_part(at + 8, b, n - i - 8);
+        put_part(at + 16, c, n - i - 16);
+        put_part(at + 24, d, n - i - 24);
+    }
+}
+/* To a multiple of 8, with room up to the next one. */
+FN_BIG void copy_words(u64 to, u64 from, i64 n) {
+    for (i64 i = 0; i < n; i += 32) {
+        const u64 a = ld_word(from, i, n), b = ld_word(from, i + 8, n), c = ld_word(from, i + 16, n), d = ld_word(from, i + 24, n), at = to + (u64)i;
+        G(u64, at)[0] = a;
+        if (i + 8 < n) G(u64, at)[1] = b;
+        if (i + 16 < n) G(u64, at)[2] = c;
+        if (i + 24 < n) G(u64, at)[3] = d;
+    }
 }
 #endif
 
@@ -49,9 +99,7 @@ FN bool kc_bytes_eq(u64 p, u64 q, i64 n) {
             if (ld_u64_any(p + (u64)i) != ld_u64_any(q + (u64)i)) return false;
         return ld_u64_any(p + (u64)n - 8) == ld_u64_any(q + (u64)n - 8);
     }
-    for (i64 i = 0; i < n; i++)
-        if (kc_byte(p + (u64)i) != kc_byte(q + (u64)i)) return false;
-    return true;
+    return n <= 0 || ld_part(p, n) == ld_part(q, n);
 }
 FN bool str_eq(str a, str b) { return a.len == b.len && (a.ptr == b.ptr || kc_bytes_eq(a.ptr, b.ptr, a.len)); }
 FN bool str_ne(str a, str b) { return !str_eq(a, b); }
@@ -62,9 +110,9 @@ FN_BIG i32 str_cmp(str a, str b) {
         u64 x = ld_u64_any(a.ptr + (u64)i), y = ld_u64_any(b.ptr + (u64)i);
         if (x != y) return bswap_u64(x) < bswap_u64(y) ? -1 : 1;
     }
-    for (; i < n; i++) {
-        u32 x = kc_byte(a.ptr + (u64)i), y = kc_byte(b.ptr + (u64)i);
-        if (x != y) return x < y ? -1 : 1;
+    if (i < n) {
+        u64 x = ld_part(a.ptr + (u64)i, n - i), y = ld_part(b.ptr + (u64)i, n - i);
+        if (x != y) return bswap_u64(x) < bswap_u64(y) ? -1 : 1;
     }
     return (i32)(a.len > b.len) - (i32)(a.len < b.len);
 }
@@ -74,18 +122,15 @@ FN bool str_gt(str a, str b) { return str_cmp(a, b) > 0; }
 FN bool str_ge(str a, str b) { return str_cmp(a, b) >= 0; }
 /* The first eight bytes as a big-endian number, zero-padded: orders as the strings do until equal. */
 FN u64 str_prefix(str s) {
-    u64 v = 0;
     if (s.len >= 8) return bswap_u64(ld_u64_any(s.ptr));
-    for (i64 i = 0; i < s.len; i++) v |= (u64)kc_byte(s.ptr + (u64)i) << (56 - 8 * i);
-    return v;
+    return s.len > 0 ? bswap_u64(ld_part(s.ptr, s.len)) : 0;
 }
 /* Not the host's hash_bytes: for tables built and probed by kernels. */
 FN u64 hash_str(str s) {
-    u64 h = hash_u64((u64)s.len + U64C(0x9e3779b97f4a7c15)), v = 0;
+    u64 h = hash_u64((u64)s.len + U64C(0x9e3779b97f4a7c15));
     i64 i = 0;
     for (; i + 8 <= s.len; i += 8) h = hash_combine(h, ld_u64_any(s.ptr + (u64)i));
-    for (i64 k = 0; i + k < s.len; k++) v |= (u64)kc_byte(s.ptr + (u64)(i + k)) << (8 * k);
-    return i < s.len ? hash_combine(h, v) : h;
+    return i < s.len ? hash_combine(h, ld_part(s.ptr + (u64)i, s.len - i)) : h;
 }
 
 /* ---- LIKE ------------------------------------------------------------------------------------------- */

@@ -19,8 +19,9 @@
 #if !defined(RANK_ITEMS) /* records per item and tile: the text sets it */
 #define RANK_ITEMS 8
 #endif
-#if !defined(RANK_PASSES) /* of a round */
-#define RANK_PASSES 1
+#if !defined(RELAX_ITEMS) /* the same for rank_relax; its passes over a chunk in a round */
+#define RELAX_ITEMS 8
+#define RELAX_PASSES 1
 #endif
 #define RANK_TILE ((u64)RANK_ITEMS * LSIZE)
 #define KIND_NONE 3u
@@ -38,13 +39,18 @@ FN u64 least(u64 a, u64 b) { return a < b ? a : b; }
 /* Words that others change atomically meanwhile; OLD32: a value of some time ago will do. */
 #if defined(KC_CHECK)
 #define PEEK32(addr) ga_max_u32(addr, 0)
-#define OLD32(addr) ga_max_u32(addr, 0)
-#elif defined(KC_CUDA)
-#define PEEK32(addr) (GVOL(u32, addr)[0])
-#define OLD32(addr) (G(u32, addr)[0])
+#define PEEK64(addr) ga_max_u64(addr, 0)
+#elif defined(KC_HOST)
+#define PEEK32(addr) __atomic_load_n((u32 *)(addr), __ATOMIC_RELAXED)
+#define PEEK64(addr) __atomic_load_n((u64 *)(addr), __ATOMIC_RELAXED)
 #else
 #define PEEK32(addr) (GVOL(u32, addr)[0])
-#define OLD32(addr) (GVOL(u32, addr)[0])
+#define PEEK64(addr) (GVOL(u64, addr)[0])
+#endif
+#if defined(KC_CUDA)
+#define OLD32(addr) (G(u32, addr)[0])
+#else
+#define OLD32(addr) PEEK32(addr)
 #endif
 
 /* ---- the filter -------------------------------------------------------------------------------------------------------------- */
@@ -71,7 +77,7 @@ FN void mark_op(u64 table, bool real, u32 bucket, u32 seen, u32 owner, u32 kinds
     kinds = (reads ? 1u : 0u) | (adds ? 2u : 0u);
     if (others) owner = MANY_CALLS;
     need = need && LANE == leader;
-    if (need) seen = OLD32(table + (u64)bucket * 4);
+    if (need) seen = PEEK32(table + (u64)bucket * 4);
 #endif
     if (need) mark_place(table + (u64)bucket * 4, seen, owner, kinds);
 }
@@ -530,27 +536,27 @@ KERNEL(rank_relax) {
     const bool first = round == RK_FIRST_ROUND;
     bool again = true;
     if (!first && round > 0 && GRO(u32, P(RK_CHANGED))[round - 1] == 0) return;
-    for (u32 pass = 0; again && pass < RANK_PASSES; pass++) { /* a group sees what others find meanwhile */
+    for (u32 pass = 0; again && pass < RELAX_PASSES; pass++) { /* a group sees what others find meanwhile */
         u64 before = STEP_NONE, chunk = STEP_NONE, all;
         for (u64 c = 0; !first && c < GID; c += LSIZE) {
-            step_scan(c + LID < GID ? KC_PEEK(sums + (c + LID) * 8) : STEP_NONE, m, &all);
+            step_scan(c + LID < GID ? PEEK64(sums + (c + LID) * 8) : STEP_NONE, m, &all);
             before = step_join(before, all);
         }
         if (LID == 0) raised[0] = 0;
         BARRIER();
-        for (u64 tile = CHUNK_BEGIN; tile < end; tile += RANK_TILE) {
-            u64 place[RANK_ITEMS], state, mine = STEP_NONE;
-            u32 depth[RANK_ITEMS];
-            for (u32 k = 0; k < RANK_ITEMS; k++) {
-                const u64 i = tile + LID * RANK_ITEMS + k;
+        for (u64 tile = CHUNK_BEGIN; tile < end; tile += (u64)RELAX_ITEMS * LSIZE) {
+            u64 place[RELAX_ITEMS], state, mine = STEP_NONE;
+            u32 depth[RELAX_ITEMS];
+            for (u32 k = 0; k < RELAX_ITEMS; k++) {
+                const u64 i = tile + LID * RELAX_ITEMS + k;
                 place[k] = i < end ? GRO(u64, places)[i] : PLACE_NONE;
             }
-            for (u32 k = 0; k < RANK_ITEMS; k++) depth[k] = place[k] != PLACE_NONE ? PEEK32(depths + ((u32)place[k] & PLACE_CALL) * (u64)4) : 0;
-            for (u32 k = 0; k < RANK_ITEMS; k++)
+            for (u32 k = 0; k < RELAX_ITEMS; k++) depth[k] = place[k] != PLACE_NONE ? PEEK32(depths + ((u32)place[k] & PLACE_CALL) * (u64)4) : 0;
+            for (u32 k = 0; k < RELAX_ITEMS; k++)
                 if (place[k] != PLACE_NONE) mine = step_join(mine, step_of(place[k], depth[k]));
             state = step_join(step_join(before, chunk), step_scan(mine, m, &all));
             chunk = step_join(chunk, all);
-            for (u32 k = 0; k < RANK_ITEMS; k++) {
+            for (u32 k = 0; k < RELAX_ITEMS; k++) {
                 if (place[k] == PLACE_NONE) continue;
                 state = step_join(state, step_of(place[k], depth[k]));
                 if (first || step_a(state) == 0) continue;
