@@ -5,8 +5,10 @@
   bench/oltp/figures.py --from FILE.json --out DIR     tables and plots of an earlier run
 
 Writes OUT/gputx.json (every line that stele-bench measured, with the figure it belongs to), OUT/gputx.md and OUT/figN.svg. With --device calls run as kernels there
-and, as the paper's baseline, one at a time; without, on this machine's processors. `small` sizes fit a laptop; `paper` are the paper's. Each figure's table says what
-stands in for what where this system differs: its vectors are always of one procedure, so "without grouping" means calls in the order of arrival under TPL.
+and, as the paper's baseline, one at a time; without, on this machine's processors. `small` sizes fit a laptop; `paper` are the paper's.
+
+Where this system differs: grouping by type (figure 3) is TPL with the calls of a procedure together (bulk_order = any) against the order of arrival. There is no
+figure 12, because grouping is one pass here, with one class for each procedure. Partitions (figure 13) are made of items' names, not of ranges of keys.
 """
 import argparse
 import json
@@ -64,7 +66,7 @@ def fig3(r, z):  # grouping over the number of types, low and high cost
     for work, cost in ((1, "L"), (16, "H")):
         for types in (1, 2, 4, 8, 16):
             micro(r, 3, "--types", types, "--work", work, "--tuples", z["tuples"], "--bulk", z["bulk"], "--strategies", "tpl",
-                  variants=[("grouped", "SET bulk_grouping = on"), ("not grouped", "SET bulk_grouping = off")], cost=cost)
+                  variants=[("grouped", "SET bulk_order = 'any'"), ("not grouped", "SET bulk_order = 'timestamp'")], cost=cost)
 
 
 def fig4(r, z):  # the three strategies over the bulk size
@@ -96,11 +98,6 @@ def fig9(r, z):  # response time against throughput, TM-1
     r.bench(9, "tm1", "--scale", z["scales"][1], "--bulk", 4 * z["bulk"], "--arrival", z["rate_tm1"], "--interval", "0.2,0.5,1,2,5,10,20,50,100", "--strategies", "auto")
 
 
-def fig12(r, z):  # grouping: time over the number of radix partitions
-    micro(r, 12, "--types", 16, "--work", 32, "--tuples", z["tuples"], "--bulk", z["bulk"], "--strategies", "tpl",
-          variants=[("%d" % 2 ** k, "SET bulk_grouping = on; SET bulk_group_bits = %d" % k) for k in range(5)])
-
-
 def fig13(r, z):  # PART over the partition size
     micro(r, 13, "--work", 16, "--tuples", z["tuples"], "--bulk", z["bulk"], "--strategies", "part",
           variants=[("%d" % size, "SET bulk_partitions = %d" % max(1, z["tuples"] // size)) for size in (1, 8, 32, 128, 512, 2048, 8192)])
@@ -124,7 +121,7 @@ def fig17(r, z):  # time breakdown without timestamps
     micro(r, 17, "--work", 16, "--tuples", z["tuples"], "--bulk", z["bulk"], "--strategies", THREE, variants=[("any order", "SET bulk_order = 'any'")])
 
 
-FIGURES = {3: fig3, 4: fig4, 5: fig5, 6: fig6, 7: fig7, 8: fig8, 9: fig9, 12: fig12, 13: fig13, 14: fig14, 15: fig15, 16: fig16, 17: fig17}
+FIGURES = {3: fig3, 4: fig4, 5: fig5, 6: fig6, 7: fig7, 8: fig8, 9: fig9, 13: fig13, 14: fig14, 15: fig15, 16: fig16, 17: fig17}
 # what is drawn: title, x (axis title, key), series key, y (axis title, function), logarithmic x
 RATE = ("million calls/s", lambda l: l["calls_per_second"] / 1e6)
 SHARES = (("footprints", "footprint_share"), ("schedule", "schedule_share"), ("room", "reserve_share"), ("execution", "run_share"), ("results", "result_share"))
@@ -136,7 +133,6 @@ PLOTS = {
     7: ("Public benchmarks", None, lambda l: "%s: %s" % (l["benchmark"], l["variant"]), None, False),
     8: ("TM-1 over the scale factor", ("thousand subscribers", "scale"), lambda l: l["strategy"], RATE, True),
     9: ("TM-1: response time and throughput", ("mean response time, ms", "mean_ms"), lambda l: l["strategy"], RATE, True),
-    12: ("Grouping: time over partitions", None, lambda l: l["variant"], None, False),
     13: ("PART over the partition size", ("tuples in a partition", lambda l: int(l["variant"])), lambda l: l["strategy"], RATE, True),
     14: ("Strategies over the number of tuples", ("tuples", "tuples"), lambda l: l["strategy"], RATE, True),
     15: ("Micro benchmark: response time and throughput", ("mean response time, ms", "mean_ms"), lambda l: l["strategy"], RATE, True),
@@ -156,7 +152,7 @@ def ns_per_call(l, share):
 def figure_table(number, lines):
     title, x, series, y, _ = PLOTS[number]
     out = "## Figure %d: %s\n\n" % (number, title)
-    if number in (5, 12, 17):
+    if number in (5, 17):
         rows = [[series(l), "%.0f" % l["depth"]] + ["%.1f" % ns_per_call(l, k) for _, k in SHARES] + ["%.2f" % RATE[1](l)] for l in lines]
         return out + "Nanoseconds of wall time for each call.\n\n" + table(["", "d"] + [n for n, _ in SHARES] + ["million calls/s"], rows)
     if number == 7:
@@ -182,7 +178,7 @@ def draw(number, lines, path, plt):
     title, x, series, y, log = PLOTS[number]
     fig, ax = plt.subplots(figsize=(6, 4))
     names = list(dict.fromkeys(series(l) for l in lines))
-    if number in (5, 12, 17):
+    if number in (5, 17):
         base = [0.0] * len(lines)
         for label, key in SHARES:
             v = [ns_per_call(l, key) for l in lines]

@@ -260,7 +260,7 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
  * value may be called. On an error nothing was submitted. */
 STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
 /* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says whether they have. STELE_ERROR: with *done, an error of
- * the whole bulk (memory): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted again: 57014 by
+ * the whole bulk (memory; lock_timeout while nobody waited for it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted again: 57014 by
  * stele_interrupt or statement_timeout, 55P03 by lock_timeout. Calls that have begun are not cancelled (see bulk_step_limit). */
 STELE_API stele_status stele_bulk_wait(stele_bulk *bulk, int64_t timeout_us, bool *done);
 /* Forgets calls and results. Calls that pend are withdrawn; those under way are waited for. stele_bulk_free does the same. */

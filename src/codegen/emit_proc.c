@@ -778,8 +778,14 @@ static bool write_instr(ProcEm *x, const Instr *in) {
         return true;
     }
     case OP_ROW_FIND:
-    case OP_ROW_FIRST: row_find(x, in); return true;
-    case OP_ROW_NEXT: row_next(x, in); return true;
+    case OP_ROW_FIRST:
+        x->out->wanders |= x->in_loop;
+        row_find(x, in);
+        return true;
+    case OP_ROW_NEXT:
+        x->out->wanders = true;
+        row_next(x, in);
+        return true;
     case OP_ROW_GET: row_get(x, in); return true;
     case OP_ROW_PUT: row_put(x, in); return true;
     case OP_ROW_ADD: row_add(x, in); return true;
@@ -1025,17 +1031,20 @@ static const char helpers[] =
     "#undef RAISE\n"
     "#define FAIL(code) do { status = (u32)(code); goto failed; } while (0)\n"
     "#define SAYS 0x80000000u\n"
-    "#define LOCK_POISON 0x80000000u\n#define LOCKS_WAIT 0u\n#define LOCKS_READY 1u\n#define LOCKS_LEAVE 2u\n"
-    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define RELAX(n) __nanosleep((n) < 8 ? 20u : 100u)\n"
-    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define RELAX(n) ((void)(n))\n"
+    "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
+    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n\n"
+    /* who has n before it looks again when the next but one may be done; a warp goes by the first of its lanes */
+    "FN void wait_for(u32 n) {\n#if __CUDA_ARCH__ >= 800\n    n = __reduce_min_sync(__activemask(), n);\n#endif\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u : 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
+    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define RELAX(spins, n) ((void)(spins))\n"
     "#else\n#define KP_ARG const u64 *restrict kp\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
-    "#define RELAX(n) do { if ((n) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
+    "#define RELAX(spins, n) do { if ((spins) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
+    /* Ready, to leave, or how many are to be done with a lock before. */
     "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
     "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
     "    for (u64 i = G(u32, starts)[call * step]; i < end; i++) {\n"
     "        const u32 c = GVOL(u32, counters)[G(u32, uses)[2 * i]];\n"
     "        if ((c & LOCK_POISON) != 0) return LOCKS_LEAVE;\n"
-    "        if (c < G(u32, uses)[2 * i + 1]) return LOCKS_WAIT;\n"
+    "        if (c < G(u32, uses)[2 * i + 1]) return G(u32, uses)[2 * i + 1] - c;\n"
     "    }\n    return LOCKS_READY;\n}\n"
     "FN void locks_leave(u64 counters, u64 starts, u64 step, u64 uses, u64 call, bool release) {\n"
     "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
@@ -1149,7 +1158,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     m->proc = 0;
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
-    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0);
+    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0);
     out->param_table = m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
@@ -1163,7 +1172,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     append_out(x, o, &x->funcs);
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
-    out_w(m, o, "const u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\n", calls, area, (int32_t)UNDO_ENTRY);
+    out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) / %p * (u64)(UNDO_MAX * %d);\n", lanes, calls, area, lanes, (int32_t)UNDO_ENTRY);
     out_w(m, o, "for (;;) {\nconst u64 tile = append(%p) * TILE;\nif (tile >= n_calls || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
                 "u32 left = n_calls - tile < TILE ? (u32)(n_calls - tile) : TILE, spins = 0, todo[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) todo[k] = k;\n", ticket, counters);
     if (n_ahead > 0) {
@@ -1173,14 +1182,14 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
         write_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "while (left > 0) {\nu32 kept = 0;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + todo[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + todo[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const u32 state = %p == 0 ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, counters, starts, step, uses);
-    out_w(m, o, "if (state == LOCKS_WAIT) {\ntodo[kept++] = todo[k];\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\ntodo[kept++] = todo[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
     write_switch(x, o, n, "status = run_%d(kp, call, pos, undo);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);
     out_w(m, o, "if (%p != 0) {\nif (release) G(u8, %p)[call] = 1;\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
-    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins);\n}\nleft = kept;\n}\n}\n}\n");
+    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\n}\n");
 }
 
 /* The kernel of footprints. */
@@ -1309,6 +1318,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         }
         out->undo_max = MAX_OF(out->undo_max, out->procs[k].undo_max);
         out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
+        out->wanders |= out->procs[k].wanders;
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
     TRY(write_feet(x, n, forms, target, strings, out, e));

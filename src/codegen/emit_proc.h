@@ -68,6 +68,7 @@ typedef enum ProcParamKind {
     PP_OPS_MAX,       /* value: places in items and uses */
     PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
     PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */
+    PP_LANES,         /* value: one item of so many neighbours takes calls, the others none */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
@@ -96,6 +97,7 @@ typedef struct ProcSource {
     int32_t scratch;      /* bytes for strings that are made, per item; 0: none are */
     bool text_outs;       /* OUT strings point into images, parameters, constants and the heap of OUT strings */
     bool out_heap;        /* ... into that */
+    bool wanders;
     uint32_t *text_puts;  /* per table: instructions that put strings there */
     int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;
@@ -106,6 +108,7 @@ typedef struct ProcModule {
     EmitParam *params;
     bool param_table;     /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them are */
     int32_t undo_max, scratch; /* the most of any procedure */
+    bool wanders;         /* some procedure looks for rows in loops: calls take long, and not equally long */
     int32_t n_procs;
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */

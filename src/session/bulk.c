@@ -102,10 +102,11 @@ Status session_bulk_sync(Session *s) {
 }
 
 void session_bulk_follow(Session *s) {
+    if (s->lock != LOCK_EXCLUSIVE || !s->undo) return;
     BulkHub *h = s->db->bulk_hub;
     int64_t n;
     NetChange *net;
-    if (!h || !h->images || s->lock != LOCK_EXCLUSIVE || !s->undo || atomic_load(&h->ahead)) return;
+    if (!h || !h->images || atomic_load(&h->ahead)) return;
     int64_t rows = undo_rows(s->undo);
     if (rows == 0 || rows > FOLLOW_MAX) return;
     Arena *a = arena_new(&s->db->account, NULL);

@@ -374,7 +374,7 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
 /* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of waiting for the lock) nothing was taken. */
 static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     Session *s = p->runner;
-    int64_t limit_ms = l ? l->settings.lock_timeout_ms : p->first->settings->settings.lock_timeout_ms, n_calls = 0;
+    int64_t limit_ms = l ? l->settings.lock_timeout_ms : POLL_NS / 1000000, n_calls = 0; /* the keeper looks at its entries in between */
     bool by_statement = false;
     p->busy = true;
     pthread_mutex_unlock(&p->mutex);
@@ -408,21 +408,36 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
 }
 
 /* ---- the pool's thread ------------------------------------------------------------------------------------------ */
-/* The first entry cannot be run: it fails with what kept it from running. False: out of memory, later perhaps. */
-static bool fail_first(CallPool *p, const Err *e) {
-    CallEntry *x = p->first;
-    CallBulk *b = x ? bulk_new() : NULL;
-    if (!b) return !x;
-    p->first = x->next;
-    if (!p->first) p->last = &p->first;
-    p->n_calls -= x->n;
-    if (x->waited) p->n_waiting--;
-    x->next = NULL;
-    err_copy(&b->err, e);
-    CallClient *wake = NULL;
-    deliver(p, x, b, &wake);
-    wake_all(wake);
-    bulk_release(b);
+/* An entry has waited for others' transactions and bulks for longer than its lock_timeout allows. */
+static bool expired(const CallEntry *x, int64_t now) {
+    const Settings *set = &x->settings->settings;
+    return set->lock_timeout_ms > 0 && now - x->arrived_ns >= set->lock_timeout_ms * 1000000 + set->bulk_interval_us * 1000;
+}
+static Status lock_timed_out(Err *e) {
+    err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+    err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
+    return ST_ERROR;
+}
+/* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later perhaps. */
+static bool expire(CallPool *p) {
+    int64_t now = clock_ns();
+    for (CallEntry **at = &p->first; *at;) {
+        CallEntry *x = *at;
+        if (x->waited || !expired(x, now)) {
+            at = &x->next;
+            continue;
+        }
+        CallBulk *b = bulk_new();
+        if (!b) return false;
+        *at = x->next;
+        if (!*at) p->last = at;
+        p->n_calls -= x->n;
+        x->next = NULL;
+        (void)lock_timed_out(&b->err);
+        CallClient *wake = NULL;
+        deliver(p, x, b, &wake);
+        bulk_release(b);
+    }
     return true;
 }
 
@@ -430,14 +445,14 @@ static void *keep(void *arg) {
     CallPool *p = arg;
     pthread_mutex_lock(&p->mutex);
     while (!atomic_load(&p->stop)) {
-        int64_t now = clock_ns();
+        int64_t now = clock_ns(), wake = now + INT64_C(3600000000000);
         Due why = due(p, now);
-        if (why != DUE_NOT) {
-            Err e = {0};
-            if (lead(p, NULL, why, &e) != ST_OK && !atomic_load(&p->stop) && !fail_first(p, &e)) cond_wait_until(&p->keeper_wake, &p->mutex, now + POLL_NS);
-        } else {
-            cond_wait_until(&p->keeper_wake, &p->mutex, p->first && !p->busy ? MAX_OF(due_at(p), now) : now + INT64_C(3600000000000));
-        }
+        Err e = {0};
+        bool led = why != DUE_NOT && lead(p, NULL, why, &e) == ST_OK;
+        (void)expire(p);
+        if (led) continue;
+        if (p->first) wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
+        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) cond_wait_until(&p->keeper_wake, &p->mutex, wake);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;
@@ -510,7 +525,7 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     *p->last = x;
     p->last = &x->next;
     p->n_calls += x->n;
-    if (keeper && !p->busy && (p->first == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
+    if (keeper && (p->first == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
     pthread_mutex_unlock(&p->mutex);
     return ST_OK;
 }
@@ -565,6 +580,7 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
         if (state == CALL_PENDING) {
             if (atomic_load(&s->cancel)) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
             else if (s->deadline_ns && now >= s->deadline_ns) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+            else if (expired(x, now)) st = lock_timed_out(&s->err);
             if (st != ST_OK) break;
             Due why = due(p, now);
             if (why != DUE_NOT && now < until) {

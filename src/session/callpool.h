@@ -14,8 +14,8 @@
  * exclusive lock first and the entries afterwards, so that all that come while it waits belong to the bulk; DDL and transactions thus wait for the boundary of a bulk,
  * and bulks for theirs.
  *
- * Faults. A call that has not begun can be withdrawn: by cancelling its statement or by statement_timeout (57014 for it alone), by lock_timeout while its thread leads
- * (55P03), by closing its handle. One that has begun runs to its end; what bounds it is bulk_step_limit. An error of the whole bulk (memory) goes to all its entries;
+ * Faults. A call that has not begun can be withdrawn: by cancelling its statement or by statement_timeout (57014 for it alone), by lock_timeout
+ * (55P03; counted from its arrival, bulk_interval apart), by closing its handle. One that has begun runs to its end; what bounds it is bulk_step_limit. An error of the whole bulk (memory) goes to all its entries;
  * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
  *
  * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks look at. Routines that cannot be

@@ -20,7 +20,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SPREAD_BYTES = 256 << 10, SAY_STEP = 4096, PINNED_MAX = 1 << 30, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -38,6 +38,9 @@ void images_drop_queue(ImageSet *s) {
     s->queue = NULL;
     rank_device_free(s->rank);
     s->rank = NULL;
+    if (s->pinned) s->device->ops->free_pinned(s->device, s->pinned, s->pinned_bytes);
+    s->pinned = NULL;
+    s->pinned_bytes = 0;
     for (int i = 0; i < BULK_DEV_MEMORY; i++) {
         if (s->memory[i].p) s->device->ops->free(s->device, s->memory[i].p, s->memory[i].bytes);
         s->memory[i] = (struct KeptMemory){0};
@@ -260,12 +263,11 @@ static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t mo
     v->room = 0;
     return ST_OK;
 }
-static Status copy_buffers(BulkDevice *v, int32_t first, bool outs, bool down, Err *e) {
+/* To the device: what it has to know, or OUT values. */
+static Status copy_buffers(BulkDevice *v, int32_t first, bool outs, Err *e) {
     for (int32_t i = first; i < v->n_buffers; i++) {
         const Buffer *x = &v->buffers[i];
-        if (outs ? !x->out : !x->in) continue;
-        if (down) TRY(v->d->ops->copy_out(v->queue, x->host, x->at, x->bytes, e));
-        else TRY(v->d->ops->copy_in(v->queue, x->at, x->host, x->bytes, e));
+        if (outs ? x->out : x->in) TRY(v->d->ops->copy_in(v->queue, x->at, x->host, x->bytes, e));
     }
     return ST_OK;
 }
@@ -312,6 +314,10 @@ static Status make_more_buffers(Bulk *b, int32_t *first, Err *e) {
         add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
         add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
     }
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, b->parts[k].part->n * 4, true, false);
+    v->first_out = v->n_buffers;
+    v->outs_bytes = -v->room;
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         for (int32_t i = 0; i < part->proc->n_outs; i++) {
@@ -319,9 +325,11 @@ static Status make_more_buffers(Bulk *b, int32_t *first, Err *e) {
             add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), false, true);
             add_buffer(v, o->valid, part->n, false, true);
         }
-        for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, part->n * 4, true, false);
     }
-    return place_buffers(b, BM_AFTER, *first, 0, e);
+    v->outs_bytes += v->room;
+    TRY(place_buffers(b, BM_AFTER, *first, 0, e));
+    v->outs_at = v->outs_bytes > 0 ? v->buffers[v->first_out].at : 0;
+    return ST_OK;
 }
 
 /* The address under which kernels find what the host has at p. */
@@ -391,6 +399,11 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     }
     return ST_OK;
 }
+/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. */
+static int64_t lanes(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
+}
 static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     const BulkDevice *v = b->device;
     switch (p->kind) {
@@ -412,6 +425,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_OPS_MAX: return (uint64_t)v->ops_max;
     case PP_FOOT_WORDS: return at(b, &v->words[W_FOOT]);
     case PP_FOOT_FAILED: return at(b, b->failed_foot);
+    case PP_LANES: return (uint64_t)lanes(b);
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
     case PP_OUT_HEAP: return at(b, v->texts.out_heap);
@@ -574,7 +588,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     TRY(make_buffers(b, e));
     texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
     int64_t began = clock_ns();
-    TRY(copy_buffers(v, 0, false, false, e));
+    TRY(copy_buffers(v, 0, false, e));
     b->transfer_ns += clock_ns() - began;
     return ST_OK;
 }
@@ -590,9 +604,8 @@ static Status start(Bulk *b, Err *e) {
         TRY(make_more_buffers(b, &first, e));
         TRY(texts_take_room(b, &v->texts, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
-        TRY(copy_buffers(v, first, false, false, e));
-        for (int32_t i = first; i < v->n_buffers; i++) /* as the host has them */
-            if (v->buffers[i].out) TRY(v->d->ops->fill(v->queue, v->buffers[i].at, 0, v->buffers[i].bytes, e));
+        TRY(copy_buffers(v, first, false, e));
+        if (v->outs_bytes > 0) TRY(v->d->ops->fill(v->queue, v->outs_at, 0, v->outs_bytes, e)); /* as the host has them */
         if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
     } else {
         TRY(texts_take_room(b, &v->texts, e));
@@ -610,8 +623,9 @@ static Status give_up(Bulk *b, const char **reason, Err *e) {
     err_clear(e);
     TRY(bring_home(b, e)); /* what earlier bulks left there */
     log_write(LOG_WARNING, "a bulk runs without device \"%s\": %s", b->device->d->info.id, why.message);
+    *reason = arena_printf(b->arena, "device \"%s\": %s", b->device->d->info.id, why.message);
     bulk_device_end(b);
-    *reason = "the device has no room, or failed";
+    if (!*reason) return err_oom(e);
     return ST_OK;
 }
 Status bulk_device_start(Bulk *b, const char **reason, Err *e) { return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e); }
@@ -644,11 +658,46 @@ static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
     if (n < 64) machine_worker(b, 0);
     else bulk_parallel(b, machine_worker);
 }
+/* OUT values come in one piece, into memory that is kept for that, and workers put them in their places. */
+static void spread_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkDevice *v = b->device;
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&b->next, SPREAD_BYTES)) < v->outs_bytes;) {
+        int64_t to = MIN_OF(from + SPREAD_BYTES, v->outs_bytes);
+        for (int32_t i = v->first_out; i < v->n_buffers; i++) {
+            const Buffer *x = &v->buffers[i];
+            int64_t at = (int64_t)(x->at - v->outs_at), lo = MAX_OF(from, at), hi = MIN_OF(to, at + x->bytes);
+            if (lo < hi) memcpy((char *)x->host + (lo - at), (const char *)b->images->pinned + lo, (size_t)(hi - lo));
+        }
+    }
+}
+static bool results_room(Bulk *b) {
+    ImageSet *s = b->images;
+    const BulkDevice *v = b->device;
+    Err e = {0};
+    if (v->outs_bytes == 0 || v->outs_bytes > PINNED_MAX) return false;
+    if (s->pinned_bytes >= v->outs_bytes) return true;
+    if (s->pinned) v->d->ops->free_pinned(v->d, s->pinned, s->pinned_bytes);
+    s->pinned = NULL;
+    s->pinned_bytes = 0;
+    if (v->d->ops->alloc_pinned(v->d, v->outs_bytes, &s->pinned, NULL, &e) != ST_OK) return false; /* without, then */
+    s->pinned_bytes = v->outs_bytes;
+    return true;
+}
 /* OUT values and bounds. */
 static Status fetch_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t began = clock_ns();
-    TRY(copy_buffers(v, 0, true, true, e));
+    bool whole = results_room(b);
+    for (int32_t i = 0; i < (whole ? v->first_out : v->n_buffers); i++)
+        if (v->buffers[i].out) TRY(v->d->ops->copy_out(v->queue, v->buffers[i].host, v->buffers[i].at, v->buffers[i].bytes, e));
+    if (whole) {
+        TRY(v->d->ops->copy_out(v->queue, b->images->pinned, v->outs_at, v->outs_bytes, e));
+        TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+        atomic_store(&b->next, 0);
+        bulk_parallel(b, spread_worker);
+    }
     if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     const BulkTexts *t = &v->texts;
@@ -704,7 +753,7 @@ static Status go_back(Bulk *b, Err *e) {
     if (!v->copies || !v->on_host) return ST_OK;
     TRY(each_image(b, use_mirror, e));
     TRY(texts_take_room(b, &v->texts, e));
-    TRY(copy_buffers(v, 0, true, false, e));
+    TRY(copy_buffers(v, 0, true, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
     if (v->locked) { /* and others have run */
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
@@ -800,6 +849,23 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
+/* Errors that calls share and that are there already; done with: all ones. */
+static void say_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0], said = 0;
+    for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;)
+        for (int64_t i = from; i < MIN_OF(from + SAY_STEP, n); i++) {
+            uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
+            int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+            CallError *x = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID && v->said[part] ? v->said[part][pc] : NULL;
+            if (!x) continue;
+            b->result->errors[part][b->pos_of ? b->pos_of[call] : call] = x;
+            v->failed[1 + i] = UINT64_MAX;
+            said++;
+        }
+    b->w[worker].sink.n_failed += said;
+}
 /* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
@@ -807,7 +873,12 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
     *calls = (uint32_t *)(v->failed + b->n_calls + 1);
     for (int64_t i = 0; i < keys_said(v); i++) say_key(b, v->keys + 2 + i * KEY_WORDS);
     for (int64_t i = 0; i < n; i++) {
+        if (i == SAY_STEP) { /* by now they are there */
+            atomic_store(&b->next, i);
+            bulk_parallel(b, say_worker);
+        }
         uint32_t call = (uint32_t)v->failed[1 + i];
+        if (v->failed[1 + i] == UINT64_MAX) continue;
         if (!word_error(b, bulk_type(b, call), (uint32_t)(v->failed[1 + i] >> 32), call)) (*calls)[m++] = call;
     }
     qsort(*calls, (size_t)m, sizeof **calls, by_number);
@@ -873,7 +944,7 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     *to++ = v->ranked && l->n == b->n_calls ? 0 : at(b, b->schedule.order + l->start); /* in order of time at first */
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, bulk_device_groups(b, l->n), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return v->d->ops->launch(v->queue, v->kernel, bulk_device_groups(b, l->n * lanes(b)), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
@@ -961,6 +1032,8 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     if (!v->copies || v->safe < 0) return ST_ERROR;
     log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
     err_clear(e);
+    if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
+    v->queue = NULL;
     (void)each_image(b, drop_mirror, e);
     v->on_host = true;
     if (knows_no_order(b)) {

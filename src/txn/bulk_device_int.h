@@ -61,6 +61,9 @@ struct BulkDevice {
     int32_t n_buffers;
     Buffer *buffers;
     int64_t room;      /* bytes of the buffers that have no address yet */
+    int32_t first_out; /* buffers of OUT values from here on, in one piece of the device's memory */
+    DevPtr outs_at;
+    int64_t outs_bytes;
     /* footprints by kernel */
     uint64_t *ops_of;  /* by group: where its operations go, and how many fit */
     DevPtr ops_at, uses_at;

@@ -2,44 +2,83 @@
 #include "txn/bulk_texts.h"
 
 #include "base/mem.h"
-#include "txn/image_mirror.h"
+#include "txn/bulk_device_int.h"
 
-enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, CELL_ALIGN = 16 };
+enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 8192, CELL_ALIGN = 16 };
+
+/* ---- arguments' strings, counted and copied by all workers -------------------------------------------- */
+static Status cut(Bulk *b, BulkTexts *t, Err *e) {
+    int64_t n = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) n += (b->parts[k].part->n + STAGE_CALLS - 1) / STAGE_CALLS;
+    t->chunks = arena_array(b->arena, struct TextChunk, n + 1);
+    t->arg_bytes = arena_array(b->arena, int64_t, b->n_parts + 1);
+    if (!t->chunks || !t->arg_bytes) return err_oom(e);
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const BulkPart *part = b->parts[k].part;
+        bool texts = false;
+        for (int32_t i = 0; i < part->proc->n_params; i++) texts |= part->params[i].phys == PH_STR;
+        for (int64_t i = 0; texts && i < part->n; i += STAGE_CALLS) t->chunks[t->n_chunks++] = (struct TextChunk){.part = k, .from = i, .to = MIN_OF(part->n, i + STAGE_CALLS)};
+    }
+    return ST_OK;
+}
+/* Cells of a parameter that belong to the chunk; a constant's to the first one. */
+static int64_t chunk_end(const struct TextChunk *x, const Vec *p) { return !p->is_const ? x->to : x->from == 0 ? 1 : 0; }
+static void count(const Bulk *b, struct TextChunk *x) {
+    const BulkPart *part = b->parts[x->part].part;
+    for (int32_t i = 0; i < part->proc->n_params; i++) {
+        const Vec *p = &part->params[i];
+        const Str *s = p->data;
+        int64_t times = p->is_const ? part->n : 1;
+        for (int64_t j = x->from; p->phys == PH_STR && j < chunk_end(x, p); j++) {
+            if (p->valid && !p->valid[j]) continue;
+            x->bytes += s[j].len * times;
+            x->staged += align_up(s[j].len, TEXT_ALIGN);
+        }
+    }
+}
+static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
+    const BulkPart *part = b->parts[x->part].part;
+    int64_t at = x->at;
+    for (int32_t i = 0; i < part->proc->n_params; i++) {
+        const Vec *p = &part->params[i];
+        const Str *from = p->data;
+        if (p->phys != PH_STR) continue;
+        Str *cells = (Str *)(void *)(t->staged + t->args[x->part][i]);
+        for (int64_t j = x->from; j < chunk_end(x, p); j++) {
+            cells[j] = (Str){0};
+            if (p->valid && !p->valid[j]) continue;
+            cells[j] = from[j];
+            cells[j].ptr = (const char *)(uintptr_t)(t->staged_at + (uint64_t)at); /* the device's */
+            if (from[j].len) memcpy(t->staged + at, from[j].ptr, from[j].len);
+            at += align_up(from[j].len, TEXT_ALIGN);
+        }
+    }
+}
+static void worker(void *ctx, int number) {
+    Bulk *b = ctx;
+    BulkTexts *t = &b->device->texts;
+    (void)number;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < t->n_chunks;) {
+        if (t->staged_at) copy(b, t, &t->chunks[i]);
+        else count(b, &t->chunks[i]);
+    }
+}
+static void all_chunks(Bulk *b, const BulkTexts *t) {
+    atomic_store(&b->next, 0);
+    if (t->n_chunks > 1) bulk_parallel(b, worker);
+    else if (t->n_chunks > 0) worker(b, 0);
+}
 
 /* ---- images ------------------------------------------------------------------------------------- */
-static int64_t arg_bytes(const BulkPart *part) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < part->proc->n_params; i++) {
-        const Vec *p = &part->params[i];
-        if (p->phys != PH_STR) continue;
-        int64_t n = p->is_const ? 1 : part->n, sum = 0;
-        for (int64_t j = 0; j < n; j++)
-            if (!p->valid || p->valid[j]) sum += ((const Str *)p->data)[j].len;
-        bytes += p->is_const ? sum * part->n : sum;
-    }
-    return bytes;
-}
-/* Bytes of `staged` that an argument takes: kernels read texts and arrays by words. */
-static int64_t staged_bytes(const BulkPart *part) {
-    int64_t bytes = 0;
-    for (int32_t i = 0; i < part->proc->n_params; i++) {
-        const Vec *p = &part->params[i];
-        for (int64_t j = 0; p->phys == PH_STR && j < (p->is_const ? 1 : part->n); j++)
-            if (!p->valid || p->valid[j]) bytes += align_up(((const Str *)p->data)[j].len, TEXT_ALIGN);
-    }
-    return bytes;
-}
 /* Arguments may go into each string that is put there; else what the columns' types and kernels' loops let expect. */
 static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
     int64_t bytes = 0;
     for (int32_t k = 0; im && k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         const ProcSource *src = &t->module->procs[t->kinds[k]];
-        int64_t args = -1;
         for (int32_t i = 0; i < part->proc->n_tables; i++) {
             if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
-            if (args < 0) args = arg_bytes(part);
-            bytes += args * src->text_puts[i] + part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]) + TEXT_ALIGN;
+            bytes += t->arg_bytes[k] * src->text_puts[i] + part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]) + TEXT_ALIGN;
         }
     }
     return bytes;
@@ -75,7 +114,9 @@ void texts_leave_room(Bulk *b, BulkTexts *t) {
         struct TextRoom *r = &t->rooms[i];
         if (!r->at) continue;
         int64_t used = (int64_t)(t->heaps[2 * i] - r->delta - (uint64_t)(uintptr_t)r->at);
-        image_text_leave(b->images->entries[i].image, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
+        Image *im = b->images->entries[i].image;
+        image_text_leave(im, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
+        if (t->copies && im->mirror) image_mirror_text_room(im, r->at); /* the host may write there next, and what is there may be fetched already */
         r->at = NULL;
     }
 }
@@ -102,13 +143,12 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         if (!(t->args[k] = arena_array(b->arena, int64_t, part->proc->n_params + 1))) return err_oom(e);
-        int64_t texts = staged_bytes(part);
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             t->args[k][i] = -1;
             if (part->params[i].phys == PH_STR) t->args[k][i] = reserve(t, (part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str));
         }
-        if (texts > 0) reserve(t, texts);
     }
+    for (int64_t i = 0; i < t->n_chunks; i++) t->chunks[i].at = reserve(t, t->chunks[i].staged);
     for (int32_t i = 0; i < m->n_params; i++) {
         const Program *p = program_of(b, t, &m->params[i]);
         int64_t bytes = p ? emit_proc_data(p, &m->params[i], 0, NULL) : 0;
@@ -120,7 +160,7 @@ static Status plan_outs(const Bulk *b, BulkTexts *t, Err *e) {
     if (!(t->out_heap = arena_array(b->arena, uint64_t, 3))) return err_oom(e);
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
-        int64_t args = t->module->procs[t->kinds[k]].out_heap ? arg_bytes(part) : 0;
+        int64_t args = t->arg_bytes[k];
         for (int32_t o = 0; t->module->procs[t->kinds[k]].out_heap && o < part->proc->n_outs; o++) {
             const ProcVar *var = &part->proc->vars[part->proc->outs[o]];
             if (var->phys == PH_STR) t->outs_bytes += args + part->n * TEXT_ALIGN + part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX) : (int64_t)OUT_GUESS);
@@ -137,6 +177,9 @@ Status texts_plan(Bulk *b, BulkTexts *t, Err *e) {
     t->heaps = arena_array(b->arena, uint64_t, 2 * b->images->n + 1);
     t->rooms = arena_array(b->arena, struct TextRoom, b->images->n + 1);
     if (!t->heaps || !t->rooms) return err_oom(e);
+    TRY(cut(b, t, e));
+    all_chunks(b, t);
+    for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;
     for (int64_t i = 0; i < b->images->n; i++) t->rooms[i].bytes = wanted(b, t, b->images->entries[i].image);
     TRY(plan_outs(b, t, e));
     return t->copies ? plan_copies(b, t, e) : ST_OK;
@@ -164,28 +207,10 @@ bool texts_give(BulkTexts *t, Arena *result) {
     return true;
 }
 
-void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
+void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
     const ProcModule *m = t->module;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        int64_t at = 0;
-        for (int32_t i = 0; i < part->proc->n_params; i++)
-            if (t->args[k][i] >= 0) at = t->args[k][i] + align_up((part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str), CELL_ALIGN); /* bytes are behind the last one's cells */
-        for (int32_t i = 0; i < part->proc->n_params; i++) {
-            const Vec *p = &part->params[i];
-            if (t->args[k][i] < 0) continue;
-            Str *cells = (Str *)(void *)(t->staged + t->args[k][i]);
-            const Str *from = p->data;
-            for (int64_t j = 0; j < (p->is_const ? 1 : part->n); j++) {
-                cells[j] = (Str){0};
-                if (p->valid && !p->valid[j]) continue;
-                cells[j] = from[j];
-                cells[j].ptr = (const char *)(uintptr_t)(staged + (uint64_t)at); /* the device's */
-                if (from[j].len) memcpy(t->staged + at, from[j].ptr, from[j].len);
-                at += align_up(from[j].len, TEXT_ALIGN);
-            }
-        }
-    }
+    t->staged_at = staged;
+    if (staged) all_chunks(b, t);
     for (int32_t i = 0; i < m->n_params; i++)
         if (t->data[i] >= 0) emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
     t->out_heap[0] = outs;

@@ -18,9 +18,14 @@ typedef struct BulkTexts {
     /* images, by entry of the image set: two words for kernels, next and end; the host's addresses of the room, and what leads from there to the device's */
     uint64_t *heaps;
     struct TextRoom { char *at, *piece; int64_t bytes; uint64_t delta; } *rooms;
+    /* strings of arguments, by runs of calls of one part */
+    struct TextChunk { int32_t part; int64_t from, to, bytes, staged, at; } *chunks; /* their bytes; those in `staged`, and where */
+    int64_t n_chunks;
+    int64_t *arg_bytes;       /* by part */
     /* arguments and constants for the device */
     char *staged;
     int64_t staged_bytes;
+    uint64_t staged_at;       /* its address there */
     int64_t **args;           /* by part and parameter: where its cells are in `staged`, -1: not there */
     int64_t *data;            /* by parameter of the module, -1 likewise */
     /* OUT values */
@@ -44,6 +49,6 @@ bool texts_give(BulkTexts *t, Arena *result);
 /* Where in `staged` is what the parameter points at; -1: it is no such parameter. */
 int64_t texts_data(const BulkTexts *t, const EmitParam *p);
 /* Writes `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`. */
-void texts_stage(const Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
+void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
 
 #endif

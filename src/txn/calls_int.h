@@ -147,6 +147,8 @@ struct ImageSet {
     int64_t bulks;            /* that used one of these */
     struct RankDevice *rank;  /* of that device; NULL: not yet */
     struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
+    void *pinned;             /* likewise, the host's, for results on their way */
+    int64_t pinned_bytes;
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -151,7 +151,8 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
         const Piece *p = &now->pieces[i];
         int64_t had = MIN_OF(m->pieces[i].bytes, p->bytes);
         st = m->d->ops->copy(q, now->base + (uint64_t)p->offset, m->base + (uint64_t)m->pieces[i].offset, had, &why);
-        if (st == ST_OK && p->row_bytes == 1 && had < p->bytes) st = m->d->ops->fill(q, now->base + (uint64_t)(p->offset + had), 0, p->bytes - had, &why);
+        if (st == ST_OK && (p->row_bytes == 1 || p->row_bytes == (int64_t)sizeof(Str)) && had < p->bytes) /* marks and texts of rows that never come are looked at */
+            st = m->d->ops->fill(q, now->base + (uint64_t)(p->offset + had), 0, p->bytes - had, &why);
         now->pieces[i].changed = m->pieces[i].changed;
     }
     if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, &why);

@@ -191,6 +191,9 @@ static void test_module(void **state) {
         assert_int_equal(src.n_procs, ARRAY_LEN(procs));
         assert_true(src.n_params < apart - 40);
         assert_false(src.param_table);
+        char declared[64]; /* the struct of a kernel's parameters on CUDA */
+        snprintf(declared, sizeof declared, "#define N_PARAMS %d\n", (int)src.n_params);
+        assert_non_null(strstr(src.source, declared));
         if (kinds[i] == DEVICE_CUDA) compile_nvrtc(src.source);
         else compile_on(kinds[i] == DEVICE_HOST ? "host" : "opencl:0", src.source);
     }

@@ -474,6 +474,52 @@ static void out_and_back(void **state) {
     for (int i = 0; i < 2; i++) assert_int_equal(stele_close(db[i], NULL), STELE_OK);
 }
 
+/* Memory runs out while changes are taken out (0), put back (1), or committed beside another transaction and an image (2): the transaction fails, or nothing happened to it. */
+static void out_of_memory(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_conn *c, *other;
+    Cells got;
+    stele_error_info e;
+    int failed = 0;
+    int64_t sum = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_connect(db, &other), STELE_OK);
+    must(c, "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from generate_series(1, 50) g(i);"
+            "create procedure look(k int, out oa int) language plpgsql as $$ begin select a into oa from r where id = k; end $$", NULL);
+    for (int where = 0; where < 3; where++)
+        for (int n = 1; n < 100; n++) {
+            must(other, "call bulk_call('look', 'select i from generate_series(1, 3) g(i)')", NULL); /* an image */
+            must(c, "begin; update r set a = a + 1, s = 'changed to something longer than before' where id = 7; insert into r values (1000, 5, 'new'); delete from r where id = 1000", NULL);
+            if (where == 0) mem_fail_at(n);
+            bool ok = stele_exec(other, "select count(*) from r where id = 3", NULL, NULL) == STELE_OK;
+            if (where == 1) mem_fail_at(n);
+            ok = stele_exec(c, "select 1", NULL, NULL) == STELE_OK;
+            if (ok && where == 2) mem_fail_at(n);
+            ok = ok && stele_exec(c, "commit", NULL, NULL) == STELE_OK;
+            bool ran_out = mem_fail_at(0) <= 0;
+            if (!ok) {
+                stele_error(c, &e);
+                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, "40001") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                assert_true(ran_out);
+                failed++;
+            }
+            if (stele_transaction_state(c) != 'I') must(c, "rollback", NULL);
+            sum += ok;
+            must(other, "call bulk_call('look', 'select 7')", &got);
+            assert_int_equal(atoll(strrchr(got.text, ',') + 1), sum);
+            must(other, "select sum(a), count(*) from r", &got);
+            assert_int_equal(atoll(got.text), sum);
+            assert_string_equal(strchr(got.text, ','), ",50");
+            verify(db);
+        }
+    assert_true(failed > 20);
+    stele_disconnect(c);
+    stele_disconnect(other);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 /* ---- bulks beside statements ------------------------------------------------------------------------------------ */
 /* What bulks see after any changes by statements and transactions is what queries see. */
 static void bulks_beside(void **state) {
@@ -597,6 +643,6 @@ static void phantoms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }

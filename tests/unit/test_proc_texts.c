@@ -174,7 +174,8 @@ static void same(const char *want, const char *got, const char *where) {
 
 /* ---- running --------------------------------------------------------------------------------------------------------- */
 typedef struct Place { const char *device; bool copies; Strategy strategy; } Place; /* device NULL: the machine */
-static const Place places[] = {{"host", false, STRATEGY_KSET}, {"host", true, STRATEGY_KSET}, {"host", true, STRATEGY_TPL}, {"opencl:0", false, STRATEGY_KSET}, {"opencl:0", true, STRATEGY_KSET}};
+static const Place places[] = {{"host", false, STRATEGY_KSET}, {"host", true, STRATEGY_KSET}, {"host", true, STRATEGY_TPL}, {"opencl:0", false, STRATEGY_KSET}, {"opencl:0", true, STRATEGY_KSET},
+                               {"cuda:0", true, STRATEGY_KSET}, {"cuda:0", true, STRATEGY_TPL}};
 
 typedef struct Host { Devices *devices; Device *device; CodeCache *cache; struct DevRuntime *runtime; } Host;
 static bool host_open(Host *h, const char *device) {
