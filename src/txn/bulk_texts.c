@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "txn/bulk_device_int.h"
 
-enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 8192, CELL_ALIGN = 16 };
+enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 8192, ROOM_GUESS_MAX = 256 << 20, CELL_ALIGN = 16 };
 
 /* ---- arguments' strings, counted and copied by all workers -------------------------------------------- */
 static Status cut(Bulk *b, BulkTexts *t, Err *e) {
@@ -78,7 +78,7 @@ static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
         const ProcSource *src = &t->module->procs[t->kinds[k]];
         for (int32_t i = 0; i < part->proc->n_tables; i++) {
             if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
-            bytes += t->arg_bytes[k] * src->text_puts[i] + part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]) + TEXT_ALIGN;
+            bytes += t->arg_bytes[k] * src->text_puts[i] + MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) + TEXT_ALIGN;
         }
     }
     return bytes;

@@ -6,7 +6,7 @@
 #include "txn/image_int.h"
 #include "txn/image_mirror.h"
 
-enum { SPARE_MIN = 64 << 10 };
+enum { SPARE_MIN = 64 << 10, AHEAD_MAX = 1 << 30, AHEAD_BULKS = 16 /* room for so many like this one, when there is memory */ };
 
 static bool in_index(const Image *im, int32_t col) {
     for (int32_t i = 0; i < im->n_indexes; i++)
@@ -32,40 +32,49 @@ char *image_texts(const Image *im, int64_t *size, int64_t *used) {
     return (char *)(c + 1);
 }
 
+/* Strings of the rows that there are: how many bytes, and to a chunk. */
+static int64_t count_bytes(const Image *im) {
+    int64_t rows = atomic_load(&im->rows), bytes = 0;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        bool dead_too = in_index(im, c);
+        const Str *cells = (const Str *)(const void *)im->cols[c].cells;
+        for (int64_t r = 0; r < rows; r++)
+            if (dead_too || im->live[r] == ROW_LIVE) bytes += cells[r].len;
+    }
+    return bytes;
+}
+static void move(Image *im, ImageChunk *to) {
+    int64_t rows = atomic_load(&im->rows);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        bool dead_too = in_index(im, c);
+        Str *cells = (Str *)(void *)im->cols[c].cells;
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t len = dead_too || im->live[r] == ROW_LIVE ? cells[r].len : 0;
+            char *at = (char *)(to + 1) + to->used;
+            if (len) memcpy(at, cells[r].ptr, (size_t)len);
+            cells[r] = len ? str_make(at, len) : (Str){.ptr = (char *)(to + 1)};
+            to->used += len;
+        }
+    }
+}
+
 Status image_gather_texts(Image *im, int64_t room, Err *e) {
     struct ImageImpl *x = im->impl;
-    int64_t rows = atomic_load(&im->rows), bytes = 0;
     if (!has_texts(im) || fit(im, room)) return ST_OK;
     TRY(image_mirror_to_host(im, e));
-    for (int pass = 0; pass < 2; pass++) {
-        ImageChunk *to = NULL;
-        if (pass == 1) {
-            int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN);
-            if (!(to = mem_alloc(im->account, (int64_t)sizeof *to + size, e))) return ST_ERROR;
-            *to = (ImageChunk){.size = size};
-        }
-        for (int32_t c = 0; c < im->n_cols; c++) {
-            if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
-            bool dead_too = in_index(im, c);
-            Str *cells = (Str *)(void *)im->cols[c].cells;
-            for (int64_t r = 0; r < rows; r++) {
-                bool stays = dead_too || im->live[r] == ROW_LIVE;
-                int64_t len = stays ? cells[r].len : 0;
-                bytes += pass == 0 ? len : 0;
-                if (pass == 0) continue;
-                char *at = (char *)(to + 1) + to->used;
-                if (len) memcpy(at, cells[r].ptr, (size_t)len);
-                cells[r] = len ? str_make(at, len) : (Str){.ptr = (char *)(to + 1)};
-                to->used += len;
-            }
-        }
-        if (pass == 0) continue;
-        for (ImageChunk *c = x->chunks, *next; c; c = next) {
-            next = c->next;
-            mem_free(im->account, c, (int64_t)sizeof *c + c->size);
-        }
-        x->chunks = x->gathered = to;
-        image_mirror_stale(im);
+    int64_t bytes = count_bytes(im), size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MAX_OF(bytes, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX));
+    ImageChunk *to = mem_alloc(im->account, (int64_t)sizeof *to + ample, NULL); /* all of it goes to the device each time */
+    if (to) size = ample;
+    else if (!(to = mem_alloc(im->account, (int64_t)sizeof *to + size, e))) return ST_ERROR;
+    *to = (ImageChunk){.size = size};
+    move(im, to);
+    for (ImageChunk *c = x->chunks, *next; c; c = next) {
+        next = c->next;
+        mem_free(im->account, c, (int64_t)sizeof *c + c->size);
     }
+    x->chunks = x->gathered = to;
+    image_mirror_stale(im);
     return ST_OK;
 }

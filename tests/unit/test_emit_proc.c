@@ -191,6 +191,9 @@ static void test_module(void **state) {
         assert_int_equal(src.n_procs, ARRAY_LEN(procs));
         assert_true(src.n_params < apart - 40);
         assert_false(src.param_table);
+        const char *n = strstr(src.source, "#define N_PARAMS "); /* as many as are passed: CUDA insists */
+        assert_non_null(n);
+        assert_int_equal(atol(n + strlen("#define N_PARAMS ")), src.n_params);
         char declared[64]; /* the struct of a kernel's parameters on CUDA */
         snprintf(declared, sizeof declared, "#define N_PARAMS %d\n", (int)src.n_params);
         assert_non_null(strstr(src.source, declared));
