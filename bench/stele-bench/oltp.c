@@ -422,8 +422,10 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     const BulkStats *sum = &t->sum;
     const double ns = t->busy * 1e9, bulks = (double)t->bulks;
     const char *executor = t->last.executor ? t->last.executor : "vm";
-    printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
-           t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, (double)sum->depth / bulks,
+    char depth[32] = "-";
+    if (sum->depth > 0) snprintf(depth, sizeof depth, "%.1f", (double)sum->depth / bulks);
+    printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
+           t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, depth,
            (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls, l->label, *l->label ? ": " : "", executor,
            t->last.reason ? ", because " : "", t->last.reason ? t->last.reason : "");
     fflush(stdout);

@@ -233,7 +233,7 @@ STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t o
 STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {
     int64_t calls, failed;
-    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing */
+    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing. depth 0: not known, a device ranked the calls */
     const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;
     int64_t waited_ns, latency_ns; /* of submitted calls: until their bulk began, and until their results were there; else 0 */

@@ -104,6 +104,7 @@ static void show(Shell *sh, stele_bulk *b) {
     if (sh->quiet) return;
     fprintf(sh->out, "BULK %lld, %lld failed", (long long)info.calls, (long long)info.failed);
     if (info.reason) fprintf(sh->out, " (%s: %s)", info.executor, info.reason);
+    else if (info.depth == 0) fprintf(sh->out, " (%s, %s)", info.executor, info.strategy);
     else fprintf(sh->out, " (%s, %s, depth %lld)", info.executor, info.strategy, (long long)info.depth);
     putc('\n', sh->out);
     if (!sh->timing) return;

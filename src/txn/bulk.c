@@ -11,6 +11,7 @@
 #include "txn/bulk_int.h"
 
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
+#define CLEAR_BYTES (INT64_C(1) << 20)
 #define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
 
 void bulk_parallel(Bulk *b, PoolFn fn) {
@@ -361,9 +362,30 @@ static void release_result(void *p) {
 
 static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
     bytes = MAX_OF(bytes, 8);
-    void *p = mem_calloc(r->account, bytes, e);
+    void *p = mem_alloc(r->account, bytes, e);
     if (p) r->blocks[r->n_blocks++] = (BulkMemory){p, bytes};
     return p;
+}
+
+/* All blocks as one row of bytes, of which workers take pieces. */
+typedef struct Clearing { const BulkOwned *own; int64_t bytes; _Atomic int64_t next; } Clearing;
+static void clear_worker(void *ctx, int worker) {
+    Clearing *c = ctx;
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&c->next, CLEAR_BYTES)) < c->bytes;) {
+        int64_t at = 0, to = from + CLEAR_BYTES;
+        for (int32_t k = 0; k < c->own->n_blocks; at += c->own->blocks[k++].bytes) {
+            const BulkMemory *m = &c->own->blocks[k];
+            int64_t lo = MAX_OF(from, at), hi = MIN_OF(to, at + m->bytes);
+            if (lo < hi) memset((char *)m->p + (lo - at), 0, (size_t)(hi - lo));
+        }
+    }
+}
+static void clear_result(const Bulk *b, const BulkOwned *own) {
+    Clearing c = {.own = own};
+    for (int32_t k = 0; k < own->n_blocks; k++) c.bytes += own->blocks[k].bytes;
+    if (b->workers > 1 && c.bytes > 2 * CLEAR_BYTES) pool_run(b->opt->query->pool, b->workers, clear_worker, &c);
+    else clear_worker(&c, 0);
 }
 
 static Status make_result(Bulk *b, Err *e) {
@@ -414,6 +436,7 @@ static Status make_result(Bulk *b, Err *e) {
             if (!o->data || !o->valid) return ST_ERROR;
         }
     }
+    clear_result(b, own);
     return ST_OK;
 }
 
@@ -625,9 +648,6 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
         return ST_OK;
     }
     TRY(make_schedule(b, e));
-    st->depth = b->schedule.depth;
-    st->width0 = b->schedule.width0;
-    st->crossing = b->schedule.crossing;
     st->why = b->schedule.why;
     st->schedule_ns = clock_ns() - t1;
     return ST_OK;
@@ -697,6 +717,9 @@ static Status run_phases(Bulk *b, Err *e) {
     st.run_ns = clock_ns() - t2;
     st.total_ns = clock_ns() - t0;
     st.transfer_ns = b->transfer_ns;
+    st.depth = b->schedule.depth;
+    st.width0 = b->schedule.width0;
+    st.crossing = b->schedule.crossing;
     b->result->stats = st;
     return ST_OK;
 }

@@ -672,17 +672,25 @@ static void spread_worker(void *ctx, int worker) {
         }
     }
 }
+static void texts_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkDevice *v = b->device;
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&b->next, SPREAD_BYTES)) < v->texts_used;)
+        memcpy(v->texts.outs + from, (const char *)b->images->pinned + from, (size_t)MIN_OF((int64_t)SPREAD_BYTES, v->texts_used - from));
+}
 static bool results_room(Bulk *b) {
     ImageSet *s = b->images;
     const BulkDevice *v = b->device;
+    int64_t want = MAX_OF(v->outs_bytes, v->texts.outs_bytes);
     Err e = {0};
-    if (v->outs_bytes == 0 || v->outs_bytes > PINNED_MAX) return false;
-    if (s->pinned_bytes >= v->outs_bytes) return true;
+    if (v->outs_bytes == 0 || want > PINNED_MAX) return false;
+    if (s->pinned_bytes >= want) return true;
     if (s->pinned) v->d->ops->free_pinned(v->d, s->pinned, s->pinned_bytes);
     s->pinned = NULL;
     s->pinned_bytes = 0;
-    if (v->d->ops->alloc_pinned(v->d, v->outs_bytes, &s->pinned, NULL, &e) != ST_OK) return false; /* without, then */
-    s->pinned_bytes = v->outs_bytes;
+    if (v->d->ops->alloc_pinned(v->d, want, &s->pinned, NULL, &e) != ST_OK) return false; /* without, then */
+    s->pinned_bytes = want;
     return true;
 }
 /* OUT values and bounds. */
@@ -699,12 +707,22 @@ static Status fetch_results(Bulk *b, Err *e) {
         bulk_parallel(b, spread_worker);
     }
     if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
+    const bool figures = v->ranked && v->ranks.ops_left > 0;
+    if (figures) TRY(v->d->ops->copy_out(v->queue, v->figures, v->ranks.figures, sizeof v->figures, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    if (figures) {
+        b->schedule.width0 = v->figures[0];
+        b->schedule.crossing = v->figures[1];
+    }
     const BulkTexts *t = &v->texts;
-    int64_t used = t->outs ? (int64_t)(t->out_heap[0] - at(b, t->outs)) : 0;
-    if (used > 0) {
-        TRY(v->d->ops->copy_out(v->queue, t->outs, at(b, t->outs), MIN_OF(used, t->outs_bytes), e));
+    v->texts_used = t->outs ? MIN_OF((int64_t)(t->out_heap[0] - at(b, t->outs)), t->outs_bytes) : 0;
+    if (v->texts_used > 0) {
+        TRY(v->d->ops->copy_out(v->queue, whole ? b->images->pinned : t->outs, at(b, t->outs), v->texts_used, e));
         TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    }
+    if (whole && v->texts_used > 0) {
+        atomic_store(&b->next, 0);
+        bulk_parallel(b, texts_worker);
     }
     b->transfer_ns += clock_ns() - began;
     return ST_OK;

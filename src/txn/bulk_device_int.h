@@ -70,6 +70,8 @@ struct BulkDevice {
     int64_t ops_max;
     RankLocks ranks;
     bool ranked;       /* the schedule is in `ranks` */
+    int64_t texts_used;  /* bytes of OUT strings */
+    uint32_t figures[2]; /* ... and these are its w0 and c, once the results are there */
     /* under locks */
     bool locked;
     uint32_t *counters;

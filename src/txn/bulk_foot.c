@@ -159,12 +159,13 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
-    RankInput in = {.n_calls = b->n_calls, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+    RankInput in = {.n_calls = b->n_calls, .figures = true, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
     TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
     v->ranked = true;
     b->n_ops = n;
-    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
+    bool free = v->ranks.ops_left == 0;
+    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .depth = free, .width0 = free ? b->n_calls : 0, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
     *how = PLANNED_ALL;
     return ST_OK;
 }
