@@ -49,6 +49,7 @@ DEVICE_CONFIGS = [  # name, arguments, small
     ("compiled, little device memory", [*ON_CPU, "--set", "device_memory_limit=1MB"], True),
 ]
 OPENCL_CONFIGS = [
+    ("OpenCL, interpreted", ["--set", "executor=interpreted", *ON_OPENCL[2:]], False),  # one kernel for all: its compiler takes most of the time
     ("OpenCL", ON_OPENCL, True),
     ("OpenCL, restarts", [*ON_OPENCL, "--set", "device_initial_rows=1"], True),
 ]
@@ -265,6 +266,8 @@ def main():
         oracle = [py, "tests/bulk/oracle.py", "--build", o.build]
         script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "25"], 300)
         script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "12"], 300)
+        for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
+            script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--seconds", "15", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"], 900)
