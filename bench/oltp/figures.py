@@ -124,7 +124,7 @@ def fig17(r, z):  # time breakdown without timestamps
 FIGURES = {3: fig3, 4: fig4, 5: fig5, 6: fig6, 7: fig7, 8: fig8, 9: fig9, 13: fig13, 14: fig14, 15: fig15, 16: fig16, 17: fig17}
 # what is drawn: title, x (axis title, key), series key, y (axis title, function), logarithmic x
 RATE = ("million calls/s", lambda l: l["calls_per_second"] / 1e6)
-SHARES = (("footprints", "footprint_share"), ("schedule", "schedule_share"), ("room", "reserve_share"), ("execution", "run_share"), ("results", "result_share"))
+SHARES = (("footprints", "footprint_share"), ("schedule", "schedule_share"), ("room", "reserve_share"), ("execution", "run_share"))
 PLOTS = {
     3: ("Grouping by type", ("types T", "types"), lambda l: "%s, %s" % (l["variant"], l["cost"]), RATE, True),
     4: ("Strategies over the bulk size", ("calls in a bulk", "bulk_size"), lambda l: l["strategy"], RATE, True),

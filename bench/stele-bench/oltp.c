@@ -400,7 +400,6 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             t->sum.schedule_ns += r->stats.schedule_ns;
             t->sum.reserve_ns += r->stats.reserve_ns;
             t->sum.run_ns += r->stats.run_ns;
-            t->sum.result_ns += r->stats.result_ns;
             t->sum.transfer_ns += r->stats.transfer_ns;
             t->sum.depth += r->stats.depth;
             t->sum.width0 += r->stats.width0;
@@ -453,7 +452,6 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_num(b, "reserve_share", (double)sum->reserve_ns / ns);
     json_num(b, "transfer_share", (double)sum->transfer_ns / ns);
     json_num(b, "run_share", (double)sum->run_ns / ns);
-    json_num(b, "result_share", (double)sum->result_ns / ns);
     json_num(b, "depth", (double)sum->depth / bulks);
     json_num(b, "width0", (double)sum->width0 / bulks);
     json_num(b, "crossing", (double)sum->crossing / bulks);

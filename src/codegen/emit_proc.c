@@ -1174,7 +1174,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) / %p * (u64)(UNDO_MAX * %d);\n", lanes, calls, area, lanes, (int32_t)UNDO_ENTRY);
     out_w(m, o, "for (;;) {\nconst u64 tile = append(%p) * TILE;\nif (tile >= n_calls || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
-                "u32 left = n_calls - tile < TILE ? (u32)(n_calls - tile) : TILE, spins = 0, todo[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) todo[k] = k;\n", ticket, counters);
+                "u32 left = n_calls - tile < TILE ? (u32)(n_calls - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
     if (n_ahead > 0) {
         out_w(m, o, "u64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
@@ -1182,9 +1182,9 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
         write_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + todo[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + waits[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const u32 state = %p == 0 ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\ntodo[kept++] = todo[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
     write_switch(x, o, n, "status = run_%d(kp, call, pos, undo);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);

@@ -1,10 +1,10 @@
 /* callpool.c - see callpool.h. */
 #include "session/callpool.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/cond.h"
 #include "base/log.h"
 #include "session/pl_run.h"
 #include "session/plancache.h"
@@ -57,17 +57,6 @@ static void settings_release(CallSettings *x) {
     if (x && atomic_fetch_sub(&x->refs, 1) == 1) mem_free(NULL, x, (int64_t)sizeof *x);
 }
 
-static void cond_init(pthread_cond_t *c) {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &attr);
-    pthread_condattr_destroy(&attr);
-}
-static int cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, int64_t at_ns) {
-    struct timespec t = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-    return pthread_cond_timedwait(c, m, &t);
-}
 static void client_wake(CallClient *c) {
     pthread_mutex_lock(&c->mutex);
     c->woken = true;
@@ -77,7 +66,7 @@ static void client_wake(CallClient *c) {
 /* Until it was woken since it last waited, or the time has come. */
 static void client_wait(CallClient *c, int64_t at_ns) {
     pthread_mutex_lock(&c->mutex);
-    while (!c->woken && cond_wait_until(&c->wake, &c->mutex, at_ns) != ETIMEDOUT) {}
+    while (!c->woken && cond_wait_until(&c->wake, &c->mutex, at_ns)) {}
     c->woken = false;
     pthread_mutex_unlock(&c->mutex);
 }
@@ -452,7 +441,7 @@ static void *keep(void *arg) {
         (void)expire(p);
         if (led) continue;
         if (p->first) wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
-        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) cond_wait_until(&p->keeper_wake, &p->mutex, wake);
+        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;

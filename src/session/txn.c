@@ -1,9 +1,9 @@
 /* txn.c - see txn.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a turn. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/cond.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "session/txn.h"
 
@@ -17,18 +17,16 @@ struct TxnLock {
     TxnHub hub;
 };
 
+enum { POLL_NS = 50000000 /* for cancellation */ };
+
 TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 
 TxnLock *txn_lock_new(Err *e) {
     TxnLock *l = mem_calloc(NULL, (int64_t)sizeof *l, e);
     if (!l) return NULL;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->mutex, NULL);
     pthread_mutex_init(&l->hub.mutex, NULL);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    cond_init(&l->changed);
     return l;
 }
 
@@ -38,12 +36,6 @@ void txn_lock_free(TxnLock *l) {
     pthread_mutex_destroy(&l->mutex);
     pthread_mutex_destroy(&l->hub.mutex);
     mem_free(NULL, l, (int64_t)sizeof *l);
-}
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static bool may_enter(const TxnLock *l, LockMode held, LockMode want) {
@@ -66,21 +58,19 @@ Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeou
         l->waiting_writers++;
         if (held == LOCK_SHARED) l->upgrading = true;
     }
-    int64_t deadline = timeout_ms > 0 ? now_ms() + timeout_ms : INT64_MAX;
+    int64_t deadline = timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? clock_ns() + timeout_ms * 1000000 : INT64_MAX;
     while (!may_enter(l, held, want)) {
         if (cancel && atomic_load(cancel)) {
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
             break;
         }
-        int64_t now = now_ms();
+        int64_t now = clock_ns();
         if (now >= deadline) {
             st = err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
             err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
             break;
         }
-        int64_t wake = MIN_OF(deadline, now + 50); /* poll for cancellation */
-        struct timespec t = {.tv_sec = wake / 1000, .tv_nsec = wake % 1000 * 1000000};
-        pthread_cond_timedwait(&l->changed, &l->mutex, &t);
+        (void)cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + POLL_NS));
     }
     if (want == LOCK_EXCLUSIVE) {
         l->waiting_writers--;

@@ -47,7 +47,7 @@ typedef struct BulkStats {
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, which does not need it */
     Strategy strategy;
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
-    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, result_ns, total_ns, image_ns, transfer_ns;
+    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns, transfer_ns;
 } BulkStats;
 
 typedef struct BulkResult {

@@ -1,20 +1,12 @@
 /* test_image.c - images against a naive model: random reads, updates, inserts, deletes and their undo, synchronised with the table now and then;
  * inserts by several threads; failing memory. */
 #include "unit.h"
+#include "unit_random.h"
 
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "txn/image.h"
-
-static uint64_t rng = 88172645463325252ULL;
-static uint64_t rnd(void) {
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
-static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
 enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4, GRP_BY_ID = 5, NAME_BY_SIDE = 6 };

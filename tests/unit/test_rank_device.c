@@ -5,6 +5,7 @@
  *   test_rank_device bench DEVICE [N]   times of both orders for some shapes of bulks of up to N operations, compared with the host's; wants a quiet machine
  *   oclgrind --data-races --uniform-writes --check-api tests/test_rank_device check oclgrind */
 #include "unit.h"
+#include "unit_random.h"
 
 #include <stdlib.h>
 
@@ -17,15 +18,6 @@
 #include "oclgrind_device.h"
 #include "txn/rank_device.h"
 #include "txn/rank_int.h"
-
-static uint64_t rng = 88172645463325252ULL;
-static uint64_t rnd(void) {
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
-static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 static MemAccount root;
 static Err err;

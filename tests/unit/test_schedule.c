@@ -1,19 +1,11 @@
 /* test_schedule.c - orders of execution against the graph built edge by edge, and against the definition of a conflict. */
 #include "unit.h"
+#include "unit_random.h"
 
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "txn/schedule.h"
-
-static uint64_t rng = 88172645463325252ULL;
-static uint64_t rnd(void) {
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
-static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 static MemAccount root;
 static Err err;

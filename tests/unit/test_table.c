@@ -7,16 +7,9 @@
 #include <stdio.h>
 
 #include "storage/storage_int.h"
+#include "unit_random.h"
 
 enum { MAX_ID = 4000, N_COLS = 17, STR_BUF = 64 };
-static uint64_t rng_state = 88172645463325252ULL;
-static uint64_t rnd(void) {
-    rng_state ^= rng_state << 13;
-    rng_state ^= rng_state >> 7;
-    rng_state ^= rng_state << 17;
-    return rng_state;
-}
-static int64_t rnd_below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 static Type ty(TypeId id, int precision, int scale) {
     Type t;
@@ -284,7 +277,7 @@ static void op_update(Table *t, UndoLog *u) {
 }
 
 static void run_random(uint64_t seed, int steps) {
-    rng_state = seed * 0x9e3779b97f4a7c15ULL + 1;
+    rng = seed * 0x9e3779b97f4a7c15ULL + 1;
     Err e = {0};
     mem_account_init(&root, NULL, "test", 0, NULL);
     Pool *pool = pool_new(2, &e);
@@ -351,7 +344,7 @@ static void test_out_of_memory(void **state) {
     (void)state;
     mem_account_init(&root, NULL, "test", 0, NULL);
     memset(&model, 0, sizeof model);
-    rng_state = 4711;
+    rng = 4711;
     Table *t = make_table();
     Err e = {0};
     for (int64_t i = 0; i < 300; i++) {

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "base/log.h"
 #include "device/host/host_int.h"
 
@@ -97,22 +98,9 @@ static void event_pass(DevEvent *ev, int64_t turn) {
     pthread_mutex_unlock(&ev->lock);
 }
 
-/* For waits with a time limit by clock_ns's clock. */
-static void cond_init(pthread_cond_t *c) {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &attr);
-    pthread_condattr_destroy(&attr);
-}
 /* Waits until the caller's poll is due; true when it is. */
 static bool wait_for_poll(pthread_cond_t *c, pthread_mutex_t *lock) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    return pthread_cond_timedwait(c, lock, &until) == ETIMEDOUT;
+    return !cond_wait_until(c, lock, clock_ns() + POLL_MS * INT64_C(1000000));
 }
 
 static void event_await(DevEvent *ev, int64_t turn) {
