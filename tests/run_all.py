@@ -194,15 +194,16 @@ def kernels(build, preset_dir):
     sample = [queries[n - 1] for n in (1, 3, 6, 9, 13, 16, 18, 21)]
     oclgrind("kernels of TPC-H", build, [tool, "oclgrind", setup_sql(build, "0.001"), *sample])
     oclgrind("pipelines of TPC-H", build, [tool, "--executor", "pipelined", "oclgrind", setup_sql(build, "0.001"), queries[4], queries[13]])
+    oclgrind("ranks of bulks", build, [os.path.join(preset_dir, "tests", "test_rank_device"), "check", "oclgrind", "24"], ["--uniform-writes", "--check-api"])
 
 
-def oclgrind(what, build, cmd):
+def oclgrind(what, build, cmd, options=()):
     if not shutil.which("oclgrind"):
         return skipped(f"oclgrind: {what}", "oclgrind is not installed")
     log = os.path.join(build, "oclgrind.log")
     if os.path.exists(log):
         os.remove(log)
-    rc, out, s = run(["oclgrind", "--data-races", "--max-errors", "1000000", "--log", log, *cmd], 300)
+    rc, out, s = run(["oclgrind", "--data-races", *options, "--max-errors", "1000000", "--log", log, *cmd], 300)
     if rc == 77:
         return skipped(f"oclgrind: {what}", out)
     tally(f"oclgrind: {what}", rc, out, s)
@@ -267,7 +268,10 @@ def main():
         script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "25"], 300)
         script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "12"], 300)
         for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
+            script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--seconds", "15", "--devices", device], 300, env)
             script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--seconds", "15", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], 300, env)
+        guards = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
+        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--seconds", "15", "--set", guards], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"], 900)

@@ -20,6 +20,7 @@ static const char usage[] =
     "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
+    "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S;SQL\"    transaction benchmarks: one line of its own after SQL; what is left out is as above; repeatable\n"
     "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
@@ -77,6 +78,37 @@ static bool strategies(const char *s, OltpOptions *o) {
     return o->n_strategies > 0 && !*s;
 }
 
+/* "label=L types=4 bulk=256k ..;SQL". False when malformed. Cuts the text. */
+static bool point(char *s, const OltpOptions *o, OltpPoint *p) {
+    char *sql = strchr(s, ';'), *save = NULL;
+    *p = (OltpPoint){.types = o->types, .work = o->work, .alpha = o->alpha, .seconds = o->seconds, .size = 16000};
+    if (sql) *sql++ = 0;
+    p->settings = sql;
+    for (char *word = strtok_r(s, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *v = strchr(word, '='), *end = NULL;
+        if (!v || !v[1]) return false;
+        *v++ = 0;
+        if (strcmp(word, "label") == 0) {
+            if (strlen(v) >= sizeof p->label) return false;
+            memcpy(p->label, v, strlen(v) + 1);
+        } else if (strcmp(word, "strategy") == 0) {
+            if (!strategy_from_name((Slice){v, (int64_t)strlen(v)}, &p->strategy)) return false;
+        } else if (strcmp(word, "alpha") == 0 || strcmp(word, "seconds") == 0) {
+            double x = strtod(v, &end);
+            if (*end || x < 0) return false;
+            *(word[0] == 'a' ? &p->alpha : &p->seconds) = x;
+        } else {
+            int64_t x = number(v, 1000, &end);
+            if (*end || x < 1) return false;
+            if (strcmp(word, "types") == 0 && x <= 16) p->types = (int)x;
+            else if (strcmp(word, "work") == 0 && x <= 1000000) p->work = (int)x;
+            else if (strcmp(word, "bulk") == 0) p->size = x;
+            else return false;
+        }
+    }
+    return true;
+}
+
 static int run(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     if (strcmp(b->name, "virginian") == 0) return bench_virginian(b, sizes, n);
     if (strcmp(b->name, "join") == 0) return bench_join(b, sizes, n, max_rows);
@@ -88,7 +120,7 @@ int main(int argc, char **argv) {
     static Variant extra[VARIANTS_MAX];
     int64_t sizes[16], max_rows = INT64_MAX;
     int n = 0;
-    OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16};
+    static OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16};
     const char *commit = STELE_COMMIT, *profile = NULL;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
     b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
@@ -145,6 +177,9 @@ int main(int argc, char **argv) {
             if ((oltp.n_sizes = numbers(v, 1000, oltp.sizes, 16)) == 0) return bad("not a list of numbers", v);
         } else if (transactions && strcmp(a, "--strategies") == 0) {
             if (!strategies(v, &oltp)) return bad("not a list of strategies", v);
+        } else if (transactions && strcmp(a, "--point") == 0) {
+            char *copy = strdup(v); /* lives as long as the program */
+            if (!copy || oltp.n_points == POINTS_MAX || !point(copy, &oltp, &oltp.points[oltp.n_points++])) return bad("not a point, or too many", v);
         } else if (transactions && strcmp(a, "--set") == 0) oltp.settings = v;
         else if (transactions && strcmp(a, "--oltp") == 0) oltp.folder = v;
         else if (strcmp(a, "--variant") == 0) {

@@ -317,7 +317,7 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
 /* Latencies of a run: samples that stand for so many calls each. */
 typedef struct Sample { double latency, calls; } Sample;
 enum { SAMPLES = 16 /* of each bulk */, BULKS_MAX = 1 << 16 };
-typedef struct Total { double seconds, latency_sum, p50, p99, max; double busy; int64_t image_ns, calls, failed, bulks; BulkStats sum; BulkStats last; int64_t n_samples; Sample *samples; } Total;
+typedef struct Total { double seconds, latency_sum, p50, p99, max; double busy, cpu; int64_t image_ns, calls, failed, bulks; BulkStats sum; BulkStats last; int64_t n_samples; Sample *samples; char reason[160]; } Total;
 
 static int by_latency(const void *a, const void *b) {
     double x = ((const Sample *)a)->latency, y = ((const Sample *)b)->latency;
@@ -342,14 +342,26 @@ static void rank_latencies(Total *t) {
     }
 }
 
+/* Of all threads. */
+static double cpu_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval, Total *t, char why[WHY_MAX]) {
     const double rate = m->o->arrival;
     double cut = 0, before = 0; /* when the last bulk was cut, and how long it took */
     *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
     BulkCalls parts[TYPES_MAX];
     if (!t->samples) return snprintf(why, WHY_MAX, "out of memory"), false;
-    bool warm = true;
-    while (t->seconds < m->o->seconds && t->bulks < BULKS_MAX) {
+    bool warm = true, figures = false;
+    for (;;) {
+        if (t->seconds >= m->o->seconds || t->bulks >= BULKS_MAX) { /* one more bulk where a device does not say how deep bulks are by itself */
+            if (t->sum.depth > 0) break;
+            if (!exec_sql(s, "set bulk_figures = on", why)) return false;
+            figures = true;
+        }
         int64_t calls_now = size;
         if (rate > 0 && !warm) {
             cut = fmax(cut + interval, t->seconds);
@@ -374,15 +386,21 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         BulkResult *r = NULL;
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        double began = now_s();
+        double began = now_s(), cpu = cpu_s();
         Status st = session_bulk_run(s, n_parts, parts, &r);
         st = session_end_statement(s, st);
         double took = now_s() - began;
+        cpu = cpu_s() - cpu;
         if (st != ST_OK) return snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message), false;
         if (r->stats.strategy == STRATEGY_SERIAL && r->stats.reason && strcmp(r->stats.executor, "one at a time") == 0) {
             snprintf(why, WHY_MAX, "not in bulk: %s", r->stats.reason);
             bulk_result_free(r);
             return false;
+        }
+        if (figures) {
+            t->sum.depth = r->stats.depth * t->bulks;
+            bulk_result_free(r);
+            return exec_sql(s, "set bulk_figures = off", why);
         }
         if (!warm) { /* the first one makes images and prepares programs */
             if (rate > 0) {
@@ -395,16 +413,22 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             t->bulks++;
             t->calls += calls_now;
             t->busy += took;
+            t->cpu += cpu;
             t->failed += r->stats.n_failed;
             t->sum.footprint_ns += r->stats.footprint_ns;
             t->sum.schedule_ns += r->stats.schedule_ns;
             t->sum.reserve_ns += r->stats.reserve_ns;
             t->sum.run_ns += r->stats.run_ns;
             t->sum.transfer_ns += r->stats.transfer_ns;
+            for (int k = 0; k < BULK_PHASES; k++) t->sum.phase_ns[k] += r->stats.phase_ns[k];
             t->sum.depth += r->stats.depth;
             t->sum.width0 += r->stats.width0;
             t->sum.crossing += r->stats.crossing;
             t->last = r->stats;
+            if (r->stats.reason) { /* it goes with the result */
+                snprintf(t->reason, sizeof t->reason, "%s", r->stats.reason);
+                t->last.reason = t->reason;
+            }
         }
         if (warm) t->image_ns = r->stats.image_ns;
         warm = false;
@@ -423,10 +447,14 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     const char *executor = t->last.executor ? t->last.executor : "vm";
     char depth[32] = "-";
     if (sum->depth > 0) snprintf(depth, sizeof depth, "%.1f", (double)sum->depth / bulks);
-    printf("  %-10lld %-8s %12.0f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
-           t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, depth,
+    printf("  %-10lld %-8s %12.0f %8.2f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
+           t->cpu * 1e6 / (double)t->calls, t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, depth,
            (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls, l->label, *l->label ? ": " : "", executor,
            t->last.reason ? ", because " : "", t->last.reason ? t->last.reason : "");
+    printf("    us of a bulk:");
+    for (int k = 0; k < BULK_PHASES; k++)
+        if (sum->phase_ns[k] > 0) printf(" %s %.0f", bulk_phase_name((BulkPhase)k), (double)sum->phase_ns[k] / bulks / 1e3);
+    printf("\n");
     fflush(stdout);
     json_begin(b);
     json_text(b, "benchmark", w->name);
@@ -434,6 +462,7 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_int(b, "bulk_size", l->size);
     json_text(b, "strategy", strategy_name(t->last.strategy));
     json_text(b, "executor", executor);
+    if (t->last.reason) json_text(b, "reason", t->last.reason);
     json_int(b, "scale", o->scale);
     json_num(b, "skew", o->skew);
     if (w->n_types == 0) json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples), json_num(b, "alpha", o->alpha);
@@ -446,12 +475,18 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_num(b, "p99_ms", t->p99 * 1e3);
     json_num(b, "max_ms", t->max * 1e3);
     json_num(b, "seconds_busy", t->busy);
+    json_num(b, "cpu_us_per_call", t->cpu * 1e6 / (double)t->calls);
     json_num(b, "image_ms", (double)t->image_ns / 1e6);
     json_num(b, "footprint_share", (double)sum->footprint_ns / ns);
     json_num(b, "schedule_share", (double)sum->schedule_ns / ns);
     json_num(b, "reserve_share", (double)sum->reserve_ns / ns);
     json_num(b, "transfer_share", (double)sum->transfer_ns / ns);
     json_num(b, "run_share", (double)sum->run_ns / ns);
+    for (int k = 0; k < BULK_PHASES; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_us", bulk_phase_name((BulkPhase)k));
+        json_num(b, name, (double)sum->phase_ns[k] / bulks / 1e3);
+    }
     json_num(b, "depth", (double)sum->depth / bulks);
     json_num(b, "width0", (double)sum->width0 / bulks);
     json_num(b, "crossing", (double)sum->crossing / bulks);
@@ -472,6 +507,25 @@ static bool run_line(Bench *b, Session *s, Calls *calls, int n, const Workload *
     return ok;
 }
 
+/* False when one could not be measured; the others are. */
+static bool run_points(Bench *b, Session *s, Calls *calls, int n, const Workload *w, const OltpOptions *o) {
+    bool all = true;
+    for (int i = 0; i < o->n_points; i++) {
+        const OltpPoint *p = &o->points[i];
+        OltpOptions mine = *o;
+        char why[WHY_MAX] = "";
+        mine.types = p->types;
+        mine.work = p->work;
+        mine.alpha = p->alpha;
+        mine.seconds = p->seconds;
+        Line line = {p->label, p->size, 0, p->strategy};
+        if ((!p->settings || exec_sql(s, p->settings, why)) && run_line(b, s, calls, w->n_types ? n : p->types, w, &mine, &line, why)) continue;
+        fprintf(stderr, "stele-bench %s: %s: %s\n", w->name, p->label, why);
+        all = false;
+    }
+    return all;
+}
+
 int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     OltpOptions o = *given;
     const Workload *w = NULL;
@@ -486,6 +540,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
         fprintf(stderr, "stele-bench: %s\n", e.message);
         return 1;
     }
+    for (int i = 0; i < o.n_points; i++) o.types = MAX_OF(o.types, o.points[i].types);
     int status = 1, n = strcmp(name, "gputx") == 0 ? o.types : w->n_types;
     Calls calls[TYPES_MAX] = {0};
     double began = now_s();
@@ -495,6 +550,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     if (ok && o.settings) ok = exec_sql(s, o.settings, why);
     int64_t biggest = 0;
     for (int i = 0; i < o.n_sizes; i++) biggest = MAX_OF(biggest, o.sizes[i]);
+    for (int i = 0; i < o.n_points; i++) biggest = MAX_OF(biggest, o.points[i].size);
     for (int k = 0; k < n && ok; k++) {
         char proc[64];
         const Routine *r;
@@ -504,10 +560,11 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     }
     if (ok) {
         printf("%s, scale %lld: tables made in %.1f s\n", w->what, (long long)o.scale, now_s() - began);
-        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts %", "executor");
+        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "CPU us", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts %", "executor");
     }
     const Variant plain = {.label = ""};
-    for (int v = 0; v < MAX_OF(b->n_extra, 1) && ok; v++) {
+    bool measured = ok && run_points(b, s, calls, n, w, &o);
+    for (int v = 0; v < MAX_OF(b->n_extra, 1) && ok && o.n_points == 0; v++) {
         const Variant *variant = b->n_extra ? &b->extra[v] : &plain;
         if (variant->settings) ok = exec_sql(s, variant->settings, why);
         for (int i = 0; i < o.n_sizes && ok; i++)
@@ -521,7 +578,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     for (; ok && w->checks[checked]; checked++) ok = check_true(s, w->checks[checked], why);
     if (ok) printf("  %d invariant%s\n", checked, checked == 1 ? " holds" : "s hold");
     else fprintf(stderr, "stele-bench %s: %s\n", name, why);
-    status = ok ? 0 : 1;
+    status = ok && measured ? 0 : 1;
     for (int k = 0; k < n; k++) calls_free(&calls[k]);
     session_free(s);
     TxnLock *lock = db->txn_lock;

@@ -5,6 +5,17 @@
 #include "bench.h"
 #include "txn/schedule.h"
 
+/* Lines of their own, on the tables that all lines share. */
+enum { POINTS_MAX = 128, LABEL_MAX = 48 };
+typedef struct OltpPoint {
+    char label[LABEL_MAX];
+    const char *settings;  /* SQL before it, NULL: none */
+    int types, work;
+    double alpha, seconds;
+    int64_t size;
+    Strategy strategy;
+} OltpPoint;
+
 typedef struct OltpOptions {
     const char *folder;    /* of NAME.sql */
     const char *settings;  /* SQL run after the tables are made, NULL: none */
@@ -21,6 +32,8 @@ typedef struct OltpOptions {
     int64_t tuples;        /* gputx */
     int types, work;       /* gputx: T, x */
     double alpha;          /* gputx */
+    int n_points;          /* instead of sizes, strategies and variants */
+    OltpPoint points[POINTS_MAX];
 } OltpOptions;
 
 int bench_oltp(Bench *b, const char *name, const OltpOptions *o);

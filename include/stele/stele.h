@@ -176,7 +176,7 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
  *     for (int64_t i = 0; i < stele_bulk_count(b); i++) if (stele_bulk_status(b, i, &error) != STELE_OK) ...
  *     stele_bulk_free(b);
  *
- * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_order, bulk_step_limit, executor, device. */
+ * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_step_limit, executor, device. */
 typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
 /* A bulk of calls of a procedure or function, named without arguments: 42883, 42725 when the name is not unique. */
 STELE_API stele_status stele_bulk_new(stele_conn *conn, const char *routine, stele_bulk **bulk);
@@ -223,7 +223,8 @@ STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct Arrow
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
 /* Runs all calls; an error here means that nothing has changed. Once per bulk. */
 STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
-/* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error, whose texts live as long as the bulk. error may be NULL. */
+/* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error; the context says where in the routine: "PL/pgSQL function p(integer) line 4 at RAISE". Texts live as long
+ * as the bulk, the context until the next call of this function. error may be NULL. */
 STELE_API stele_status stele_bulk_status(const stele_bulk *bulk, int64_t call, stele_error_info *error);
 /* An OUT value as text, NULL for NULL and for calls that failed; valid until the next call of this function. */
 STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t out, int64_t *len);
@@ -233,7 +234,7 @@ STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t o
 STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {
     int64_t calls, failed;
-    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing. depth 0: not known, a device ranked the calls */
+    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing. depth 0: not known, a device ranked the calls (SET bulk_figures = on) */
     const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;
     int64_t waited_ns, latency_ns; /* of submitted calls: until their bulk began, and until their results were there; else 0 */
@@ -285,9 +286,10 @@ STELE_API stele_status stele_list_routines(stele_conn *conn, bool (*each)(void *
 STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx);
 
 /* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the database's lock shared while they run, those that
- * change it alone: others wait (SET lock_timeout). Transactions of several connections run at the same time and are serialisable: of two that conflict the one that
- * commits later fails with 40001, at a statement or at COMMIT (the transaction is over then), and should be tried again. A transaction that defines, truncates, copies or loads
- * keeps the lock until it ends; so does, shared, BEGIN READ ONLY DEFERRABLE, which is never refused. */
+ * change it alone: others wait (SET lock_timeout). Transactions of several connections run at the same time, each with the snapshot that its first statement took, and are
+ * serialisable: of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is over then), and should be tried again; one that has
+ * changed nothing is not refused. 72000: what others have changed since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or
+ * loads keeps the lock until it ends. */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,11 @@
 /* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h at once or by session/callpool.h with those of others, read one by
  * one. */
 #include "api/bulk_int.h"
+
+#include <stdio.h>
+
 #include "base/log.h"
+#include "sql/pl/pl.h"
 
 stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
     Session *s = conn->s;
@@ -25,7 +29,8 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
         b->type_names = arena_alloc(a, (int64_t)sizeof *b->type_names * n);
         b->cell = arena_new(&s->account, &s->err);
         b->texts = arena_new(&s->account, &s->err);
-        bool ok = b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell && b->texts;
+        b->signature = pl_signature_text(a, r);
+        bool ok = b->signature && b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell && b->texts;
         for (int i = 0; ok && i < r->n_params; i++) {
             Type t = r->param_types[i];
             if (r->param_modes[i] == 'i' || r->param_modes[i] == 'b') {
@@ -253,6 +258,11 @@ stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_in
         error->hint = fault ? fault->hint : e && e->hint ? e->hint : "";
         error->context = "";
         error->position = 0;
+        if (!fault && e && e->line > 0 && e->place) {
+            char *to = ((stele_bulk *)(uintptr_t)b)->context; /* the text that stele_bulk_status gives is the handle's */
+            snprintf(to, sizeof b->context, "%s%sPL/pgSQL function %s line %d at %s", e->context ? e->context : "", e->context ? "\n" : "", b->signature, (int)e->line, e->place);
+            error->context = to;
+        }
     }
     return e || fault ? STELE_ERROR : STELE_OK;
 }

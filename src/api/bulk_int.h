@@ -18,6 +18,8 @@ struct stele_bulk {
     BulkParam *params;
     Type *out_types;
     const char **out_names;
+    const char *signature; /* p(integer,text) */
+    char context[1024];    /* of the failed call that was looked at last */
     char (*type_names)[80];
     int64_t n, cap;
     Arena *arena; /* everything of fixed size */

@@ -36,12 +36,14 @@
     X(CHECK_VIOLATION, "23514", "check_violation")                      \
     X(ACTIVE_TRANSACTION, "25001", "active_sql_transaction")            \
     X(READ_ONLY, "25006", "read_only_sql_transaction")                  \
+    X(NO_ACTIVE_TRANSACTION, "25P01", "no_active_sql_transaction")      \
     X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")         \
     X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")        \
     X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")      \
     X(INVALID_TERMINATION, "2D000", "invalid_transaction_termination")  \
     X(NO_RETURN, "2F005", "function_executed_no_return_statement")      \
     X(INVALID_CURSOR_NAME, "34000", "invalid_cursor_name")              \
+    X(INVALID_SAVEPOINT, "3B001", "invalid_savepoint_specification")    \
     X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                 \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")          \
     X(SYNTAX, "42601", "syntax_error")                                  \
@@ -86,6 +88,7 @@
     X(IO, "58030", "io_error")                                          \
     X(UNDEFINED_FILE, "58P01", "undefined_file")                        \
     X(DUPLICATE_FILE, "58P02", "duplicate_file")                        \
+    X(SNAPSHOT_TOO_OLD, "72000", "snapshot_too_old")                    \
     X(RAISE_EXCEPTION, "P0001", "raise_exception")                      \
     X(NO_DATA_FOUND, "P0002", "no_data_found")                          \
     X(TOO_MANY_ROWS, "P0003", "too_many_rows")                          \
@@ -125,12 +128,14 @@
 #define ERR_CHECK_VIOLATION "23514"
 #define ERR_ACTIVE_TRANSACTION "25001"
 #define ERR_READ_ONLY "25006"
+#define ERR_NO_ACTIVE_TRANSACTION "25P01"
 #define ERR_FAILED_TRANSACTION "25P02"
 #define ERR_BAD_STATEMENT_NAME "26000"
 #define ERR_DEPENDENT_OBJECTS "2BP01"
 #define ERR_INVALID_TERMINATION "2D000"
 #define ERR_NO_RETURN "2F005"
 #define ERR_INVALID_CURSOR_NAME "34000"
+#define ERR_INVALID_SAVEPOINT "3B001"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
 #define ERR_SYNTAX "42601"
@@ -175,6 +180,7 @@
 #define ERR_IO "58030"
 #define ERR_UNDEFINED_FILE "58P01"
 #define ERR_DUPLICATE_FILE "58P02"
+#define ERR_SNAPSHOT_TOO_OLD "72000"
 #define ERR_RAISE_EXCEPTION "P0001"
 #define ERR_NO_DATA_FOUND "P0002"
 #define ERR_TOO_MANY_ROWS "P0003"

@@ -6,6 +6,10 @@
  * the queue (work is gone when any worker has returned) and sleeps on the job's own
  * condition until the joined workers have left. Because the caller always works itself, a
  * pool_run() from inside a worker cannot deadlock.
+ *
+ * Jobs often follow each other closely, and waking a thread takes longer than many of them. So a worker that has just run looks
+ * for the next job for SPIN_NS before it sleeps, the caller for as long whether its workers are done, and whoever is awake takes the lock, which is
+ * held for moments only, by trying. With more threads than processors nobody spins.
  */
 #include "base/pool.h"
 
@@ -13,11 +17,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+
+enum { SPIN_NS = 50 * 1000, TRIES = 2000 };
 
 typedef struct Job {
     struct Job *next;
@@ -25,7 +33,7 @@ typedef struct Job {
     void *ctx;
     int wanted;  /* workers in all */
     int joined;  /* worker numbers given out, the caller's 0 included */
-    int running; /* pool threads inside fn */
+    _Atomic int running; /* pool threads inside fn; changes under the lock */
     bool queued;
     pthread_cond_t done;
 } Job;
@@ -34,12 +42,28 @@ struct Pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     Job *first, *last;
-    bool stop;
+    _Atomic bool waiting; /* a job is there, or the end; for those who spin */
+    int sleeping;
+    bool stop, spins;
     int threads; /* caller included */
     int started;
     int64_t bytes;
     pthread_t ids[];
 };
+
+#if defined(__x86_64__)
+#define PAUSE() __builtin_ia32_pause()
+#else
+#define PAUSE() ((void)0)
+#endif
+
+static void lock_soon(Pool *p) {
+    for (int i = 0; p->spins && i < TRIES; i++) {
+        if (pthread_mutex_trylock(&p->lock) == 0) return;
+        PAUSE();
+    }
+    pthread_mutex_lock(&p->lock);
+}
 
 static void unlink_job(Pool *p, Job *job) {
     if (!job->queued) return;
@@ -51,13 +75,30 @@ static void unlink_job(Pool *p, Job *job) {
     *at = job->next;
     if (p->last == job) p->last = prev;
     job->queued = false;
+    atomic_store_explicit(&p->waiting, p->first || p->stop, memory_order_relaxed);
+}
+
+/* Until there may be a job; the lock is given up and taken again. */
+static void look_out(Pool *p) {
+    pthread_mutex_unlock(&p->lock);
+    int64_t end = clock_ns() + SPIN_NS;
+    while (!atomic_load_explicit(&p->waiting, memory_order_relaxed) && clock_ns() < end)
+        for (int i = 0; i < 16; i++) PAUSE();
+    lock_soon(p);
 }
 
 static void *worker_main(void *arg) {
     Pool *p = arg;
+    bool worked = false;
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        while (!p->first && !p->stop) pthread_cond_wait(&p->wake, &p->lock);
+        if (worked && p->spins && !p->first && !p->stop) look_out(p);
+        while (!p->first && !p->stop) {
+            p->sleeping++;
+            pthread_cond_wait(&p->wake, &p->lock);
+            p->sleeping--;
+        }
+        worked = true;
         Job *job = p->first;
         if (!job) break; /* stop, and nothing left to join */
         int worker = job->joined++;
@@ -65,8 +106,8 @@ static void *worker_main(void *arg) {
         if (job->joined == job->wanted) unlink_job(p, job);
         pthread_mutex_unlock(&p->lock);
         job->fn(job->ctx, worker);
-        pthread_mutex_lock(&p->lock);
-        /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0. */
+        lock_soon(p);
+        /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0 under it. */
         if (--job->running == 0) pthread_cond_signal(&job->done);
     }
     pthread_mutex_unlock(&p->lock);
@@ -80,6 +121,7 @@ Pool *pool_new(int threads, Err *e) {
     if (!p) return NULL;
     p->bytes = bytes;
     p->threads = threads;
+    p->spins = threads > 1 && threads <= cpu_count();
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     /* Workers take no signals: they are the embedding program's business. */
@@ -106,6 +148,7 @@ void pool_free(Pool *p) {
     if (!p) return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
+    atomic_store(&p->waiting, true);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->started; i++) pthread_join(p->ids[i], NULL);
@@ -124,15 +167,16 @@ void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
     }
     Job job = {.fn = fn, .ctx = ctx, .wanted = workers, .joined = 1, .queued = true};
     pthread_cond_init(&job.done, NULL);
-    pthread_mutex_lock(&p->lock);
+    lock_soon(p);
     if (p->last) {
         p->last->next = &job;
     } else {
         p->first = &job;
     }
     p->last = &job;
-    if (workers - 1 >= p->started) {
-        pthread_cond_broadcast(&p->wake);
+    atomic_store_explicit(&p->waiting, true, memory_order_relaxed);
+    if (workers - 1 >= p->sleeping) {
+        if (p->sleeping > 0) pthread_cond_broadcast(&p->wake);
     } else {
         for (int i = 1; i < workers; i++) pthread_cond_signal(&p->wake);
     }
@@ -140,8 +184,15 @@ void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
 
     fn(ctx, 0);
 
-    pthread_mutex_lock(&p->lock);
+    lock_soon(p);
     unlink_job(p, &job);
+    if (p->spins && job.running > 0) { /* they are about to be done */
+        pthread_mutex_unlock(&p->lock);
+        int64_t end = clock_ns() + SPIN_NS;
+        while (atomic_load_explicit(&job.running, memory_order_relaxed) > 0 && clock_ns() < end)
+            for (int i = 0; i < 16; i++) PAUSE();
+        lock_soon(p);
+    }
     while (job.running > 0) pthread_cond_wait(&job.done, &p->lock);
     pthread_mutex_unlock(&p->lock);
     pthread_cond_destroy(&job.done);

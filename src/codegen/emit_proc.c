@@ -28,9 +28,15 @@ typedef struct ProcEm {
     bool orders;           /* kc_order.h is wanted */
     bool *lazy;            /* registers that are macros */
     bool far;              /* cells of strings have the host's addresses, which are not the device's */
+    bool host;
     int32_t n_ahead;       /* keys of a call that are looked for ahead */
     bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
     bool foot;             /* the program is the footprint */
+    bool guards;           /* the module's bodies have guards */
+    const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
+    int32_t *fails;        /* labels that failures go to, innermost last */
+    int32_t n_fails, n_fail_labels;
+    int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
     int32_t n_sums;        /* the module's additions whose amounts are summed */
     Out sums;              /* what brings them together */
@@ -64,6 +70,7 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     case OP_DECODE:
     case OP_CODE_TEST:
     case OP_CODE_MAP: return "codes of a dictionary";
+    case OP_P_TRY: return "EXCEPTION";
     case OP_CALL: return make_has_form(p, in->aux) ? NULL : expr_reason(NULL, p, in, NULL, a);
     case OP_FILTER:
     case OP_FILTER_RANGE:
@@ -83,7 +90,7 @@ static void mark_message(const Program *p, int32_t raise, bool *skip) {
     while (from > 0 && !is_statement(&p->instrs[from - 1])) from--;
     for (int32_t i = raise - 1; i >= from; i--) {
         const Instr *in = &p->instrs[i];
-        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_ITEM) || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF, used = false;
+        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD) || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF, used = false;
         for (int32_t k = i + 1; !effect && in->dst && k < raise && !used; k++) {
             if (skip[k]) continue;
             Reg r;
@@ -127,32 +134,33 @@ static void find_forms(ProcEm *x) {
 /* Strings. On a device with memory of its own, cells of images are the same bytes as on the host: addresses there are the host's, and PP_TEXTS leads from these to the
  * device's. Arguments and constants have the device's addresses. OUT values go to a heap of their own. */
 
-/* The cell at index `at` behind parameter p. */
-static void load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at) {
-    if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * 16)", p, at);
-    else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * 16)", p, at);
-    else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p)[%s] != 0)" : "G(%s, %p)[%s]", m_type[phys], p, at);
+/* The cell number `at` behind parameter p, where cells are `stride` bytes apart. */
+static void load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride) {
+    if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
+    else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
+    else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p + (u64)(%s) * %d)[0] != 0)" : "G(%s, %p + (u64)(%s) * %d)[0]", m_type[phys], p, at, (int32_t)stride);
 }
 /* ... of an image's column. */
 static void load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at) {
     uint8_t phys = column(x, table, col)->phys;
     int32_t cells = PARAM(PP_CELLS, table, col);
-    if (phys == PH_STR && x->far) out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * 16), %p)", cells, at, PARAM(PP_TEXTS, table, 0));
-    else load_cell(x, o, phys, cells, at);
+    int64_t stride = column(x, table, col)->stride;
+    if (phys == PH_STR && x->far) out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * %d), %p)", cells, at, (int32_t)stride, PARAM(PP_TEXTS, table, 0));
+    else load_cell(x, o, phys, cells, at, stride);
 }
 /* What is to be taken from a string's address for a cell of the table. */
 static void put_texts(ProcEm *x, int32_t table) {
     if (x->far) W(", %p", PARAM(PP_TEXTS, table, 0));
     else W(", 0");
 }
-static void store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at) {
-    if (phys == PH_I128) W("st_i128(%p + (u64)(%s) * 16, ", p, at);
-    else if (phys == PH_STR) W("st_text(%p + (u64)(%s) * 16, ", p, at);
-    else W("G(%s, %p)[%s] = ", m_type[phys], p, at);
+static void store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at, int64_t stride) {
+    if (phys == PH_I128) W("st_i128(%p + (u64)(%s) * %d, ", p, at, (int32_t)stride);
+    else if (phys == PH_STR) W("st_text(%p + (u64)(%s) * %d, ", p, at, (int32_t)stride);
+    else W("G(%s, %p + (u64)(%s) * %d)[0] = ", m_type[phys], p, at, (int32_t)stride);
 }
 static void store_end(ProcEm *x, uint8_t phys) { W(phys == PH_STR ? ", 0);\n" : phys == PH_I128 ? ");\n" : ";\n"); }
-static void store_reg(ProcEm *x, uint8_t phys, int32_t p, const char *at, Reg r) {
-    store_begin(x, phys, p, at);
+static void store_reg(ProcEm *x, uint8_t phys, int32_t p, const char *at, int64_t stride, Reg r) {
+    store_begin(x, phys, p, at, stride);
     W(phys == PH_STR ? "%t" : "%r", r);
     store_end(x, phys);
 }
@@ -177,12 +185,11 @@ static void declare_vars(ProcEm *x, Out *o) {
         char at[32];
         snprintf(at, sizeof at, "pos * P(%d)", (int)step);
         out_w(&x->m, o, "%s y%d = ", c_type[phys], i);
-        load_cell(x, o, phys, cells, at);
+        load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
     }
     if (x->out->scratch == 0) return;
-    out_w(&x->m, o, "const u64 halves = %p + (undo - %p) / (UNDO_MAX * %d) * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), PARAM(PP_UNDO_AREA, 0, 0),
-          (int32_t)UNDO_ENTRY, x->out->scratch, x->out->scratch / 2);
+    out_w(&x->m, o, "const u64 halves = %p + slot * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), x->out->scratch, x->out->scratch / 2);
 }
 /* In a loop, where no registers live: once half of one half of the scratch is used, the variables' strings move to the other half. */
 static void collect_texts(ProcEm *x) {
@@ -208,7 +215,7 @@ static void put_outs(ProcEm *x) {
         int32_t v = proc->outs[k];
         uint8_t phys = proc->vars[v].phys;
         W("if (z%d) {\n", v);
-        store_begin(x, phys, PARAM(PP_OUT_CELLS, k, 0), "pos");
+        store_begin(x, phys, PARAM(PP_OUT_CELLS, k, 0), "pos", phys_size((Phys)phys));
         W("y%d", v);
         if (phys == PH_STR && x->far) W(", G(u64, %p)[2]);\n", heap);
         else store_end(x, phys);
@@ -236,7 +243,8 @@ static void key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
         em_hash(&x->m, &x->funcs, im->cols[ix->cols[c]].phys, c ? "h" : NULL, k);
         out_w(&x->m, &x->funcs, ";\n");
     }
-    if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
+    if (ix->n_cols == 0) out_w(&x->m, &x->funcs, "    const u64 h = 0;\n"); /* one group of all rows */
+    else if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
 }
 /* All cells are read at once, strings excepted. live: and the row is there. */
 static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool live) {
@@ -244,30 +252,32 @@ static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool liv
     for (int32_t c = 0; c < ix->n_cols; c++) {
         uint8_t phys = im->cols[ix->cols[c]].phys;
         if (phys == PH_STR) continue;
-        char a[64], b[16];
+        char a[96], b[16];
+        int stride = (int)im->cols[ix->cols[c]].stride;
         snprintf(b, sizeof b, "k%d", (int)c);
-        if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * 16)", (int)c);
-        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GFRESH(u8, c%d)[row] != 0)", (int)c);
-        else snprintf(a, sizeof a, phys <= PH_F64 ? "GFRESH(%s, c%d)[row]" : "G(%s, c%d)[row]", m_type[phys], (int)c);
+        if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * %d)", (int)c, stride);
+        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GFRESH(u8, c%d + (u64)row * %d)[0] != 0)", (int)c, stride);
+        else snprintf(a, sizeof a, phys <= PH_F64 ? "GFRESH(%s, c%d + (u64)row * %d)[0]" : "G(%s, c%d + (u64)row * %d)[0]", m_type[phys], (int)c, stride);
         out_w(&x->m, &x->funcs, "%s", and);
         em_equal(&x->m, &x->funcs, phys, a, b);
         and = " & ";
     }
     if (live) out_w(&x->m, &x->funcs, "%s(GFRESH(u8, live)[row] == ROW_LIVE)", and);
     if (live) and = " && ";
+    if (ix->n_cols == 0 && !live) out_w(&x->m, &x->funcs, "true");
     for (int32_t c = 0; c < ix->n_cols; c++) {
         uint8_t phys = im->cols[ix->cols[c]].phys;
         if (phys != PH_STR) continue;
-        char a[64], b[16];
+        char a[96], b[16];
         snprintf(b, sizeof b, "k%d", (int)c);
-        snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * 16), texts)" : "ld_text(c%d + (u64)row * 16)", (int)c);
+        snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * %d), texts)" : "ld_text(c%d + (u64)row * %d)", (int)c, (int)im->cols[ix->cols[c]].stride);
         out_w(&x->m, &x->funcs, "%s", *and ? " && " : "");
         em_equal(&x->m, &x->funcs, phys, a, b);
         and = " && ";
     }
 }
 /* Ordered groups (kc_order.h): what kind of values they are in order of. */
-static int32_t order_kind(const ImageColumn *c, bool desc) { return (int32_t)phys_size((Phys)c->phys) + (desc ? 16 : 0); }
+static int32_t order_kind(const ImageColumn *c, bool desc) { return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256); }
 
 /* What is passed: addresses of the key columns. */
 static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
@@ -323,6 +333,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
                     "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
 
+static void group_ahead(ProcEm *x, const Instr *in);
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
@@ -345,6 +356,7 @@ static void row_find(ProcEm *x, const Instr *in) {
         x->orders = true;
     }
     W("}\n");
+    if (x->host && !ix->unique && !ix->order && !k->order) group_ahead(x, in);
 }
 static void row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
@@ -366,7 +378,7 @@ static void row_get(ProcEm *x, const Instr *in) {
     else W("const %s r%d = h%d ? ", c_type[c->phys], d, d);
     load_field(x, &x->m.body, rc->table, rc->col, at);
     W(lazy ? " : %s)\n#define v%d (h%d" : " : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
-    if (c->valid) W(" && G(u8, %p)[%r] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a);
+    if (c->valid) W(" && G(u8, %p + (u64)%r * %d)[0] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a, (int32_t)c->stride);
     W(lazy ? ")\n" : ";\n");
 }
 
@@ -384,7 +396,7 @@ static Status find_lazy(ProcEm *x, Err *e) {
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) || uses[in->dst] != 1) continue;
-        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE); k++) {
+        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && p->instrs[k].op != OP_UNGUARD && !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE); k++) {
             if (p->instrs[k].op != OP_SELECT || (p->instrs[k].b != in->dst && p->instrs[k].c != in->dst)) continue;
             x->lazy[in->dst] = true;
             break;
@@ -419,15 +431,16 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
     int32_t site = log_begin(x), cells = PARAM(PP_CELLS, table, col);
     bool wide = phys_size((Phys)c->phys) == 16;
     const char *t = raw_type(c->phys);
-    if (c->valid) W("G(u64, u)[0] = %d | (u64)G(u8, %p)[row] << 32;\n", site, PARAM(PP_VALID, table, col));
+    const int32_t stride = (int32_t)c->stride;
+    if (c->valid) W("G(u64, u)[0] = %d | (u64)G(u8, %p + (u64)row * %d)[0] << 32;\n", site, PARAM(PP_VALID, table, col), stride);
     else W("G(u64, u)[0] = %d;\n", site);
-    if (wide) W("G(u64, u)[2] = G(u64, %p)[row * 2];\nG(u64, u)[3] = G(u64, %p)[row * 2 + 1];\n}\n", cells, cells);
-    else W("G(u64, u)[2] = (u64)G(%s, %p)[row];\n}\n", t, cells);
+    if (wide) W("G(u64, u)[2] = G(u64, %p + (u64)row * %d)[0];\nG(u64, u)[3] = G(u64, %p + (u64)row * %d)[1];\n}\n", cells, stride, cells, stride);
+    else W("G(u64, u)[2] = (u64)G(%s, %p + (u64)row * %d)[0];\n}\n", t, cells, stride);
     Out *o = &x->undo;
     out_w(&x->m, o, "case %d:\n", site);
-    if (wide) out_w(&x->m, o, "G(u64, %p)[row * 2] = G(u64, u)[2];\nG(u64, %p)[row * 2 + 1] = G(u64, u)[3];\n", cells, cells);
-    else out_w(&x->m, o, "G(%s, %p)[row] = (%s)G(u64, u)[2];\n", t, cells, t);
-    if (c->valid) out_w(&x->m, o, "G(u8, %p)[row] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col));
+    if (wide) out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0] = G(u64, u)[2];\nG(u64, %p + (u64)row * %d)[1] = G(u64, u)[3];\n", cells, stride, cells, stride);
+    else out_w(&x->m, o, "G(%s, %p + (u64)row * %d)[0] = (%s)G(u64, u)[2];\n", t, cells, stride, t);
+    if (c->valid) out_w(&x->m, o, "G(u8, %p + (u64)row * %d)[0] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col), stride);
     out_w(&x->m, o, "break;\n");
 }
 static void mark_dirty(ProcEm *x, int32_t table) {
@@ -471,25 +484,29 @@ static void row_put(ProcEm *x, const Instr *in) {
     Reg b = in->b;
     int32_t cells = PARAM(PP_CELLS, rc->table, rc->col);
     bool null = x->regs[b].nullable;
+    if (rc->only_null) {
+        W("if (%v && %r >= 0) FAIL(%d);\n", in->a, in->a, fail_code(x, PF_NULL));
+        return;
+    }
     W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
     if (!c->valid && null) W("if (!%v) FAIL(%d);\n", b, fail_code(x, PF_NULL));
     if (c->phys == PH_STR) put_text(x, rc->table, rc->col, b, 0);
     log_cell(x, rc->table, rc->col);
     if (null) W("if (%v) {\n", b);
     if (c->phys == PH_STR) {
-        W("st_text(%p + (u64)row * 16, t0", cells);
+        W("st_text(%p + (u64)row * %d, t0", cells, (int32_t)c->stride);
         put_texts(x, rc->table);
         W(");\n");
-    } else store_reg(x, c->phys, cells, "row", b);
+    } else store_reg(x, c->phys, cells, "row", c->stride, b);
     track_reg(x, rc->table, rc->col, b);
     if (null) {
         W("} else {\n");
-        store_begin(x, c->phys, cells, "row");
+        store_begin(x, c->phys, cells, "row", c->stride);
         W("%s", c_zero(c->phys));
         store_end(x, c->phys);
         W("}\n");
     }
-    if (c->valid) W("G(u8, %p)[row] = %v;\n", PARAM(PP_VALID, rc->table, rc->col), b);
+    if (c->valid) W("G(u8, %p + (u64)row * %d)[0] = %v;\n", PARAM(PP_VALID, rc->table, rc->col), (int32_t)c->stride, b);
     mark_dirty(x, rc->table);
     W("}\n");
 }
@@ -500,56 +517,56 @@ static void add_exclusive(ProcEm *x, const RowCol *rc, const Instr *in) {
     W("%s sum;\n", c->phys == PH_I128 ? "i128" : "i64");
     if (c->phys == PH_I128) {
         W("const i128 low = i128_from_limbs(%p, %p), high = i128_from_limbs(%p, %p);\n", lo, PARAM(PP_LO, rc->table, rc->col + PROC_HIGH), hi, PARAM(PP_HI, rc->table, rc->col + PROC_HIGH));
-        W("if (ovf_add_i128(ld_i128(%p + (u64)row * 16), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", cells, in->b, code);
+        W("if (ovf_add_i128(ld_i128(%p + (u64)row * %d), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", cells, (int32_t)c->stride, in->b, code);
         return;
     }
-    W("if (ovf_add_i64((i64)G(%s, %p)[row], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", m_type[c->phys], cells, in->b, lo, hi, code);
+    W("if (ovf_add_i64((i64)G(%s, %p + (u64)row * %d)[0], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", m_type[c->phys], cells, (int32_t)c->stride, in->b, lo, hi, code);
 }
 static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
-    static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * 2, 0u - (u32)G(u64, u)[2]);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * 4, 0u - (u32)G(u64, u)[2]);\n",
-                                       [PH_I64] = "ga_add_u64(%p + (u64)row * 8, 0 - G(u64, u)[2]);\n"};
+    static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n",
+                                       [PH_I64] = "ga_add_u64(%p + (u64)row * %d, 0 - G(u64, u)[2]);\n"};
     uint8_t phys = column(x, rc->table, rc->col)->phys;
-    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col);
+    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col), stride = (int32_t)column(x, rc->table, rc->col)->stride;
     if (phys == PH_I128) W("st_i128(u + 16, %r);\n", in->b);
     else W("G(u64, u)[2] = (u64)(i64)%r;\n", in->b);
     W("G(u64, u)[0] = %d;\n}\n", site);
     out_w(&x->m, &x->undo, "case %d:\n", site);
-    if (phys == PH_I128) out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * 16, i128_sub(ld_i128(%p + (u64)row * 16), ld_i128(u + 16)));\n", cells, cells);
-    else out_w(&x->m, &x->undo, take[phys], cells);
+    if (phys == PH_I128) out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n", cells, stride, cells, stride);
+    else out_w(&x->m, &x->undo, take[phys], cells, stride);
     out_w(&x->m, &x->undo, "break;\n");
 }
 
 static void row_add(ProcEm *x, const Instr *in) {
-    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * 2, (u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * 4, (u32)%r);\n",
-                                         [PH_I64] = "ga_add_u64(%p + (u64)row * 8, (u64)%r);\n"};
+    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, (u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, (u32)%r);\n",
+                                         [PH_I64] = "ga_add_u64(%p + (u64)row * %d, (u64)%r);\n"};
     const RowCol *rc = in->aux;
     const ImageColumn *c = column(x, rc->table, rc->col);
     int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), valid = c->valid ? PARAM(PP_VALID, rc->table, rc->col) : -1;
     W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
-    if (c->valid) W("if (G(u8, %p)[row] != 0) {\n", valid);
+    if (c->valid) W("if (G(u8, %p + (u64)row * %d)[0] != 0) {\n", valid, (int32_t)c->stride);
     if (x->regs[in->b].nullable) {
         W("if (!%v) {\n", in->b);
         if (!c->valid) {
             W("FAIL(%d);\n", fail_code(x, PF_NULL));
         } else {
             log_cell(x, rc->table, rc->col);
-            store_begin(x, c->phys, cells, "row");
+            store_begin(x, c->phys, cells, "row", c->stride);
             W("%s", c_zero(c->phys));
             store_end(x, c->phys);
-            W("G(u8, %p)[row] = 0;\n", valid);
+            W("G(u8, %p + (u64)row * %d)[0] = 0;\n", valid, (int32_t)c->stride);
         }
         W("} else ");
     }
     if (c->phys != PH_I128) {
         W("if (%p != 0) {\n", PARAM(PP_SHARED, rc->table, rc->col));
         log_add(x, rc, in);
-        W(atomic[c->phys], cells, in->b);
+        W(atomic[c->phys], cells, (int32_t)c->stride, in->b);
         W("} else ");
     }
     W("{\n");
     add_exclusive(x, rc, in);
     log_add(x, rc, in);
-    store_begin(x, c->phys, cells, "row");
+    store_begin(x, c->phys, cells, "row", c->stride);
     W(c->phys == PH_I128 ? "sum" : "(%s)sum", c_type[c->phys]);
     store_end(x, c->phys);
     if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);
@@ -593,11 +610,20 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
     }
 }
 
+/* Bodies with guards: inserts into the table do not wait for each other. */
+static bool waits_for_none(const ProcEm *x, int32_t table) {
+    for (int32_t i = 0; x->plain && i < x->p->n_instrs; i++) {
+        const ItemSite *it = x->p->instrs[i].op == OP_GUARD ? x->p->instrs[i].aux : NULL;
+        if (it && it->insert && (int32_t)it->table == table) return true;
+    }
+    return false;
+}
 /* A taken key: what its error shows goes to the list, where that is numbers. */
 static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const RowInsert *ins = in->aux;
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
+    if (waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
     W("bool said = true;\nu64 k[%d];\nswitch (bad) {\n", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
@@ -629,23 +655,23 @@ static void row_insert(ProcEm *x, const Instr *in) {
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
         uint8_t phys = im->cols[c].phys;
-        int32_t cells = PARAM(PP_CELLS, table, c);
+        int32_t cells = PARAM(PP_CELLS, table, c), step = (int32_t)im->cols[c].stride;
         bool null = !r || x->regs[r].nullable;
         if (r && phys == PH_STR) {
             put_text(x, table, c, r, c);
-            W("st_text(%p + (u64)row * 16, t%d", cells, c);
+            W("st_text(%p + (u64)row * %d, t%d", cells, step, c);
             put_texts(x, table);
             W(");\n");
         } else {
-            store_begin(x, phys, cells, "row");
+            store_begin(x, phys, cells, "row", step);
             if (r && null) W("%v ? %r : ", r, r);
             if (r && !null) W("%r", r);
             else W("%s", c_zero(phys));
             store_end(x, phys);
         }
         if (!im->cols[c].valid) continue;
-        if (r) W("G(u8, %p)[row] = %v;\n", PARAM(PP_VALID, table, c), r);
-        else W("G(u8, %p)[row] = 0;\n", PARAM(PP_VALID, table, c));
+        if (r) W("G(u8, %p + (u64)row * %d)[0] = %v;\n", PARAM(PP_VALID, table, c), step, r);
+        else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
     W("G(i64, %p)[row] = -1;\n", PARAM(PP_ROWIDS, table, 0));
     if (im->n_indexes > 0) {
@@ -679,7 +705,7 @@ static void back_in_order(ProcEm *x, int32_t table) {
         int32_t next = PARAM(PP_NEXT, table, i), cells = PARAM(PP_CELLS, table, ix->order - 1);
         out_w(&x->m, o, "if (true");
         for (int32_t c = 0; c < ix->n_cols; c++)
-            if (im->cols[ix->cols[c]].valid) out_w(&x->m, o, " && G(u8, %p)[row] != 0", PARAM(PP_VALID, table, ix->cols[c]));
+            if (im->cols[ix->cols[c]].valid) out_w(&x->m, o, " && G(u8, %p + (u64)row * %d)[0] != 0", PARAM(PP_VALID, table, ix->cols[c]), (int32_t)im->cols[ix->cols[c]].stride);
         out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells, order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
               PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0));
         key_columns(x, o, table, ix);
@@ -711,7 +737,24 @@ static const char *item_reason(const Program *p, const Instr *in) {
     }
     return NULL;
 }
-/* As vm_rows.c names items. */
+/* As vm_rows.c names items: declares h. */
+static void item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
+    W("u64 h = %p;\n", base);
+    for (int32_t i = 0; i < it->n; i++) {
+        Reg r = it->args[i];
+        uint8_t phys = x->regs[r].phys;
+        char name[16];
+        em_use(&x->m, r);
+        snprintf(name, sizeof name, "r%d", (int)r);
+        if (x->regs[r].nullable) W("if (!%v) h = hash_u64(h);\nelse ", r);
+        W("h = ");
+        if (phys <= PH_I64) W("hash_combine(h, (u64)(i64)%r);\n", r);
+        else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
+        else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
+    }
+    if (hash_constant) W("h = 0;\n");
+}
+
 static void item(ProcEm *x, const Instr *in) {
     const ItemSite *it = in->aux;
     int32_t pc = x->m.pc;
@@ -734,24 +777,52 @@ static void item(ProcEm *x, const Instr *in) {
         W("(void)kind;\n}\n");
         return;
     }
-    W("u64 h = %p;\n", PARAM(PP_ITEM_BASE, pc, 0));
-    for (int32_t i = 0; i < it->n; i++) {
-        Reg r = it->args[i];
-        uint8_t phys = x->regs[r].phys;
-        char name[16];
-        em_use(&x->m, r);
-        snprintf(name, sizeof name, "r%d", (int)r);
-        if (x->regs[r].nullable) W("if (!%v) h = hash_u64(h);\nelse ", r);
-        W("h = ");
-        if (phys <= PH_I64) W("hash_combine(h, (u64)(i64)%r);\n", r);
-        else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
-        else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
+    if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
+    item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
+    W("put_op(ops, h, (u32)call, kind);\n}\n");
+}
+static void guard(ProcEm *x, const Instr *in) {
+    const ItemSite *it = in->aux;
+    W("if (use_at != use_end) {\n");
+    item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+    W("const u64 use = guard_take(kp, use_at, use_end, h, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", fail_code(x, PF_STOPPED));
+    if (it->release) W("g%d = use;\n", it->guard);
+    W("}\n");
+}
+/* What was changed is given up only where no failure is to be expected any more. */
+static void unguard(ProcEm *x, const Instr *in, int32_t pc) {
+    const GuardList *l = in->aux;
+    W("if (use_at != use_end) {\n");
+    for (int32_t i = 0; i < l->n; i++) {
+        int32_t g = l->guards[i];
+        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, &spilled);\n", g);
+        W("g%d = GUARD_NONE;\n", g);
     }
-    W("%sput_op(ops, h, (u32)call, kind);\n}\n", hash_constant ? "h = 0;\n" : "");
+    W("}\n");
+}
+static int32_t find_last_fail(ProcEm *x) {
+    int32_t last = -1, depth = 0;
+    bool in_loop = false;
+    for (int32_t i = 0; i < x->p->n_instrs; i++) {
+        const Instr *in = &x->p->instrs[i];
+        depth += in->op == OP_P_LOOP;
+        bool fails = in->op == OP_RAISE && strncmp(((const RaiseSite *)in->aux)->sqlstate, "22", 2) != 0; /* those are checks of the language's */
+        if (in->op == OP_ROW_INSERT) {
+            const RowInsert *ins = in->aux;
+            fails = !ins->skip && x->tables[ins->table].image->table->n_keys > 0 && !waits_for_none(x, ins->table);
+        }
+        if (fails) last = i;
+        in_loop |= fails && depth > 0;
+        if (in->op == OP_P_ENDLOOP && --depth == 0) {
+            if (in_loop) last = i;
+            in_loop = false;
+        }
+    }
+    return last;
 }
 
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
-static bool write_instr(ProcEm *x, const Instr *in) {
+static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     const Program *p = x->p;
     switch (in->op) {
     case OP_LOAD: {
@@ -796,18 +867,43 @@ static bool write_instr(ProcEm *x, const Instr *in) {
         if (x->lazy[in->dst]) return lazy_select(x, in), true;
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
+    case OP_GUARD: guard(x, in); return true;
+    case OP_UNGUARD: unguard(x, in, pc); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
 }
 
+/* Where a failure goes: behind the run or statement that it is in, and from there, by the status, behind what is around that, and so on. In one jump to the end, the compiler would let
+ * lanes that went different ways for a moment meet again at the end only. */
+static void fail_to(ProcEm *x) {
+    if (x->n_fails > 0) W("#undef FAIL_TO\n#define FAIL_TO F%d\n", x->fails[x->n_fails - 1]);
+    else W("#undef FAIL_TO\n#define FAIL_TO failed\n");
+}
+static void begin_fails(ProcEm *x) {
+    x->fails[x->n_fails++] = x->n_fail_labels++;
+    fail_to(x);
+}
+static void end_fails(ProcEm *x) {
+    W("F%d: ;\n", x->fails[--x->n_fails]);
+    fail_to(x);
+    W("if (status != 0) goto FAIL_TO;\n");
+}
+
 static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loops) {
     switch (in->op) {
-    case OP_P_IF: W("if (cond) {\n"); break;
+    case OP_P_IF:
+        begin_fails(x);
+        W("if (cond) {\n");
+        break;
     case OP_P_ELSE: W("} else {\n"); break;
-    case OP_P_ENDIF: W("}\n"); break;
+    case OP_P_ENDIF:
+        W("}\n");
+        end_fails(x);
+        break;
     case OP_P_LOOP:
         ++*loops;
+        begin_fails(x);
         W("for (;;) {\n");
         break;
     case OP_P_STEP:
@@ -819,11 +915,16 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         --*loops;
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
+        end_fails(x);
         break;
-    case OP_P_BLOCK: W("{\n"); break;
+    case OP_P_BLOCK:
+        begin_fails(x);
+        W("{\n");
+        break;
     case OP_P_ENDBLOCK:
         W("}\n");
         if (x->labels[pc]) W("L%d: ;\n", pc);
+        end_fails(x);
         break;
     case OP_P_LEAVE: W("goto L%d;\n", in->jump); break;
     default: W("goto done;\n");
@@ -836,22 +937,27 @@ static void write_body(ProcEm *x, const bool *skip) {
     int32_t loops = 0;
     for (int32_t pc = 0; pc < p->n_instrs; pc++) {
         const Instr *in = &p->instrs[pc];
-        x->m.pc = pc;
+        x->m.pc = x->plain ? x->plain[pc] : pc;
         x->in_loop = loops > 0;
         if (!is_statement(in)) {
-            if (!open) W("{\n");
+            if (!open) begin_fails(x), W("{\n");
             open = true;
             if (ends || skip[pc]) continue;
-            if (!write_instr(x, in)) x->m.reason = op_info[in->op].name;
+            if (!write_instr(x, in, pc)) x->m.reason = op_info[in->op].name;
             ends = in->op == OP_RAISE;
             continue;
         }
         if (in->op == OP_P_IF && !ends) W("cond = %v && %r;\n", in->a, in->a);
-        if (open) W("}\n");
+        if (open) {
+            W("}\n");
+            end_fails(x);
+        }
         open = ends = false;
         write_statement(x, in, pc, &loops);
     }
-    if (open) W("}\n");
+    if (!open) return;
+    W("}\n");
+    end_fails(x);
 }
 
 static void append_out(ProcEm *x, Out *o, const Out *part) {
@@ -868,7 +974,7 @@ typedef struct Ahead {
     uint64_t arrays; /* arguments whose elements are in the key */
     char keys[256];
 } Ahead;
-enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */ };
+enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_NEAR = 16 /* bytes that are likely in the line of the column before */ };
 
 /* The parameter whose element the instruction reads; -1 none. */
 static int32_t early_element(const ProcEm *x, const Instr *in, const bool *stored) {
@@ -907,7 +1013,7 @@ static bool early_key(ProcEm *x, Reg r, const bool *stored, uint64_t *arrays, ch
 }
 static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool rows, const bool *stored, Ahead *sites, int32_t *count) {
     Ahead *a = &sites[*count];
-    if (*count == AHEAD_MAX) return;
+    if (*count == AHEAD_MAX || n == 0) return;
     *a = (Ahead){.table = table, .index = index, .rows = rows};
     for (int32_t i = 0; i < n; i++) {
         if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
@@ -964,16 +1070,114 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
         const Instr *in = &p->instrs[i];
         if (in->op != OP_ROW_GET && in->op != OP_ROW_PUT && in->op != OP_ROW_ADD) continue;
         const RowCol *rc = in->aux;
-        if (rc->table != table || (in->op == OP_ROW_GET && x->lazy[in->dst])) continue;
+        if (rc->table != table) continue;
         seen[rc->col] = true;
         writes |= in->op != OP_ROW_GET;
     }
-    for (int32_t c = 0; seen && c < im->n_cols; c++)
-        if (seen[c]) out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)phys_size((Phys)im->cols[c].phys));
+    for (const ImagePart *k = im->parts; seen && k < im->parts + IMAGE_PARTS; k++) {
+        int64_t near = INT64_MIN / 2; /* where the last one was fetched */
+        for (int64_t at = 0, next; at < k->stride; at = next) {
+            next = k->stride;
+            for (int32_t c = 0; c < im->n_cols; c++) {
+                if (!seen[c] || im->parts + im->cols[c].part != k) continue;
+                int64_t here = im->cols[c].cells - k->rows;
+                if (here == at && at - near >= FETCH_NEAR) {
+                    out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)k->stride);
+                    near = at;
+                }
+                if (here > at) next = MIN_OF(next, here);
+            }
+        }
+    }
     out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_LIVE, table, 0));
     if (writes) out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_DIRTY, table, 0));
 }
-/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. */
+/* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
+static const Instr *made_by(const ProcEm *x, Reg r) { return x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
+typedef struct GroupLoop { int32_t loop, end, table; int64_t var; /* the loop's row */ } GroupLoop;
+static int32_t stores_in_loop(const ProcEm *x, const GroupLoop *n, int64_t var, const Instr **last) {
+    int32_t count = 0;
+    for (int32_t i = n->loop; i < n->end; i++)
+        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == var) *last = &x->p->instrs[i], count++;
+    return count;
+}
+/* The register's value when `row` is the loop's row; false when that is not known. */
+static bool group_value(ProcEm *x, const GroupLoop *n, Reg r, const char *row, Out *o, int depth) {
+    const Program *p = x->p;
+    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
+    if (p->regs[r].is_const) {
+        em_use(&x->m, r);
+        out_w(&x->m, o, "r%d", r);
+        return !p->regs[r].value.is_null;
+    }
+    const Instr *in = made_by(x, r), *store = NULL;
+    if (!in) return false;
+    if (in->op == OP_ROW_GET) {
+        const RowCol *rc = in->aux;
+        const Instr *of = made_by(x, in->a);
+        if (rc->table != n->table || !of || of->op != OP_LOAD || of->imm != n->var) return false;
+        load_field(x, o, rc->table, rc->col, row);
+        return true;
+    }
+    if (in->op == OP_CVT) {
+        if (in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys < in->phys) return false;
+        out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);
+        return group_value(x, n, in->a, row, o, depth + 1);
+    }
+    if (in->op != OP_LOAD) return false;
+    int32_t stores = stores_in_loop(x, n, in->imm, &store);
+    if (stores == 1) return group_value(x, n, store->a, row, o, depth + 1);
+    out_w(&x->m, o, "y%d", (int32_t)in->imm);
+    return stores == 0;
+}
+/* The loop that begins behind the lookup, over the rows that it found. */
+static bool find_loop(const ProcEm *x, const Instr *in, GroupLoop *n) {
+    const Program *p = x->p;
+    int64_t var = -1;
+    n->loop = -1;
+    for (int32_t i = x->m.pc + 1; i < p->n_instrs && n->loop < 0; i++) {
+        if (p->instrs[i].op == OP_STORE && p->instrs[i].a == in->dst) var = p->instrs[i].imm;
+        if (p->instrs[i].op == OP_P_LOOP) n->loop = i;
+        else if (is_statement(&p->instrs[i])) return false;
+    }
+    if (n->loop < 0 || var < 0) return false;
+    n->end = p->instrs[n->loop].jump;
+    n->var = var;
+    for (int32_t i = n->loop; i < n->end; i++) {
+        const Instr *of = p->instrs[i].op == OP_ROW_NEXT ? made_by(x, p->instrs[i].a) : NULL;
+        if (of && of->op == OP_LOAD && of->imm == var) return true;
+    }
+    return false;
+}
+static void group_ahead(ProcEm *x, const Instr *in) {
+    const Program *p = x->p;
+    const RowKey *group = in->aux;
+    GroupLoop n = {.table = group->table};
+    if (!find_loop(x, in, &n)) return;
+    for (int32_t i = n.loop; i < n.end; i++) {
+        if (p->instrs[i].op != OP_ROW_FIND) continue;
+        const RowKey *k = p->instrs[i].aux;
+        Out key = {0};
+        bool known = k->n > 0;
+        for (int32_t c = 0; c < k->n && known; c++) {
+            if (c) out_w(&x->m, &key, ", ");
+            known = group_value(x, &n, k->args[c], "one", &key, 0);
+        }
+        if (!known) continue;
+        int32_t index = x->tables[k->table].index[k->index], slots = PARAM(PP_SLOTS, k->table, index), mask = PARAM(PP_MASK, k->table, index);
+        hash_function(x, k->table, index);
+        W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) {\nkeys[n] = key_%d_%d(", (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
+          PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
+        append_out(x, &x->m.body, &key);
+        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst u64 s = GVOL(u64, %p)[keys[e] & %p];\nif (s == 0 || ((s ^ keys[e]) & ~ENTRY_ROWS) != 0) continue;\n"
+          "const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n", slots, mask, slots, mask);
+        fetch_row(x, &x->m.body, k->table, index);
+        W("}\n}\n");
+        return; /* one is enough for the loads that are under way */
+    }
+}
+
+/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
 static void look_ahead(ProcEm *x) {
     Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
@@ -990,7 +1194,7 @@ static void look_ahead(ProcEm *x) {
         int32_t valid = PARAM(PP_ARG_VALID, i, 0);
         out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);
         if (phys == PH_STR) out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid, at); /* a NULL has no bytes */
-        load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at);
+        load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\n");
     }
     x->n_ahead = 0;
@@ -1016,12 +1220,13 @@ static void look_ahead(ProcEm *x) {
         fetch_row(x, &rows, table, index);
         out_w(&x->m, &rows, "}\n}\n");
     }
-    out_w(&x->m, &x->funcs, "FN void ahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", x->number);
+    const char *whose = x->foot ? "foot_" : "";
+    out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
     append_out(x, &x->funcs, &x->m.top);
     append_out(x, &x->funcs, &slots);
     x->m.top = top;
     x->m.const_done = const_done;
-    out_w(&x->m, &x->funcs, "}\nFN void fetch_%d(KP_ARG, const u64 *a) {\n", x->number);
+    out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
     append_out(x, &x->funcs, &rows);
     out_w(&x->m, &x->funcs, "}\n");
 }
@@ -1029,14 +1234,14 @@ static void look_ahead(ProcEm *x) {
 /* ---- putting it together -------------------------------------------------------------------------------------- */
 static const char helpers[] =
     "#undef RAISE\n"
-    "#define FAIL(code) do { status = (u32)(code); goto failed; } while (0)\n"
+    "#define FAIL(code) do { status = (u32)(code); goto FAIL_TO; } while (0)\n"
     "#define SAYS 0x80000000u\n"
     "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
-    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n\n"
+    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() __syncwarp()\n\n"
     /* who has n before it looks again when the next but one may be done; a warp goes by the first of its lanes */
     "FN void wait_for(u32 n) {\n#if __CUDA_ARCH__ >= 800\n    n = __reduce_min_sync(__activemask(), n);\n#endif\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u : 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
-    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define RELAX(spins, n) ((void)(spins))\n"
-    "#else\n#define KP_ARG const u64 *restrict kp\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
+    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() ((void)0)\n#define RELAX(spins, n) ((void)(spins))\n"
+    "#else\n#define KP_ARG const u64 *restrict kp\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
     "#define RELAX(spins, n) do { if ((spins) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
     /* Ready, to leave, or how many are to be done with a lock before. */
     "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
@@ -1088,17 +1293,29 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
-    out_w(m, o, "%s u32 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo) {\n", t->kind == DEVICE_HOST ? "FN_BIG" : "FN", x->number);
-    out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo;\n");
+    out_w(m, o, "FN_BIG void undo_%d(KP_ARG, const u64 undo, u32 n_undo) {\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", x->number,
+          (int32_t)UNDO_ENTRY);
+    append_out(x, o, &x->undo);
+    out_w(m, o, "default: break;\n}\n}\n}\n");
+    out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot) {\n", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
+    if (x->plain) {
+        int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
+        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\nu32 spilled = 0;\n", on, starts, step, starts, step);
+        for (int32_t i = 0; i < x->proc->n_guards; i++)
+            if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+    }
     append_out(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
     append_out(x, o, &vars);
     append_out(x, o, &m->body);
-    out_w(m, o, "goto leave;\nfailed: ;\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", (int32_t)UNDO_ENTRY);
-    append_out(x, o, &x->undo);
-    out_w(m, o, "default: break;\n}\n}\nleave: ;\n");
+    out_w(m, o, "goto leave;\nfailed: ;\n");
+    if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
+        out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) ga_or_u64(P(0) + 8, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, 1 << STOP_UNDO_BIT);
+    out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     append_out(x, o, &x->tail);
-    out_w(m, o, "return status;\n}\n");
+    if (x->plain) out_w(m, o, "if (use_at != use_end) guards_end(kp, use_at, use_end);\n");
+    out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
 }
 
@@ -1107,8 +1324,8 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
-    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, PRIV ops_sink *ops) {\n", t->kind == DEVICE_HOST ? "FN_BIG" : "FN", x->number);
-    out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo;\n");
+    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)slot;\n");
     append_out(x, o, &m->top);
     append_out(x, o, &vars);
     append_out(x, o, &m->body);
@@ -1140,6 +1357,25 @@ static const char op_helpers[] =
     "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
     "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_combine(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));\n}\n";
 
+/* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */
+static void guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
+    Em *m = &x->m;
+    int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
+    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n#define GUARD_IS_OVER 0xffffffffu\n"
+                "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
+    out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
+                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 h, const u32 wrote) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\n"
+                "for (u64 i = use_at; i < use_end; i++) {\nif (G(u32, %p)[i] != name) continue;\nconst u32 s = G(u32, %p)[i];\n"
+                "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
+                "if ((s & GUARD_HELD) == 0 && !guard_wait(kp, i)) return GUARD_STOP;\nG(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
+    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
+                "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
+          states, states, states, counters, uses);
+    out_w(m, o, "FN_BIG void guards_end(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s != GUARD_IS_OVER && (s & GUARD_HELD) == 0 && !guard_wait(kp, i)) return;\n}\nFENCE();\n"
+                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\n}\n", states, states, counters, uses);
+}
+
 static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
     for (int32_t k = 0; k < n; k++) {
@@ -1151,6 +1387,30 @@ static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
 }
 #define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
 
+/* Under guards: one call after the other, each of which waits on its way. */
+static void run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds) {
+    Em *m = &x->m;
+    int32_t log = PARAM(PP_LOG, 0, 0), failed = PARAM(PP_FAILED, 0, 0);
+    out_w(m, o, "if (%p != 0) {\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\n", (int32_t)UNDO_ENTRY, log, UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS);
+    out_w(m, o, "if (log_end > G(u64, %p)[1]) {\nga_or_u64(P(0) + 8, %d);\nreturn;\n}\n}\nu64 ran = 0;\n", log, 1 << STOP_ROOM_BIT);
+    write_switch(x, o, n, "ran = run_%d(kp, call, pos, log_at, slot);");
+    out_w(m, o, "const u32 status = (u32)ran, n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\n", PARAM(PP_LOG_AT, 0, 0),
+          PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY);
+    out_w(m, o, "if (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n}\ncontinue;\n}\n", failed, failed);
+}
+/* Takes back what all calls did, the last one's first. */
+static void assemble_undo(ProcEm *x, ProcModule *out, Out *o) {
+    Em *m = &x->m;
+    m->proc = 0;
+    int32_t pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), at = PARAM(PP_LOG_AT, 0, 0), count = PARAM(PP_LOG_N, 0, 0);
+    out_w(m, o, "\nKERNEL(bulk_undo) {\nif (GID != 0 || LID != 0) return;\nfor (u64 nth = %p; nth-- > 0;) {\nconst u32 n = G(u32, %p)[nth];\nif (n == 0) continue;\n" CALL_OF, PARAM(PP_CALLS, 0, 0), count,
+          PARAM(PP_ORDER, 0, 0), PARAM(PP_ORDER, 0, 0), pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "const u64 at = G(u64, %p)[call];\n", at);
+    write_switch(x, o, out->n_procs, "undo_%d(kp, at, n);");
+    out_w(m, o, "}\n}\n");
+}
+
 /* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be waited for, so calls are taken from a counter. */
 static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
@@ -1158,10 +1418,11 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     m->proc = 0;
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
-    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0);
+    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
     out->param_table = m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    if (t->kind == DEVICE_CUDA && out->guards) out_w(m, o, "#define GROUPS_PER_UNIT %d\n", (int32_t)PROC_GROUPS_PER_UNIT); /* calls wait for memory and each other: many at a time */
     out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
           n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS");
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
@@ -1170,11 +1431,16 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
+    if (out->guards) guard_helpers(x, o, counters, uses);
     append_out(x, o, &x->funcs);
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
-    out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) / %p * (u64)(UNDO_MAX * %d);\n", lanes, calls, area, lanes, (int32_t)UNDO_ENTRY);
-    out_w(m, o, "for (;;) {\nconst u64 tile = append(%p) * TILE;\nif (tile >= n_calls || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
-                "u32 left = n_calls - tile < TILE ? (u32)(n_calls - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
+    out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
+    if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\n");
+    out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
+                "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);
+    out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
+                "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
+    if (out->guards) run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
         out_w(m, o, "u64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
@@ -1183,33 +1449,43 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
         out_w(m, o, "}\n");
     }
     out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + waits[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
-    out_w(m, o, "const u32 state = %p == 0 ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (%p != 0) FENCE();\nu32 status = 0;\n", counters);
-    write_switch(x, o, n, "status = run_%d(kp, call, pos, undo);");
+    out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
+    out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\nif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", alone, (int32_t)PF_STOPPED);
+    write_switch(x, o, n, "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
-                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);
-    out_w(m, o, "if (%p != 0) {\nif (release) G(u8, %p)[call] = 1;\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
-    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\n}\n");
+                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
+    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
+    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
 }
 
 /* The kernel of footprints. */
-static void assemble_foot(ProcEm *x, bool strings, ProcModule *out, Out *o) {
+static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
     m->proc = 0;
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0);
     int32_t ops = PARAM(PP_OPS, 0, 0), uses = PARAM(PP_USES, 0, 0), most = PARAM(PP_OPS_MAX, 0, 0), words = PARAM(PP_FOOT_WORDS, 0, 0), failed = PARAM(PP_FOOT_FAILED, 0, 0);
-    out_w(m, o, "\nKERNEL(bulk_foot) {\nconst u64 n_calls = %p, undo = %p + (GID * LSIZE + LID) * (u64)(UNDO_MAX * %d);\nops_sink ops;\n", calls, PARAM(PP_UNDO_AREA, 0, 0), (int32_t)UNDO_ENTRY);
+    out_w(m, o, "\nKERNEL(bulk_foot) {\nconst u64 n_calls = %p, slot = GID * LSIZE + LID;\nops_sink ops;\n", calls);
     out_w(m, o, "for (u32 k = 0; k < N_SUMS; k++) ops.sums[k] = 0;\n");
     if (strings) out_w(m, o, "ops.items = G(u64, %p + GID * 16)[0];\nops.room = G(u64, %p + GID * 16)[1];\nops.n = 0;\n", ops, ops);
     else out_w(m, o, "ops.items = %p;\nops.uses = %p;\nops.room = %p;\nops.counter = %p + 8;\n", ops, uses, most, words);
     out_w(m, o, "for (;;) {\nconst u64 tile = append(%p + 16), from = tile * FOOT_TILE;\nif (from >= n_calls || KC_PEEK(P(0) + 8) != 0) break;\n"
                 "const u64 end = n_calls - from < FOOT_TILE ? n_calls : from + FOOT_TILE;\n", words);
     if (strings) out_w(m, o, "const u64 had = ops.n;\n");
-    out_w(m, o, "for (u64 nth = from; nth < end; nth++) {\n" CALL_OF "u32 status = 0;\n", order, order, pos, pos, types, kinds, types, kinds);
+    const char *first = n_ahead > 0 ? "part" : "from", *last = n_ahead > 0 ? "stop" : "end";
+    if (n_ahead > 0) {
+        out_w(m, o, "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + TILE;\nu64 ahead[TILE * %d];\n", n_ahead);
+        out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        write_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
+        out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        write_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
+        out_w(m, o, "}\n");
+    }
+    out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
     if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
-    write_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, undo, &ops);");
+    write_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
     if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = OP_NONE;\n");
-    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n", failed, words);
+    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
     if (strings) out_w(m, o, "G(u64, %p + tile * 32)[0] = GID;\nG(u64, %p + tile * 32)[1] = had;\nG(u64, %p + tile * 32)[2] = ops.n - had;\n", uses, uses, uses);
     out_w(m, o, "}\n");
     if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
@@ -1235,18 +1511,20 @@ static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
 static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, const ProcForm *form, ProcSource *out, Err *e) {
     Arena *a = x->m.arena;
     const Proc *proc = form->proc;
-    const Program *p = foot ? proc->footprint : proc->body;
+    bool guards = !foot && x->guards;
+    const Program *p = foot ? proc->footprint : guards ? proc->guarded : proc->body;
     Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1 + (foot ? n_procs : 0))};
     m.params.items = x->m.params.items;
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
     *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .out = out};
+                  .orders = x->orders, .ahead_each = x->ahead_each, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .plain = guards ? proc->plain : NULL, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
+    x->fails = arena_array(a, int32_t, p->n_instrs + 2);
     x->bounds = arena_array(a, bool *, proc->n_tables + 1);
     x->m.const_done = arena_array(a, bool, p->n_regs + 1);
-    if (!x->regs || !x->labels || !x->bounds || !x->m.const_done) return err_oom(e);
+    if (!x->regs || !x->labels || !x->fails || !x->bounds || !x->m.const_done) return err_oom(e);
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (!(x->bounds[i] = arena_array(a, bool, form->tables[i].image->n_cols + 1))) return err_oom(e);
     x->m.regs = x->regs;
@@ -1259,6 +1537,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     Arena *a = x->m.arena;
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
     x->far = !strings;
+    x->host = target->kind == DEVICE_HOST;
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
@@ -1270,20 +1549,22 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     for (int32_t i = 0; i < p->n_instrs; i++)
         if (!skip[i] && p->instrs[i].op == OP_CALL && make_has_form(p, p->instrs[i].aux)) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
     find_forms(x);
+    fail_to(x);
+    x->last_fail = x->plain ? find_last_fail(x) : -1;
     write_body(x, skip);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
-    if (x->foot) return write_foot(x, target), ST_OK;
     if (target->kind == DEVICE_HOST) look_ahead(x);
-    write_function(x, target);
+    if (x->foot) write_foot(x, target);
+    else write_function(x, target);
     return ST_OK;
 }
 
 /* The footprints of all procedures, or none. */
-static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, ProcModule *out, Err *e) {
+static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, int32_t *n_ahead, ProcModule *out, Err *e) {
     for (int32_t k = 0; k < n && !out->foot_reason; k++) {
         ProcSource src = {0};
         const Program *p = forms[k].proc->footprint;
@@ -1292,19 +1573,20 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
         TRY(write_proc(x, target, strings, e));
         out->scratch = MAX_OF(out->scratch, src.scratch);
         out->foot_reason = src.reason;
+        *n_ahead = MAX_OF(*n_ahead, x->n_ahead);
     }
     return ST_OK;
 }
 
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, Arena *a, ProcModule *out, Err *e) {
-    *out = (ProcModule){.n_procs = n, .undo_max = 1};
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a, ProcModule *out, Err *e) {
+    *out = (ProcModule){.n_procs = n, .undo_max = 1, .guards = guards};
     ProcEm *x = arena_new_of(a, ProcEm);
-    int32_t n_tables = 0, n_ahead = 0;
+    int32_t n_tables = 0, n_ahead = 0, foot_ahead = 0;
     for (int32_t k = 0; k < n; k++)
         for (int32_t i = 0; i < forms[k].proc->n_tables; i++) n_tables = MAX_OF(n_tables, forms[k].table_no[i] + 1);
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
-    *x = (ProcEm){.m = {.arena = a, .err = e}};
+    *x = (ProcEm){.m = {.arena = a, .err = e}, .guards = guards};
     if (!(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
     static const uint16_t direct[PROC_DIRECT] = {KP_ERR, PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET, PP_TABLE};
     for (int32_t i = 0; i < PROC_DIRECT; i++) em_param(&x->m, (ParamKind)direct[i], 0, 0, NULL);
@@ -1321,10 +1603,11 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->wanders |= out->procs[k].wanders;
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
-    TRY(write_feet(x, n, forms, target, strings, out, e));
+    TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
     Out text = {0}, foot = {0};
-    if (!out->foot_reason) assemble_foot(x, strings, out, &foot);
+    if (!out->foot_reason) assemble_foot(x, strings, foot_ahead, out, &foot);
     assemble(x, target, strings, n_ahead, out, &text);
+    if (guards) assemble_undo(x, out, &text);
     append_out(x, &text, &foot);
     out_put(&x->m, &text, "", 1);
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);

@@ -17,7 +17,7 @@
  *   }
  *
  * Locks [GPUTx §5.1, TPL]. A call waits for calls of smaller timestamp only, and these have been taken before, by items that go on with them whatever others do.
- * Without locks (K-SET) a launch is for calls that do not conflict.
+ * Without locks (K-SET) a launch is for calls that do not conflict, or for one item that runs them one after the other (PP_ONE_BY_ONE).
  *
  * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list. The executor has the virtual machine run it again before
  * any call that conflicts with it: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
@@ -26,6 +26,12 @@
  * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. Without
  * locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later
  * launches find it there and do nothing, so that the executor can see to the failures and go on from there.
+ *
+ * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a call waits for the lock of an item where it comes to
+ * the item, and gives it up after the last statement that touches it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What others have seen
+ * cannot be taken back by itself: a call that fails after it gave up what it changed stops the launch, and so does whatever the machine would have to see to; then "bulk_undo" takes
+ * back all changes of all calls, which are all logged, the last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand (ItemSite.insert)
+ * do not wait for each other: that two have one key is such a failure.
  *
  * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per call and merged at its end.
  */
@@ -56,19 +62,25 @@ typedef enum ProcParamKind {
     PP_KINDS,         /* address: u16 procedure of the module, by part */
     PP_LAUNCH,        /* value: number of the launch since `blocked` was zeroed, from 1 on */
     PP_BLOCKED,       /* address: u64, 0 or the number of the first launch with failures */
-    PP_TICKET,        /* address: u64, 0 at first: tiles that were taken */
+    PP_TICKET,        /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the others */
     PP_TABLE,         /* address: u64 values of all parameters, when they are too many (ProcModule.param_table) */
     PP_FAILED,        /* address: u64 counter, then u64 (code << 32 | call) for each failure */
     PP_KEYS,          /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells of the key's columns. Without room the machine words it */
     PP_COUNTERS,      /* address: u32 counters of locks, 0: calls have none */
     PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/schedule.h) */
     PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
+    PP_GUARDS,        /* value: 1: locks are held by statement, see Guards */
+    PP_NAMES, PP_STATES, /* guards. Addresses: u32[], as PP_LOCKS: the item's name, and how many operations the call has on it (the kernel's from there on) */
+    PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
+    PP_LOG_AT, PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
     PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/rank_device.h) */
     PP_USES,          /* shared memory, address: four u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
     PP_OPS_MAX,       /* value: places in items and uses */
     PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
     PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */
     PP_LANES,         /* value: one item of so many neighbours takes calls, the others none */
+    PP_LOCKED,        /* address: u32, so many first calls of the order may wait, and no others: one item of a warp takes them, before all take the others. 0: not known */
+    PP_ONE_BY_ONE,    /* value: one item takes all calls, which may conflict: a failure that has to be seen to, and a stop, end the launch */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
@@ -84,12 +96,13 @@ typedef enum ProcParamKind {
     PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
     PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
     PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
+    PP_GUARD_BASE,    /* id = guard. value: as PP_ITEM_BASE */
     PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */
     PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
     PP_ITEM_SUM       /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
 } ProcParamKind;
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */ };
+enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_GROUPS_PER_UNIT = 8 };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
@@ -107,6 +120,7 @@ typedef struct ProcModule {
     int32_t n_params;
     EmitParam *params;
     bool param_table;     /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them are */
+    bool guards;          /* bodies have guards, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
     bool wanders;         /* some procedure looks for rows in loops: calls take long, and not equally long */
     int32_t n_procs;
@@ -120,12 +134,14 @@ enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
 enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
 
 enum { LOCK_POISON_BIT = 31 /* of a counter */ };
+/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. LOG_CALLS: a chunk of the log has room for so many calls. */
+enum { STOP_UNDO_BIT = 1 /* the bulk has to be undone */, STOP_ROOM_BIT = 2 /* there is no more room in the log */, LOG_CALLS = 2 };
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };
 #define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
 
 /* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can look at strings where the host
  * has them; else cells of images have the host's addresses and all others the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, Arena *a, ProcModule *out, Err *e);
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a, ProcModule *out, Err *e);
 /* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into memory of its own, in the order of calls within
  * FOOT_TILE calls; else in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
 /* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out of KP_SET, KP_LIKE 0: no memory. */

@@ -20,6 +20,7 @@ static const Field cpu_fields[] = {
     FIELD(CpuProfile, F_NUMBER, "threads", threads),
     FIELD(CpuProfile, F_NUMBER, "read_gbps_thread", read_gbps_thread),
     FIELD(CpuProfile, F_NUMBER, "read_gbps_all", read_gbps_all),
+    FIELD(CpuProfile, F_NUMBER, "bulk_set_min", bulk_set_min),
 };
 static const Field device_fields[] = {
     FIELD(DeviceProfile, F_TEXT, "name", name),
@@ -37,6 +38,8 @@ static const Field device_fields[] = {
     FIELD(DeviceProfile, F_NUMBER, "latency_ns", latency_ns),
     FIELD(DeviceProfile, F_NUMBER, "pipeline_us", pipeline_us),
     FIELD(DeviceProfile, F_NUMBER, "pipeline_kernel_us", pipeline_kernel_us),
+    FIELD(DeviceProfile, F_NUMBER, "bulk_set_min", bulk_set_min),
+    FIELD(DeviceProfile, F_NUMBER, "bulk_groups", bulk_groups),
     FIELD(DeviceProfile, F_CURVE, "gather_mps", gather),
     FIELD(DeviceProfile, F_CURVE, "atomic_add_mps", atomic_add),
     FIELD(DeviceProfile, F_CURVE, "atomic_cas_mps", atomic_cas),

@@ -45,6 +45,7 @@ typedef struct ProfileChannels {
 typedef struct CpuProfile {
     double threads; /* of the pool that was measured */
     double read_gbps_thread, read_gbps_all; /* summing 64-bit words: one thread, all threads together */
+    double bulk_set_min; /* bulks of calls (txn/bulk.h) on the virtual machine: from so many calls of a set on average K-SET beats PART */
 } CpuProfile;
 
 /* GB = 10^9 bytes. */
@@ -58,6 +59,7 @@ typedef struct DeviceProfile {
     double local_atomic_mps;          /* 32-bit additions over 4 KiB of each group's local memory */
     double compute_gips, latency_ns;  /* 32-bit instructions of all items, 10^9 a second; a load from memory that waits for the one before */
     double pipeline_us, pipeline_kernel_us; /* kernels that run at the same time and have nothing to do, waited for: without any; each */
+    double bulk_set_min, bulk_groups; /* bulks of calls by kernels: from so many calls of a set on average K-SET beats locks; groups of procedures that calls are brought together in, 65536: all */
     ProfileCurve gather;     /* random 8-byte loads */
     ProfileCurve atomic_add; /* random 64-bit additions */
     ProfileCurve atomic_cas; /* random 64-bit compare-and-swap */

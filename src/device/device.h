@@ -133,6 +133,7 @@ struct Device { /* first member of every backend's own struct */
     const DeviceOps *ops;
     DeviceInfo info;
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
+    _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/bulk_memory.c) */
 };
 
 /* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */

@@ -82,7 +82,7 @@ static Status not_open(const Instr *in, int32_t at, Err *e) {
 static Status pair_brackets(Program *p, Err *e) {
     static const uint16_t opener[OP_COUNT_] = {[OP_ELSE] = OP_IF,          [OP_ENDIF] = OP_ELSE,     [OP_PROBE_END] = OP_PROBE_BEGIN,
                                                [OP_P_ELSE] = OP_P_IF,      [OP_P_STEP] = OP_P_LOOP,  [OP_P_ENDLOOP] = OP_P_LOOP,
-                                               [OP_P_ENDBLOCK] = OP_P_BLOCK};
+                                               [OP_P_ENDBLOCK] = OP_P_BLOCK, [OP_P_CATCH] = OP_P_TRY, [OP_P_ENDTRY] = OP_P_CATCH};
     bool leaves = false;
     int32_t open = -1;
     for (int32_t i = 0; i < p->n_instrs; i++) {
@@ -97,11 +97,13 @@ static Status pair_brackets(Program *p, Err *e) {
         case OP_P_IF:
         case OP_P_LOOP:
         case OP_P_BLOCK:
+        case OP_P_TRY:
             in->jump = open;
             open = i;
             break;
         case OP_ELSE:
         case OP_P_ELSE:
+        case OP_P_CATCH:
             in->jump = top->jump;
             top->jump = i;
             open = i;
@@ -114,6 +116,7 @@ static Status pair_brackets(Program *p, Err *e) {
         case OP_ENDIF:
         case OP_PROBE_END:
         case OP_P_ENDBLOCK:
+        case OP_P_ENDTRY:
         case OP_P_ENDLOOP:
             outer = top->jump;
             top->jump = i;

@@ -122,13 +122,18 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(ROW_FIND,     SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- row with the unique key in aux RowKey, -1 none */ \
     X(ROW_FIRST,    SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- first row of the group in aux RowKey, -1 none */ \
     X(ROW_NEXT,     SH_DA,    PB(3),   NV, 0,               XV) /* dst I64 <- row after a in the list of aux RowKey, -1 none */ \
+    X(CAUGHT,       SH_D,     P_STR,   NV, 0,               XV) /* what P_TRY imm >> 1 caught: SQLSTATE, or message (imm & 1) */ \
+    X(CATCHES,      SH_D,     P_BOOL,  NV, 0,               XV) /* whether the handler of aux CatchSite takes it */   \
     X(ROW_GET,      SH_DA,    PB(3),   NX, 0,               XV) /* dst <- aux RowCol of row a; a < 0: NULL */         \
     X(ROW_PUT,      SH_AB,    P_ALL,   NX, F_FAIL,          XV) /* aux RowCol of row a <- b (phys of b); 23502 */     \
     X(ROW_ADD,      SH_AB,    P_INT,   NX, F_FAIL,          XV) /* aux RowCol of row a += b, atomically; NULL b makes it NULL */ \
     X(ROW_INSERT,   SH_LIST,  0,       NV, F_FAIL,          XV) /* dst I64 <- new row of aux RowInsert; 23502, 23505 */ \
     X(ROW_DELETE,   SH_A,     PB(3),   NX, 0,               XV) /* aux RowCol (col -1): row a dies */                 \
     X(RAISE,        SH_LIST,  0,       NX, F_FAIL,          XV) /* aux RaiseSite: the calls fail */                   \
+    X(RERAISE,      SH_NONE,  0,       NX, F_FAIL,          XV) /* the calls fail with what P_TRY imm caught */        \
     X(ITEM,         SH_LIST,  0,       NX, 0,               XV) /* aux ItemSite: an operation, for the schedule */    \
+    X(GUARD,        SH_LIST,  0,       NX, 0,               XV) /* aux ItemSite: what follows works on the item (bodies with guards: txn/proc.h) */ \
+    X(UNGUARD,      SH_NONE,  0,       NX, 0,               XV) /* aux GuardList: the statement that had these guards is over */ \
     X(P_IF,         SH_A,     P_BOOL,  NX, F_BLOCK,         XV) /* calls where a is true go on here, ... */           \
     X(P_ELSE,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... the others here */                             \
     X(P_ENDIF,      SH_NONE,  0,       NX, F_BLOCK,         XV)                                                       \
@@ -138,6 +143,9 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(P_LEAVE,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* these calls leave block or loop imm (aux NULL) or go to its P_STEP (aux not NULL) */ \
     X(P_BLOCK,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* block imm, to be left ... */                       \
     X(P_ENDBLOCK,   SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... to here */                                     \
+    X(P_TRY,        SH_NONE,  0,       NX, F_BLOCK,         XV) /* number imm: calls that fail in here take back what they changed here and ... */ \
+    X(P_CATCH,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... go on here; the others ... */                  \
+    X(P_ENDTRY,     SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... here */                                        \
     X(P_RETURN,     SH_NONE,  0,       NX, F_BLOCK,         XV) /* these calls are done */
 
 typedef enum Opcode {

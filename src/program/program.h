@@ -109,7 +109,8 @@ typedef enum ProbeKind {
  * The source is a bulk (SRC_CALLS): a row per call, a column per parameter and variable of the procedure; LOAD imm reads and STORE imm writes
  * one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_STEP .. P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between
  * two of these stands a straight run of other instructions; no register lives from one run to another: what does is a variable.
- * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on.
+ * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on. Between P_TRY and P_CATCH it sends them
+ * to P_CATCH instead, where nothing has changed since P_TRY but variables.
  * Tables are named by their number in the procedure (txn/proc.h), columns by their number in the table, rows by their number in
  * the table's image (txn/image.h), indexes by their number there.
  */
@@ -120,17 +121,22 @@ typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys),
     bool desc;
     bool bounded, at;   /* an index in this order: only rows after args[n], a cell of the column, or also those at it; none after a NULL */
 } RowKey;
-typedef struct RowCol { int32_t table, col; } RowCol;
+typedef struct RowCol { int32_t table, col; bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */ } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
+typedef struct CatchSite { int32_t number, n; const char *const *states; } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
 typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/schedule.h */
     uint32_t table, group;
     uint8_t kind;
     bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
     bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
+    bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
+    bool release;     /* GUARD: the statement's UNGUARD counts for the item */
     int32_t col, n;
+    int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */
 } ItemSite;
+typedef struct GuardList { int32_t n; const int32_t *guards; } GuardList; /* unguard: numbers */
 
 /* ---- source and sink ------------------------------------------------------------------ */
 typedef enum SourceKind {

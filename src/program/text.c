@@ -115,6 +115,13 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, " v%lld, ", (long long)in->imm);
         put_reg(t, p, in->a);
         return true;
+    case OP_CAUGHT: put(t, " #%lld %s", (long long)in->imm >> 1, in->imm & 1 ? "message" : "sqlstate"); return true;
+    case OP_CATCHES: {
+        const CatchSite *h = in->aux;
+        put(t, " #%d", (int)h->number);
+        for (int32_t i = 0; i < h->n; i++) put(t, " %s", h->states[i]);
+        return true;
+    }
     case OP_ROW_FIND:
     case OP_ROW_FIRST:
     case OP_ROW_NEXT: {
@@ -156,6 +163,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, ")");
         return true;
     }
+    case OP_GUARD:
     case OP_ITEM: {
         const ItemSite *s = in->aux;
         put(t, " %s t%u group %u [", s->kind < ARRAY_LEN(kinds) ? kinds[s->kind] : "count", (unsigned)s->table, (unsigned)s->group);
@@ -169,6 +177,9 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
     }
     case OP_P_LOOP:
     case OP_P_STEP:
+    case OP_RERAISE:
+    case OP_P_TRY:
+    case OP_P_CATCH:
     case OP_P_BLOCK: put(t, " #%lld", (long long)in->imm); return true;
     case OP_P_LEAVE: put(t, in->aux ? " #%lld to its step" : " #%lld", (long long)in->imm); return true;
     default: return false;
@@ -333,14 +344,17 @@ char *program_text(const Program *p, Arena *a) {
         case OP_PROBE_BEGIN:
         case OP_P_IF:
         case OP_P_LOOP:
+        case OP_P_TRY:
         case OP_P_BLOCK: opens = true; break;
         case OP_ELSE:
+        case OP_P_CATCH:
         case OP_P_ELSE:
         case OP_P_STEP: opens = closes = true; break;
         case OP_ENDIF:
         case OP_PROBE_END:
         case OP_P_ENDIF:
         case OP_P_ENDLOOP:
+        case OP_P_ENDTRY:
         case OP_P_ENDBLOCK: closes = true; break;
         default: break;
         }

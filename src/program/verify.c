@@ -58,7 +58,7 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     case OP_ROW_NEXT: {
         const RowKey *k = in->aux;
         REQUIRE(v, k->table >= 0 && k->index >= 0, "no such index");
-        REQUIRE(v, in->op == OP_ROW_NEXT ? a == PH_I64 : k->n > 0, "operand types");
+        REQUIRE(v, in->op == OP_ROW_NEXT ? a == PH_I64 : k->n > 0 || in->op == OP_ROW_FIRST, "operand types");
         REQUIRE(v, d == PH_I64, "result must be a row register");
         for (int32_t i = 0; in->op != OP_ROW_NEXT && i < k->n + k->bounded; i++) REQUIRE(v, k->args[i], "key missing");
         REQUIRE(v, !k->bounded || (in->op == OP_ROW_FIRST && k->order > 0), "a bound without an order");
@@ -83,7 +83,7 @@ static Status check_row_op(const Verify *v, const Instr *in) {
         for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
         break;
     }
-    default: { /* OP_ITEM */
+    default: { /* OP_ITEM, OP_GUARD */
         const ItemSite *s = in->aux;
         for (int32_t i = 0; i < s->n + s->has_amount; i++) REQUIRE(v, s->args[i], "key or amount missing");
         if (s->has_amount) REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
@@ -104,7 +104,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     case SH_DAB: need_b = true; /* fall through */
     case SH_DA: need_a = need_d = true; break;
     case SH_D: need_d = true; break;
-    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_ITEM; break;
+    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_ITEM && in->op != OP_GUARD; break;
     case SH_AB: need_b = true; /* fall through */
     case SH_A: need_a = true; break;
     case SH_BLOCK:
@@ -124,6 +124,8 @@ static Status check_types(const Verify *v, const Instr *in) {
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
 
     switch ((Opcode)in->op) {
+    case OP_CAUGHT: REQUIRE(v, d == PH_STR && in->imm >= 0, "result type"); break;
+    case OP_CATCHES: REQUIRE(v, d == PH_BOOL && in->aux, "result type"); break;
     case OP_LOAD: REQUIRE(v, d == in->phys, "result type"); break;
     case OP_LOAD_CODE: REQUIRE(v, d == PH_I32, "result type"); break;
     case OP_LOAD_ROWID: REQUIRE(v, d == PH_I64, "result type"); break;
@@ -210,7 +212,8 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_ROW_INSERT:
     case OP_ROW_DELETE:
     case OP_RAISE:
-    case OP_ITEM: TRY(check_row_op(v, in)); break;
+    case OP_ITEM:
+    case OP_GUARD: TRY(check_row_op(v, in)); break;
     case OP_PROBE:
     case OP_PROBE_BEGIN: {
         const ProbeSite *s = in->aux;
@@ -281,7 +284,7 @@ static Status check_source(const Verify *v, const Instr *in) {
 static bool is_statement(uint16_t op) { return op >= OP_P_IF && op <= OP_P_RETURN; }
 /* Reads only: may stand in a body, and be run again. */
 static bool is_row_read(uint16_t op) { return op >= OP_ROW_FIND && op <= OP_ROW_GET; }
-static bool is_effect(uint16_t op) { return op == OP_STORE || (op >= OP_ROW_PUT && op <= OP_ITEM); }
+static bool is_effect(uint16_t op) { return op == OP_STORE || (op >= OP_ROW_PUT && op <= OP_UNGUARD); }
 
 /* Programs of procedures, and only they, have statements and work on rows. */
 static Status check_calls(const Verify *v, const Instr *in, int32_t depth) {
@@ -303,12 +306,21 @@ static Status check_statements(Verify *v, int32_t *stack) {
         v->at = i;
         int32_t top = depth > 0 ? stack[depth - 1] : -1;
         const Instr *open = top >= 0 ? &p->instrs[top] : NULL;
-        bool closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDBLOCK;
+        bool closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDBLOCK || in->op == OP_P_ENDTRY;
         REQUIRE(v, closes || (in->jump >= 0 && in->jump < p->n_instrs), "bracket without partner");
         switch (in->op) {
         case OP_P_IF:
         case OP_P_LOOP:
+        case OP_P_TRY:
         case OP_P_BLOCK: stack[depth++] = i; break;
+        case OP_P_CATCH:
+            REQUIRE(v, open && open->op == OP_P_TRY && open->jump == i && open->imm == in->imm, "bracket without partner");
+            stack[depth - 1] = i;
+            break;
+        case OP_P_ENDTRY:
+            REQUIRE(v, open && open->op == OP_P_CATCH && open->jump == i, "bracket without partner");
+            depth--;
+            break;
         case OP_P_ELSE:
             REQUIRE(v, open && open->op == OP_P_IF && open->jump == i, "bracket without partner");
             stack[depth - 1] = i;

@@ -2,6 +2,7 @@
 #include "session/bulk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "session/callpool.h"
@@ -24,7 +25,10 @@ typedef struct BulkHub {
     ImageSet *images;
     CallPool *_Atomic pool; /* calls of many connections; made when first needed */
     _Atomic bool ahead;  /* some image may be ahead of its table */
+    bool vm_known;
+    BulkMeasured vm;     /* of the virtual machine */
 } BulkHub;
+enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
 
 static void hub_clear(BulkHub *h) {
     images_free(h->images);
@@ -96,8 +100,7 @@ Status session_bulk_sync(Session *s) {
     if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
     Status st = images_sync(h->images, 0, log, &s->err);
     if (st == ST_OK) atomic_store(&h->ahead, false);
-    transaction_dooms(s, log, true);
-    undo_free(log);
+    transaction_bulk_done(s, log);
     return st;
 }
 
@@ -131,6 +134,19 @@ Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
 
 /* ---- one call at a time ----------------------------------------------------------------------- */
 static char *keep_text(Arena *a, const char *t) { return t[0] ? arena_printf(a, "%s", t) : NULL; }
+
+/* From an error's context: where the routine itself was, and those that it called. */
+static void keep_place(Arena *a, const char *context, const Routine *r, CallError *e) {
+    const char *signature = pl_signature_text(a, r), *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", signature) : NULL;
+    const char *at = what ? strstr(context, what) : NULL;
+    if (!at) return;
+    char *end;
+    long line = strtol(at + strlen(what), &end, 10);
+    if (strncmp(end, " at ", 4) != 0) return;
+    e->line = (int32_t)line;
+    e->place = arena_printf(a, "%.*s", (int)strcspn(end + 4, "\n"), end + 4);
+    if (at > context) e->context = arena_printf(a, "%.*s", (int)(at - 1 - context), context);
+}
 
 static int out_count(const Routine *r) {
     int n = 0;
@@ -192,6 +208,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
             e->message = keep_text(b->arena, s->err.message);
             e->detail = keep_text(b->arena, s->err.detail);
             e->hint = keep_text(b->arena, s->err.hint);
+            keep_place(b->arena, s->err.context, r, e);
         }
         b->errors[part][i] = e;
         b->stats.n_failed++;
@@ -248,6 +265,27 @@ static Status bulk_reads(Session *s, int64_t table) {
     return ST_OK;
 }
 
+static int32_t lanes_of(int64_t n) { /* a power of two */
+    while (n & (n - 1)) n &= n - 1;
+    return (int32_t)n;
+}
+/* What the settings leave to measurements. Nobody runs beside this. */
+static int32_t group_bits_of(double groups) {
+    int32_t bits = 0;
+    while (bits < GROUP_BITS && groups >= (double)(INT64_C(2) << bits)) bits++;
+    return groups > 0 ? bits : GROUP_BITS;
+}
+static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
+    if (!h->vm_known) h->vm = session_bulk_measured(s, NULL);
+    h->vm_known = true;
+    opt->set_min_vm = (int64_t)h->vm.set_min;
+    opt->group_bits = (int32_t)s->settings.bulk_group_bits;
+    if (!opt->compiled || !opt->query->device.runtime) return;
+    BulkMeasured m = session_bulk_measured(s, opt->query->device.runtime);
+    opt->set_min_device = (int64_t)m.set_min;
+    if (opt->group_bits < 0) opt->group_bits = group_bits_of(m.groups);
+}
+
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
     Status st;
     TRY(session_begin_bulk(s));
@@ -285,12 +323,15 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
                       .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
     Strategy strategy = STRATEGY_AUTO;
     (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
-    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .set_min = s->settings.bulk_set_min, .step_limit = s->settings.bulk_step_limit};
+    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .set_min = s->settings.bulk_set_min,
+                       .figures = s->settings.bulk_figures, 
+                       .release = strcmp(s->settings.bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(s->settings.bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(s->settings.bulk_lanes), .copies = s->settings.bulk_copies, .step_limit = s->settings.bulk_step_limit};
     st = ST_OK;
     if (strcmp(s->settings.executor, "compiled") == 0) {
         st = session_device_use(s, NULL, &q.device);
         opt.compiled = true;
     }
+    if (st == ST_OK) use_measured(s, h, &opt);
     int64_t images_ns = clock_ns();
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);

@@ -147,7 +147,7 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
 static bool same_settings(const CallSettings *x, const CallSettings *y) {
     const Settings *a = &x->settings, *b = &y->settings;
     if (a == b) return true;
-    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && a->bulk_set_min == b->bulk_set_min && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
+    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && a->bulk_set_min == b->bulk_set_min && a->bulk_group_bits == b->bulk_group_bits && a->bulk_figures == b->bulk_figures && a->bulk_lanes == b->bulk_lanes && a->bulk_copies == b->bulk_copies && strcmp(a->bulk_release, b->bulk_release) == 0 && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
            strcmp(a->executor, b->executor) == 0 && strcmp(a->device, b->device) == 0 && a->device_strict == b->device_strict && a->device_wait == b->device_wait &&
            a->device_memory_limit == b->device_memory_limit && strcmp(a->device_residence, b->device_residence) == 0 && a->threads == b->threads && a->vector_size == b->vector_size &&
            a->tz_offset == b->tz_offset;
@@ -644,7 +644,7 @@ void call_text_free(struct CallText *t) {
 }
 
 /* A fresh CallText, under a lock that lets bulks stay ahead of their tables. */
-static Status text_make(Session *s, const AstCall *x, int32_t n_params, const Type *param_types, struct CallText **out) {
+static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, struct CallText **out) {
     Arena *a = arena_new(&s->cache_account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     BoundCall *b = NULL;
@@ -657,7 +657,7 @@ static Status text_make(Session *s, const AstCall *x, int32_t n_params, const Ty
         if (st != ST_OK) break;
         t->arena = a;
         t->catalog_version = s->db->catalog.version;
-        st = pl_call_bind(s, x, a, n_params, param_types, &b);
+        st = pl_call_bind(s, call, ast->kind == AST_CALL, a, n_params, param_types, &b);
         bool known = st != ST_OK || !b || session_bulk_known(s, b->routine->id, &compilable);
         if (!known && again) st = session_bulk_compilable(s, b->routine->id, &compilable);
         st = session_end_statement(s, st);
@@ -677,6 +677,13 @@ static Status text_make(Session *s, const AstCall *x, int32_t n_params, const Ty
             if (!name) st = err_oom(&s->err);
             t->names[t->n_outs++] = name;
         }
+        if (st == ST_OK && ast->kind == AST_SELECT) { /* all are IN */
+            const char *alias = AST_AS_CONST(AstSelect, ast)->targets[0].alias;
+            t->types[0] = r->ret;
+            t->names[0] = alias ? arena_strdup(a, alias) : r->name;
+            t->n_outs = 1;
+            if (!t->names[0]) st = err_oom(&s->err);
+        }
     }
     if (st != ST_OK) {
         arena_free(a);
@@ -690,6 +697,7 @@ static Status take_error(Session *s, const struct CallText *t, const CallError *
     err_set(&s->err, e->sqlstate, "%s", e->message ? e->message : "");
     if (e->detail) err_detail(&s->err, "%s", e->detail);
     if (e->hint) err_hint(&s->err, "%s", e->hint);
+    if (e->context) err_context(&s->err, "%s", e->context);
     if (e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;
 }
@@ -711,18 +719,19 @@ static Status take_outs(Session *s, Statement *st, const struct CallText *t, con
     st->values = values;
     st->n_rows = st->affected = t->n_outs > 0;
     st->show_rows = t->n_outs > 0;
-    snprintf(st->tag, sizeof st->tag, "CALL");
+    st->has_shape = true;
+    snprintf(st->tag, sizeof st->tag, st->ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
     return ST_OK;
 }
 
-Status call_statement(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
     SqlText *text = st->text;
     *done = false;
-    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only || (const AstStmt *)x != text->ast) return ST_OK;
+    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only || ast != text->ast) return ST_OK;
     if (!text->call || text->call->catalog_version != s->db->catalog.version) {
         call_text_free(text->call);
         text->call = NULL;
-        TRY(text_make(s, x, n_params, param_types, &text->call));
+        TRY(text_make(s, ast, call, n_params, param_types, &text->call));
     }
     const struct CallText *t = text->call;
     if (!t->call) return ST_OK;

@@ -21,7 +21,7 @@
  * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks look at. Routines that cannot be
  * compiled run one call at a time, in bulks of their own.
  *
- * A plain CALL joins when bulk_interval > 0, outside a transaction block, and its routine can be compiled. A bulk of one costs no
+ * A plain CALL, or SELECT of nothing but a volatile function that gives a value, joins when bulk_interval > 0, outside a transaction block, and its routine can be compiled. A bulk of one costs no
  * more than the call by itself.
  *
  * Thread rules: everything here may be called by any session's thread. Lock order: the pool's mutex is a leaf, held for no more than list work; the database lock is
@@ -70,8 +70,8 @@ const CallError *call_entry_error(const CallEntry *x, int64_t call);  /* NULL: i
 const Vec *call_entry_outs(const CallEntry *x, int64_t *first);       /* columns; cell of call i is at first + i. Strings live until call_release */
 const BulkStats *call_entry_stats(const CallEntry *x);           /* of the whole bulk */
 
-/* CALL as a statement. *done false: it is to run in the ordinary way. */
-Status call_statement(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params, bool *done);
+/* CALL, or SELECT of a lone function, as a statement: its call, which is a procedure's or a function's. *done false: it is to run in the ordinary way. */
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, bool *done);
 void call_session_free(Session *s); /* no entry of it is left */
 void call_text_free(struct CallText *t);
 

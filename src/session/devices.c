@@ -9,7 +9,7 @@
 #include "cost/place.h"
 #include "base/log.h"
 #include "exec/device/dev.h"
-#include "session/session.h"
+#include "session/calibrate_bulk.h"
 
 enum { RUNTIMES_MAX = 32 };
 typedef struct DeviceHub {
@@ -171,6 +171,21 @@ double session_device_limit(Session *s, const char *id) {
     return p ? p->read_gbps : 0;
 }
 
+BulkMeasured session_bulk_measured(Session *s, DevRuntime *r) {
+    BulkMeasured m = {0};
+    if (r) {
+        const Device *d = dev_runtime_device(r);
+        const DeviceProfile *p = s->db->device_hub ? profile_of(s->db->device_hub, d->info.id, d->info.name) : NULL;
+        return p ? (BulkMeasured){p->bulk_set_min, p->bulk_groups} : m;
+    }
+    Err e = {0};
+    bool found;
+    Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &e);
+    if (p && profile_load(s->db->vfs, NULL, p, &found, &e) == ST_OK) m.set_min = p->cpu.bulk_set_min; /* a file that cannot be read is no error here */
+    mem_free(NULL, p, (int64_t)sizeof *p);
+    return m;
+}
+
 /* ---- SHOW devices, calibration ------------------------------------------------------------------------- */
 static const char *memory_text(Arena *a, int64_t bytes) {
     if (bytes <= 0) return "";
@@ -186,6 +201,8 @@ Status session_show_devices(Session *s, Statement *st) {
         if (d->kind == DEVICE_NULL) continue;
         const DeviceProfile *p = profile_of(h, d->id, d->name);
         const char *rates = p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps) : "no";
+        if (rates && p && p->bulk_set_min > 0) rates = arena_printf(st->run_arena, "%s, bulks in sets from %.0f calls", rates, p->bulk_set_min);
+        if (rates && p && p->bulk_groups > 0) rates = arena_printf(st->run_arena, p->bulk_groups < BULK_GROUPS_ALL ? "%s, in %.0f groups" : "%s, grouped by procedure", rates, p->bulk_groups);
         const char *memory = memory_text(st->run_arena, d->memory_bytes);
         if (!rates || !memory) return err_oom(&s->err);
         TRY(statement_text_row(st, (const char *[]){d->kind == DEVICE_HOST ? "cpu" : d->id, d->name, d->state, memory, d->detail, rates}));
@@ -199,9 +216,12 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
     Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &s->err);
     if (!p) return ST_ERROR;
     bool found, any = false;
+    BulkMeasured bulks = {0};
     Status st = profile_load(s->db->vfs, NULL, p, &found, &s->err);
     if (st == ST_OK && (!device || !strcasecmp(device, "cpu"))) {
         st = profile_calibrate_cpu(s->db->pool, quick, p, &s->err);
+        if (st == ST_OK) st = session_calibrate_bulks(s, NULL, quick, &bulks);
+        p->cpu.bulk_set_min = bulks.set_min;
         any = true;
     }
     for (int i = 0; st == ST_OK && i < devices_count(h->devices); i++) {
@@ -209,6 +229,12 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
         bool named = device && strcasecmp(device, d->kind == DEVICE_HOST ? "cpu" : d->id) == 0;
         if (d->kind == DEVICE_NULL || (device ? !named : !d->usable)) continue;
         st = profile_calibrate(h->devices, d->id, quick, p, &s->err);
+        if (st == ST_OK) st = session_calibrate_bulks(s, d->kind == DEVICE_HOST ? "cpu" : d->id, quick, &bulks);
+        for (int64_t k = 0; st == ST_OK && k < p->n_devices; k++) {
+            if (strcmp(p->devices[k].id, d->id) != 0) continue;
+            p->devices[k].bulk_set_min = bulks.set_min;
+            p->devices[k].bulk_groups = bulks.groups;
+        }
         any = true;
     }
     if (st == ST_OK && !any) st = err_set(&s->err, ERR_UNDEFINED_OBJECT, "there is no device \"%s\"", device);

@@ -284,13 +284,20 @@ static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_
     return status;
 }
 
-Status pl_call_bind(Session *s, const AstCall *x, Arena *a, int32_t n_params, const Type *param_types, BoundCall **out) {
+/* A function whose calls are to be made each, and give a value. */
+static bool is_volatile_value(const Routine *r) {
+    bool ins = true;
+    for (int i = 0; i < r->n_params; i++) ins = ins && r->param_modes[i] == 'i';
+    return ins && r->volatility == 'v' && !r->strict && !r->returns_set && !r->returns_record && !r->returns_void;
+}
+Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int32_t n_params, const Type *param_types, BoundCall **out) {
     PlanCtx c;
     BoundCall *b;
     int64_t clock = time_reads;
     *out = NULL;
     plan_ctx_init(s, a, &c);
-    TRY(sql_bind_call(&c, x->func, true, n_params, param_types, &b));
+    TRY(sql_bind_call(&c, f, procedure, n_params, param_types, &b));
+    if (!b || (!procedure && !is_volatile_value(b->routine))) return ST_OK;
     bool plain = time_reads == clock && c.routine_ids.len <= 1 && c.relations.len == 0 && b->n_params <= n_params; /* the routine itself is one */
     for (int32_t i = 0; i < b->n_args; i++) plain = plain && eval_can(b->args[i], 0);
     if (!plain) return ST_OK;
@@ -543,14 +550,15 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     return st;
 }
 
-static bool is_lone(const AstSelect *x) {
-    return !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_targets == 1 && x->targets[0].expr->kind == AST_FUNC && x->n_from == 0 && !x->where &&
+const AstFunc *pl_lone_function(const AstSelect *x) {
+    bool lone = !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_targets == 1 && x->targets[0].expr->kind == AST_FUNC && x->n_from == 0 && !x->where &&
            x->n_group_by == 0 && !x->having && x->n_order_by == 0 && !x->limit && !x->offset;
+    return lone ? AST_AS_CONST(AstFunc, x->targets[0].expr) : NULL;
 }
 
 Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
     *done = false;
-    if (!is_lone(x)) return ST_OK;
+    if (!pl_lone_function(x)) return ST_OK;
     TRY(session_lock(s, LOCK_SHARED));
     if (s->db->catalog.n_routines == 0) return ST_OK;
     Arena *a = st->run_arena;

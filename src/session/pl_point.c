@@ -302,6 +302,26 @@ static Status results(Run *r, Statement *st) {
     return ST_OK;
 }
 
+/* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a key. */
+static void tell_reads(Session *s, const BoundStmt *b, const Vec *vals) {
+    const Table *t = b->table;
+    if (b->kind != STMT_INSERT) {
+        (void)transaction_reads_table(s, t);
+        return;
+    }
+    for (int k = 0; k < t->n_keys; k++) {
+        Value key[32];
+        bool null = t->keys[k].n_cols > (int)ARRAY_LEN(key);
+        for (int j = 0; j < t->keys[k].n_cols && !null; j++) {
+            const Vec *v = &vals[t->keys[k].cols[j]];
+            null = v->valid && !v->valid[0];
+            key[j] = (Value){.type = v->type};
+            memcpy(value_cell(&key[j]), v->data, (size_t)phys_size((Phys)v->phys));
+        }
+        if (!null) (void)transaction_reads_key(s, t, k, key);
+    }
+}
+
 static Status change(Session *s, Run *r, Statement *st) {
     const BoundStmt *b = r->p->b;
     Vec *vals = NULL;
@@ -317,7 +337,7 @@ static Status change(Session *s, Run *r, Statement *st) {
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
-        (void)transaction_reads_table(s, b->table); /* the routine may go on, knowing of a row that has the key */
+        tell_reads(s, b, vals);
     }
     return out;
 }

@@ -18,10 +18,12 @@
 Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params);
 /* SELECT of nothing but a function of the catalog: without the query engine. *done false: it is something else. */
 Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types, const Value *params, bool *done);
-/* For calls that others may run (callpool.h). CALL bound in `a`, under a lock; *out NULL: binding or its arguments depend on more than definitions and
- * parameters. Its routine is a copy of what callers need, its `sql` the signature for messages. */
+/* The call in a SELECT of nothing but one; NULL: it is another one. */
+const AstFunc *pl_lone_function(const AstSelect *x);
+/* For calls that others may run (callpool.h). CALL's, or a lone function's, bound in `a`, under a lock; *out NULL: binding or its arguments depend on more than definitions and
+ * parameters, or the function is none of the catalog's, not volatile, strict, or has other results than a value. Its routine is a copy of what callers need, its `sql` the signature for messages. */
 struct BoundCall;
-Status pl_call_bind(Session *s, const AstCall *x, Arena *a, int32_t n_params, const Type *param_types, struct BoundCall **out);
+Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int32_t n_params, const Type *param_types, struct BoundCall **out);
 /* The values of its IN and INOUT parameters; no lock is needed. */
 Status pl_call_values(Session *s, const struct BoundCall *b, Arena *a, int32_t n_params, const Value *params, Value *out);
 /* CALL's columns and parameters, under the shared lock; arrays in the arena. */

@@ -603,17 +603,6 @@ static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
 
 /* ---- all ------------------------------------------------------------------------------------------------------- */
 
-static const char *stmt_words(const PlStmt *s) {
-    switch ((int)s->kind) {
-    case PLS_EXIT: return s->is_exit ? "EXIT" : "CONTINUE";
-    case PLS_FOR_QUERY: return s->cursor >= 0 ? "FOR over cursor" : s->query ? "FOR over SELECT rows" : "FOR over EXECUTE statement";
-    case PLS_FETCH: return s->is_move ? "MOVE" : "FETCH";
-    case PLS_DIAGNOSTICS: return s->stacked ? "GET STACKED DIAGNOSTICS" : "GET DIAGNOSTICS";
-    case PLS_CALL: return s->query->stmt->kind == AST_DO ? "DO" : "CALL";
-    default: return pl_stmt_name((PlStmtKind)s->kind);
-    }
-}
-
 static PlOutcome exec(PlFrame *fr, const PlStmt *s) {
     switch ((PlStmtKind)s->kind) {
     case PLS_BLOCK: return exec_block(fr, s);
@@ -655,7 +644,7 @@ PlOutcome pl_exec(PlFrame *fr, const PlStmt *s) {
     if (!err_is_set(e)) err_oom(e);
     e->position = 0;
     if (fr->f->is_sql) err_context(e, "SQL function \"%s\" statement %d", fr->f->name, (int)s->line);
-    else err_context(e, "PL/pgSQL function %s line %d at %s", fr->f->signature, (int)s->line, stmt_words(s));
+    else err_context(e, "PL/pgSQL function %s line %d at %s", fr->f->signature, (int)s->line, pl_stmt_words(s));
     fr->told = true;
     return o;
 }

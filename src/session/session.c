@@ -98,6 +98,7 @@ void catalog_undo_forget(Session *s) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
         if (u->kind == CU_DROPPED_TABLE) {
+            transactions_forget_table(s, u->table);
             session_device_forget(s, u->table->id);
             table_free(u->table);
         }
@@ -110,8 +111,8 @@ void catalog_undo_forget(Session *s) {
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its changes in them: whoever comes next sees to it that the tables
- * are what it is to see, which takes the lock alone. */
+/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them: whoever comes next sees to it that the tables
+ * are what it is to see, which takes the lock alone for that long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
     bool definitions = s->in_bulk && mode == LOCK_SHARED, may_be_ahead = definitions || (s->in_bulk && s->state == 'I');
     while (s->lock < mode) {
@@ -124,7 +125,13 @@ static Status lock_and_enter(Session *s, LockMode mode) {
             else again = true;
         }
         if (!again) TRY(transaction_enter(s, definitions, &again));
-        if (!again && (want == mode || (s->undo && undo_mark(s->undo) > 0))) return ST_OK; /* its own changes are in place: they must stay */
+        if (!again) {
+            if (want > mode) {
+                txn_lock_downgrade(s->db->txn_lock);
+                s->lock = mode;
+            }
+            return ST_OK;
+        }
         txn_lock_release(s->db->txn_lock, s->lock);
         s->lock = LOCK_NONE;
     }
@@ -153,15 +160,10 @@ static void start_transaction(Session *s) {
     s->settings_before = s->settings_keep = s->settings;
 }
 static void roll_back_all(Session *s) {
-    if (s->state == 'T') settings_restore(s, &s->settings_before);
-    if (s->lock == LOCK_NONE) transaction_end(s, false);
-    if (s->undo) {
-        undo_rollback(s->undo, 0);
-        undo_free(s->undo);
-        s->undo = NULL;
-    }
+    if (s->state == 'T' || s->savepoints) settings_restore(s, &s->settings_before);
+    savepoints_free(s);
+    transaction_rollback(s);
     catalog_undo_all(s);
-    transaction_end(s, false);
 }
 
 /* A delta that has grown large against its table is merged when a writing transaction ends. */
@@ -170,24 +172,28 @@ static void merge_grown(Session *s) {
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);
-        if (d < 100000 || d < t->live_rows / 10 || transaction_holds_rows(s, t)) continue;
+        if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
         Err e = {0};
         if (table_merge(t, s->db->pool, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 
+static void commit_tables(Session *s) {
+    int64_t n = 0, max = 0;
+    TableEvent *events = NULL;
+    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next) max += u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE;
+    if (max > 0 && !(events = mem_alloc(&s->account, max * (int64_t)sizeof *events, NULL))) n = -1;
+    for (const CatalogUndo *u = s->catalog_undo; u && events; u = u->next)
+        if (u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE) events[n++] = (TableEvent){u->table->id, u->kind == CU_ADDED_TABLE};
+    transaction_commit(s, n, events);
+    mem_free(&s->account, events, max * (int64_t)sizeof *events);
+}
+
 static void commit_all(Session *s) {
-    transaction_dooms(s, s->undo, false);
-    session_bulk_follow(s);
-    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
-        if (u->kind == CU_DROPPED_TABLE) transaction_dooms_table(s, u->table->id);
-    transaction_end(s, true);
     bool changed = s->undo && s->lock == LOCK_EXCLUSIVE; /* without the lock there is nothing in it */
-    if (s->undo) {
-        undo_forget(s->undo);
-        undo_free(s->undo);
-        s->undo = NULL;
-    }
+    savepoints_free(s);
+    session_bulk_follow(s);
+    commit_tables(s);
     catalog_undo_forget(s);
     if (!changed) return;
     s->db->dirty = true;
@@ -210,26 +216,37 @@ Status session_end_statement(Session *s, Status outcome) {
         else roll_back_all(s);
         s->read_only = false;
         release_lock(s);
+        return outcome;
+    }
+    if (outcome == ST_OK && s->state == 'T') outcome = transaction_pause(s);
+    if (outcome != ST_OK && s->state == 'T' && s->savepoints) {
+        savepoint_after_error(s);
     } else if (outcome != ST_OK && s->state == 'T') {
         roll_back_all(s);
         release_lock(s);
         s->state = 'E';
-    } else if (s->state == 'T') {
-        transaction_pause(s);
     }
     return outcome;
 }
 
 void session_transaction_options(Session *s, int64_t n, const AstOption *options) {
     for (int64_t i = 0; i < n; i++)
-        if (strcmp(options[i].name, "transaction_deferrable") == 0) s->deferrable = options[i].value && strcmp(options[i].value, "1") == 0;
-        else if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
+        if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
 }
 
 static void end_block(Session *s) {
     release_lock(s);
     s->state = 'I';
-    s->read_only = s->deferrable = false;
+    s->read_only = false;
+}
+
+/* The lock alone, and what is committed now in the tables. */
+static Status lock_latest(Session *s) {
+    bool again;
+    s->latest = true;
+    Status st = s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE);
+    s->latest = false;
+    return st;
 }
 
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
@@ -245,22 +262,33 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         if (s->state == 'I') return ST_OK; /* PostgreSQL warns; there is nothing to end */
         if (s->state == 'T') {
             bool changes = s->catalog_undo || transaction_changed(s);
-            if (changes && session_lock(s, LOCK_EXCLUSIVE) != ST_OK) { /* 40001, or the lock was not to be had */
+            if (changes && lock_latest(s) != ST_OK) { /* 40001, or the lock was not to be had */
                 roll_back_all(s);
                 end_block(s);
                 return ST_ERROR;
             }
             settings_restore(s, &s->settings_keep);
             commit_all(s);
+        } else {
+            roll_back_all(s);
         }
         break;
+    case AST_TX_SAVEPOINT:
+        snprintf(st->tag, sizeof st->tag, "SAVEPOINT");
+        return savepoint_set(s, t->name);
+    case AST_TX_RELEASE:
+        snprintf(st->tag, sizeof st->tag, "RELEASE");
+        return savepoint_release(s, t->name);
+    case AST_TX_ROLLBACK_TO:
+        snprintf(st->tag, sizeof st->tag, "ROLLBACK");
+        return savepoint_back(s, t->name);
     case AST_TX_ROLLBACK:
         snprintf(st->tag, sizeof st->tag, "ROLLBACK");
         if (s->state == 'I') return ST_OK;
         roll_back_all(s);
         break;
     default: {
-        Status r = err_at(&s->err, t->location, ERR_FEATURE_NOT_SUPPORTED, "savepoints and two-phase commit are not supported");
+        Status r = err_at(&s->err, t->location, ERR_FEATURE_NOT_SUPPORTED, "two-phase commit is not supported");
         return r;
     }
     }
@@ -628,22 +656,32 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     return ST_OK;
 }
 
+/* What a failed transaction takes. */
+static bool ends_failure(const AstStmt *ast) {
+    if (ast->kind != AST_TRANSACTION) return false;
+    AstTransactionKind kind = AST_AS_CONST(AstTransaction, ast)->tx_kind;
+    return kind == AST_TX_ROLLBACK || kind == AST_TX_COMMIT || kind == AST_TX_ROLLBACK_TO;
+}
+
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
-    if (s->state == 'E' && !(ast->kind == AST_TRANSACTION && (AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_ROLLBACK || AST_AS_CONST(AstTransaction, ast)->tx_kind == AST_TX_COMMIT)))
+    if (s->state == 'E' && !ends_failure(ast))
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
     if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
-    if (ast->kind == AST_CALL) {
+    const AstFunc *call = ast->kind == AST_CALL ? AST_AS_CONST(AstCall, ast)->func : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast)) : NULL;
+    if (call) {
         bool done;
-        TRY(call_statement(s, st, AST_AS_CONST(AstCall, ast), n_params, param_types, params, &done));
+        TRY(call_statement(s, st, ast, call, n_params, param_types, params, &done));
         if (done) return ST_OK;
     }
     if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN) return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
     if (!is_plannable(ast)) {
+        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE || ast->kind == AST_SET || ast->kind == AST_SHOW ||
+                            ast->kind == AST_DISCARD || (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
+        if (!by_statement && s->state == 'T') TRY(lock_latest(s));
         Status r = session_utility(s, st, ast);
-        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE || ast->kind == AST_SET || ast->kind == AST_SHOW;
-        if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s);
+        if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s, true);
         return r;
     }
     bool point;

@@ -27,7 +27,7 @@ typedef struct Settings {
     char temp_directory[1024];
     char application_name[64];
     char executor[16], device[32], device_residence[16];
-    bool device_strict, device_wait, device_result_cache;
+    bool device_strict, device_wait, device_result_cache, bulk_figures;
     int64_t device_memory_limit, device_initial_rows;
     bool pipelined_concurrency;
     int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
@@ -35,8 +35,11 @@ typedef struct Settings {
     char isa[16];
     char search_path[64];
     bool merge_auto;
-    int64_t bulk_step_limit, bulk_set_min, bulk_partitions, bulk_size, bulk_interval_us;
-    char bulk_strategy[8], bulk_order[12];
+    int64_t snapshot_memory_limit;
+    int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us;
+    char bulk_strategy[8], bulk_order[12], bulk_release[12];
+    int64_t bulk_lanes;
+    bool bulk_copies;
 } Settings;
 
 /* A message that is no error: RAISE NOTICE and the like. */
@@ -62,6 +65,7 @@ typedef struct Session {
     LockMode lock;
     UndoLog *undo;
     CatalogUndo *catalog_undo; /* newest first */
+    struct Savepoint *savepoints; /* savepoint.c; newest first */
     SqlPrepared *prepared;
     MemAccount cache_account;      /* texts and plans kept between runs */
     SqlText *texts, *oldest_text;  /* by last use */
@@ -86,7 +90,7 @@ typedef struct Session {
     BulkStats bulk_stats; /* of the last bulk */
     char bulk_reason[256]; /* what bulk_stats.reason points to */
     struct Txn *txn;          /* transaction.c; NULL outside transactions and before their first look at the database */
-    bool deferrable;          /* the transaction only reads and keeps the lock, so that nothing can doom it */
+    bool latest;              /* taking the lock, the transaction is validated and goes on with what is committed now */
     struct CallClient *call_client; /* callpool.c */
     struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
@@ -159,6 +163,10 @@ Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct)
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out);
 /* The device's calibrated read rate in GB/s, 0 when it was not measured. */
 double session_device_limit(Session *s, const char *id);
+/* What was measured of bulks of calls, on a device or, NULL, on the virtual machine (calibrate_bulk.h); 0: nothing was. */
+enum { BULK_GROUPS_ALL = 1 << 16 };
+typedef struct BulkMeasured { double set_min, groups; } BulkMeasured;
+BulkMeasured session_bulk_measured(Session *s, struct DevRuntime *r);
 Status session_show_devices(Session *s, Statement *st);
 /* Measures the CPU and all usable devices (device NULL) or one ("cpu", "cuda:0") and saves the profile (cost/profile.h). */
 Status session_calibrate(Session *s, const char *device, bool quick);
@@ -179,6 +187,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
 void session_free_prepared(Session *s);
+/* ---- savepoint.c: 25P01 outside transactions, 3B001 when there is none of that name ---- */
+Status savepoint_set(Session *s, const char *name);
+Status savepoint_release(Session *s, const char *name);
+Status savepoint_back(Session *s, const char *name); /* the transaction goes on, from state 'E' too */
+void savepoint_after_error(Session *s);              /* state 'T' becomes 'E'; there are savepoints */
+void savepoints_free(Session *s);
 void session_transaction_options(Session *s, int64_t n, const AstOption *options);
 void catalog_undo_all(Session *s);
 void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */

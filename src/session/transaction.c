@@ -1,44 +1,29 @@
-/* transaction.c - see transaction.h. */
-#include "session/transaction.h"
+/* transaction.c - the view, snapshots and commits. See transaction.h. */
+#include "session/transaction_int.h"
 
 #include <pthread.h>
 
-#include "types/func.h"
+enum { MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */, COMPACT_RECORDS = 64 /* logs that are longer may change the same cells often */, WRITES_LOOKED_AT = 256 /* changes up to here are compared with commits at once */,
+       PRUNE_BYTES = 1 << 20 /* so much is not left to the next who writes */, SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */ };
 
-enum { ROWS_LOOKED_AT = 512 /* of one change: more are taken for all rows of the table */ };
+TxnHub *transaction_hub(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
 
-/* One of a conjunction that selects rows: lo <= column <= hi, as integers, or column = text. */
-typedef struct ReadCond {
-    int col;
-    bool is_text;
-    int64_t lo, hi;
-    Str text;
-} ReadCond;
-struct TxnRead {
-    int64_t table; /* id */
-    int32_t n_conds; /* 0: all rows */
-    ReadCond *conds;
-};
-
-struct Txn {
-    Txn *next, **link;     /* of the hub */
-    Session *session;      /* NULL: rolled back, its changes still stand */
-    UndoLog *undo;         /* of one without a session */
-    Arena *arena;          /* reads */
-    VEC(TxnRead) reads;
-    _Atomic bool suspended; /* its changes are in `net` */
-    Arena *saved;
-    int64_t n_net;
-    NetChange *net;
-    bool doomed, pinned;
-    bool changed;          /* its session's: at the end of some statement there were changes */
-};
-
-static TxnHub *hub_of(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
+Status serialization_failure(Session *s, const char *why) {
+    err_clear(&s->err);
+    err_set(&s->err, ERR_SERIALIZATION_FAILURE, "could not serialize access due to read/write dependencies among transactions");
+    err_detail(&s->err, "%s", why);
+    err_hint(&s->err, "The transaction might succeed if retried.");
+    return ST_ERROR;
+}
+static Status concurrent_update(Session *s) {
+    err_clear(&s->err);
+    err_set(&s->err, ERR_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    err_hint(&s->err, "The transaction might succeed if retried.");
+    return ST_ERROR;
+}
 
 /* ---- the list ------------------------------------------------------------------------------------ */
 static void free_txn(Txn *x) {
-    arena_free(x->saved);
     arena_free(x->arena);
     undo_free(x->undo);
     mem_free(NULL, x, (int64_t)sizeof *x);
@@ -49,7 +34,7 @@ static void unlink_txn(Txn *x) {
 }
 
 static Status begin(Session *s) {
-    TxnHub *h = hub_of(s);
+    TxnHub *h = transaction_hub(s);
     Txn *x = mem_calloc(NULL, (int64_t)sizeof *x, &s->err);
     if (!x) return ST_ERROR;
     if (!(x->arena = arena_new(&s->db->account, &s->err))) {
@@ -58,6 +43,7 @@ static Status begin(Session *s) {
     }
     arena_set_err(x->arena, NULL);
     x->session = s;
+    x->ts = atomic_load(&h->now);
     pthread_mutex_lock(&h->mutex);
     x->next = h->open;
     x->link = &h->open;
@@ -67,22 +53,187 @@ static Status begin(Session *s) {
     s->txn = x;
     return ST_OK;
 }
-
-/* ---- changes out of the tables and back ---------------------------------------------------------- */
-static Status save(Txn *x, UndoLog *u) {
-    if (!(x->saved = arena_new(&x->session->db->account, NULL))) return ST_ERROR;
-    TRY(undo_net(u, x->saved, &x->n_net, &x->net));
-    for (int64_t i = 0; i < x->n_net; i++) TRY(net_save(&x->net[i], x->saved));
-    return ST_OK;
-}
-static void forget_saved(Txn *x) {
-    arena_free(x->saved);
-    x->saved = NULL;
-    x->net = NULL;
-    x->n_net = 0;
+bool transaction_open(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    pthread_mutex_lock(&h->mutex);
+    bool yes = h->open != NULL;
+    pthread_mutex_unlock(&h->mutex);
+    return yes;
 }
 
-/* The resident's changes leave the tables. The caller has the database alone. */
+/* ---- versions -------------------------------------------------------------------------------------- */
+static void unlook(Version *v) {
+    arena_free(v->look);
+    v->look = NULL;
+    v->n_net = 0;
+}
+static void free_version(TxnHub *h, Version *v) {
+    if (v->before) v->before->next = v->next;
+    else h->oldest = v->next;
+    if (v->next) v->next->before = v->before;
+    else h->newest = v->before;
+    atomic_fetch_sub(&h->kept_bytes, v->bytes);
+    unlook(v);
+    undo_free(v->log);
+    arena_free(v->arena);
+    mem_free(NULL, v, (int64_t)sizeof *v);
+}
+/* The next version goes into this one, when there is memory for it. */
+static bool merge_next(TxnHub *h, Version *v) {
+    Version *n = v->next;
+    int64_t had = v->events.len;
+    for (int64_t i = 0; i < n->events.len; i++)
+        if (!vec_push(v->arena, &v->events, n->events.items[i])) {
+            v->events.len = had;
+            return false;
+        }
+    Err e = {0};
+    int64_t bytes = 0;
+    if (undo_move(n->log, v->log, n->ts <= atomic_load(&h->view), &bytes, &e) != ST_OK) {
+        v->events.len = had;
+        return false;
+    }
+    unlook(v);
+    v->ts = n->ts;
+    v->bytes += bytes;
+    atomic_fetch_add(&h->kept_bytes, bytes);
+    free_version(h, n);
+    return true;
+}
+
+/* The tables become what they were at ts. Nobody's own changes are in them; the lock is held alone. */
+static void move_view(TxnHub *h, int64_t ts) {
+    int64_t view = atomic_load(&h->view);
+    for (Version *v = h->newest; v && v->ts > ts; v = v->before)
+        if (v->ts <= view) undo_hide(v->log);
+    for (Version *v = h->oldest; v && v->ts <= ts; v = v->next)
+        if (v->ts > view) undo_show(v->log, false);
+    atomic_store(&h->view, ts);
+}
+
+/* What nobody needs any more goes: changes that were rolled back while they were hidden, versions behind all snapshots. The lock is held alone. */
+static void prune(TxnHub *h) {
+    if (!atomic_exchange(&h->unsettled, false)) return;
+    int64_t view = atomic_load(&h->view), oldest = view, ts[SNAPSHOTS_MAX], n = 0;
+    Txn *gone = NULL;
+    pthread_mutex_lock(&h->mutex);
+    for (Txn *x = h->open, *next; x; x = next) {
+        next = x->next;
+        if (!x->session && x != atomic_load(&h->resident)) {
+            unlink_txn(x);
+            x->next = gone;
+            gone = x;
+        } else if (x->session && !x->lost) {
+            oldest = MIN_OF(oldest, x->ts);
+            if (n < SNAPSHOTS_MAX) ts[n] = x->ts;
+            n++;
+        }
+    }
+    pthread_mutex_unlock(&h->mutex);
+    for (Txn *next; gone; gone = next) {
+        next = gone->next;
+        undo_abandon(gone->undo);
+        free_txn(gone);
+    }
+    while (h->oldest && h->oldest->ts <= oldest) free_version(h, h->oldest);
+    for (Version *v = h->oldest; v && n <= SNAPSHOTS_MAX;) {
+        bool seen = v->ts == view;
+        for (int64_t i = 0; i < n && !seen; i++) seen = ts[i] == v->ts;
+        if (seen || !v->next || v->next->bytes > MERGE_BYTES || !merge_next(h, v)) v = v->next;
+    }
+}
+
+/* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
+static bool give_up(TxnHub *h, bool all, const Txn *but) {
+    int64_t ts = INT64_MAX;
+    pthread_mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x; x = x->next)
+        if (x->session && x != but && !x->lost) ts = MIN_OF(ts, x->ts);
+    for (Txn *x = h->open; x; x = x->next)
+        if (x->session && x != but && (all || x->ts == ts)) x->lost = true;
+    pthread_mutex_unlock(&h->mutex);
+    return ts != INT64_MAX;
+}
+static int64_t limit_of(const Session *s) {
+    int64_t limit = s->settings.snapshot_memory_limit;
+    return limit > 0 ? limit : s->settings.memory_limit > 0 ? s->settings.memory_limit / 4 : INT64_MAX;
+}
+
+/* The log without what its later records say again. */
+static UndoLog *compact(Session *s, UndoLog *u) {
+    Err e = {0};
+    int64_t bytes;
+    UndoLog *c = undo_mark(u) > COMPACT_RECORDS ? undo_new(&s->db->account, &e) : NULL;
+    if (!c || undo_move(u, c, true, &bytes, &e) != ST_OK) {
+        undo_free(c);
+        return u;
+    }
+    undo_free(u);
+    return c;
+}
+
+/* Keeps a commit for those whose snapshots are older: all open transactions but one. The view is that of now. false: there are none, or there is no memory and they have lost theirs. */
+static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
+    TxnHub *h = transaction_hub(s);
+    bool needed = false;
+    pthread_mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
+    pthread_mutex_unlock(&h->mutex);
+    if (!needed) return false;
+    Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
+    bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->account, NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
+    for (int64_t i = 0; ok && i < n; i++) ok = vec_push(v->arena, &v->events, events[i]);
+    if (!ok) {
+        if (v) arena_free(v->arena);
+        if (v) mem_free(NULL, v, (int64_t)sizeof *v);
+        (void)give_up(h, true, but);
+        return false;
+    }
+    v->log = u = compact(s, u);
+    v->bytes = (int64_t)sizeof *v + undo_bytes(u);
+    v->ts = atomic_fetch_add(&h->now, 1) + 1;
+    atomic_store(&h->view, v->ts);
+    v->before = h->newest;
+    if (v->before) v->before->next = v;
+    else h->oldest = v;
+    h->newest = v;
+    atomic_fetch_add(&h->kept_bytes, v->bytes);
+    atomic_store(&h->unsettled, true);
+    while (atomic_load(&h->kept_bytes) > limit_of(s) && give_up(h, false, but)) {
+        atomic_store(&h->unsettled, true);
+        prune(h);
+    }
+    return true;
+}
+
+void transactions_forget_table(Session *s, const Table *t) {
+    TxnHub *h = transaction_hub(s);
+    for (Version *v = h->oldest; v; v = v->next) {
+        unlook(v);
+        undo_drop_table(v->log, t);
+    }
+    pthread_mutex_lock(&h->mutex);
+    for (Txn *x = h->open; x; x = x->next) {
+        UndoLog *u = x->session ? x->session->undo : x->undo;
+        if (!u || !undo_names_table(u, t)) continue;
+        undo_drop_table(u, t);
+        x->broken = true;
+    }
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* ---- the view ---------------------------------------------------------------------------------------- */
+static bool is_in_place(const Session *s) { return s->txn && s->undo && undo_mark(s->undo) > 0 && !atomic_load(&s->txn->out); }
+
+/* The view is the one that the session is to see. Without the lock: it may be another one soon. */
+static bool fits(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    const Txn *x = s->txn, *r = atomic_load(&h->resident);
+    if ((r && r != x) || (x && atomic_load(&x->out)) || (x && s->latest && x->ts != atomic_load(&h->now))) return false;
+    return atomic_load(&h->view) == (x && !s->latest ? x->ts : atomic_load(&h->now));
+}
+
+/* The resident's changes leave the tables. */
 static void evict(TxnHub *h) {
     pthread_mutex_lock(&h->mutex); /* its session may be rolling it back */
     Txn *x = atomic_load(&h->resident);
@@ -92,358 +243,208 @@ static void evict(TxnHub *h) {
         unlink_txn(x);
         free_txn(x);
     } else if (x) {
-        if (save(x, x->session->undo) != ST_OK) {
-            x->doomed = true; /* there is no memory to keep them */
-            forget_saved(x);
-        }
-        undo_rollback(x->session->undo, 0);
-        atomic_store(&x->suspended, true);
+        undo_hide(x->session->undo);
+        atomic_store(&x->out, true);
     }
     pthread_mutex_unlock(&h->mutex);
 }
 
-static Status serialization_failure(Session *s, const char *why) {
-    err_clear(&s->err);
-    err_set(&s->err, ERR_SERIALIZATION_FAILURE, "could not serialize access due to read/write dependencies among transactions");
-    err_detail(&s->err, "%s", why);
-    err_hint(&s->err, "The transaction might succeed if retried.");
-    return ST_ERROR;
+static Status reserve(Session *s) {
+    Txn *x = s->txn;
+    TRY(undo_reserve(s->undo, x->reserved, &s->err));
+    x->reserved = undo_mark(s->undo);
+    return ST_OK;
 }
 
-static Status put_back(Session *s, Txn *x) {
-    Arena *tmp = arena_new(&s->db->account, &s->err);
-    Status st = tmp ? ST_OK : ST_ERROR;
-    for (int64_t i = 0; st == ST_OK && i < x->n_net; i++) st = net_apply(&x->net[i], s->undo, tmp, &s->err);
-    arena_free(tmp);
-    if (st != ST_OK) {
-        undo_rollback(s->undo, 0);
-        x->doomed = true;
-        if (strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0) return st;
+/* Its own changes are hidden and all commits shown. */
+static Status validate(Session *s) {
+    Arena *a = arena_new(&s->db->account, &s->err);
+    int64_t n = 0;
+    NetChange *own = NULL;
+    if (!a) return ST_ERROR;
+    Status st = s->undo ? undo_net(s->undo, a, &n, &own) : ST_OK;
+    const char *why = st == ST_OK ? transaction_conflict(s, n, own) : NULL;
+    if (why) st = serialization_failure(s, why);
+    arena_free(a);
+    return st;
+}
+
+/* The lock is held alone. */
+static Status change_view(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn, *r = atomic_load(&h->resident);
+    int64_t now = atomic_load(&h->now), target = x && !s->latest ? x->ts : now;
+    bool moved = x && target != x->ts;
+    if (r && r != x) evict(h);
+    if (is_in_place(s) && target != atomic_load(&h->view)) {
+        TRY(reserve(s));
+        undo_hide(s->undo);
+        atomic_store(&x->out, true);
+        atomic_store(&h->resident, NULL);
+    }
+    move_view(h, target);
+    if (moved) {
+        TRY(validate(s));
+        x->ts = target;
+        atomic_store(&h->unsettled, true);
+    }
+    if (!x || !atomic_load(&x->out)) return ST_OK;
+    undo_show(s->undo, moved);
+    if (moved && undo_check_keys(s->undo, &s->err) != ST_OK) {
+        undo_hide(s->undo);
         return serialization_failure(s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
     }
-    atomic_store(&x->suspended, false);
-    forget_saved(x);
+    atomic_store(&x->out, false);
+    atomic_store(&h->resident, x);
     return ST_OK;
 }
 
 LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions) {
-    const Txn *r = atomic_load(&hub_of(s)->resident);
-    if (definitions && mode == LOCK_SHARED) return mode;
-    return (r && r != s->txn) || (s->txn && atomic_load(&s->txn->suspended)) ? LOCK_EXCLUSIVE : mode;
+    TxnHub *h = transaction_hub(s);
+    if (mode == LOCK_SHARED && definitions) return mode;
+    return fits(s) && !(atomic_load(&h->unsettled) && atomic_load(&h->kept_bytes) > PRUNE_BYTES) ? mode : LOCK_EXCLUSIVE;
 }
 
 Status transaction_enter(Session *s, bool definitions, bool *again) {
-    TxnHub *h = hub_of(s);
     *again = false;
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
-    if (s->state == 'T' && !s->txn) TRY(begin(s));
-    Txn *x = s->txn, *r = atomic_load(&h->resident);
-    if (s->lock == LOCK_SHARED) {
-        *again = (r && r != x) || (x && atomic_load(&x->suspended));
-        if (*again) return ST_OK;
+    if (s->txn && s->txn->lost) {
+        err_set(&s->err, ERR_SNAPSHOT_TOO_OLD, "snapshot too old");
+        err_detail(&s->err, "Others have changed so much since the transaction's first statement that it is not kept any more.");
+        err_hint(&s->err, "Raise snapshot_memory_limit, or make the transaction shorter.");
+        return ST_ERROR;
     }
-    if (r && r != x) evict(h);
-    if (x && x->doomed) return serialization_failure(s, "Canceled on conflict with a transaction that was committed meanwhile.");
-    return x && atomic_load(&x->suspended) ? put_back(s, x) : ST_OK;
+    if (!fits(s)) {
+        *again = s->lock == LOCK_SHARED;
+        if (*again) return ST_OK;
+        TRY(change_view(s));
+    }
+    if (s->lock == LOCK_EXCLUSIVE) prune(transaction_hub(s));
+    return s->state == 'T' && !s->txn ? begin(s) : ST_OK;
 }
 
-void transaction_pin(Session *s) {
-    if (s->txn) s->txn->pinned = true;
+void transaction_pin(Session *s, bool yes) {
+    if (s->txn) s->txn->pinned = yes;
 }
+bool transaction_hidden(const Session *s) { return s->txn && atomic_load(&s->txn->out); }
 bool transaction_pinned(const Session *s) { return s->txn && (s->txn->pinned || s->catalog_undo); }
 
 bool transaction_changed(const Session *s) { return s->txn && s->txn->changed; }
 
-void transaction_pause(Session *s) {
-    if (s->lock == LOCK_NONE) return;
-    bool changed = s->txn && s->undo && undo_mark(s->undo) > 0;
-    if (changed) s->txn->changed = true;
-    if (transaction_pinned(s) || (s->deferrable && s->read_only)) return;
-    if (changed) {
-        if (undo_is_whole(s->undo)) { /* cannot be taken out again */
-            s->txn->pinned = true;
-            return;
+/* Rows that it has just changed were changed by others after its snapshot. */
+static bool lost_update(Session *s) {
+    const TxnHub *h = transaction_hub(s);
+    int64_t n, rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
+    NetChange *own;
+    if (rows == 0 || rows > WRITES_LOOKED_AT) return false; /* COMMIT will tell */
+    Arena *a = arena_new(&s->db->account, NULL);
+    bool yes = a && undo_net(s->undo, a, &n, &own) == ST_OK && transaction_writes_conflict(h, s->txn, n, own);
+    arena_free(a);
+    return yes;
+}
+
+/* What it has changed by now. */
+static void take_stock(Session *s) {
+    Txn *x = s->txn;
+    if (!x) return;
+    x->changed = s->undo && undo_mark(s->undo) > 0;
+    x->reserved = x->changed ? MIN_OF(x->reserved, undo_mark(s->undo)) : 0; /* ROLLBACK TO */
+}
+Status transaction_pause(Session *s) {
+    Txn *x = s->txn;
+    if (s->lock == LOCK_NONE) return ST_OK;
+    take_stock(s);
+    if (transaction_pinned(s)) return ST_OK;
+    if (x && x->changed) {
+        if (undo_is_whole(s->undo, x->reserved)) { /* others would have to look at much */
+            x->pinned = true;
+            return ST_OK;
         }
-        atomic_store(&hub_of(s)->resident, s->txn);
+        if (lost_update(s)) return concurrent_update(s);
+        TRY(reserve(s));
+        atomic_store(&transaction_hub(s)->resident, x);
+    }
+    session_unlock(s);
+    return ST_OK;
+}
+
+void transaction_suspend(Session *s) {
+    Txn *x = s->txn;
+    if (s->lock == LOCK_NONE) return;
+    take_stock(s);
+    if (transaction_pinned(s)) return;
+    if (is_in_place(s)) {
+        Err e = {0};
+        if (s->lock != LOCK_EXCLUSIVE) { /* it has changed nothing since it was reserved */
+        } else if (undo_is_whole(s->undo, x->reserved) || undo_reserve(s->undo, x->reserved, &e) != ST_OK) {
+            x->pinned = true;
+            return;
+        } else {
+            x->reserved = undo_mark(s->undo);
+        }
+        atomic_store(&transaction_hub(s)->resident, x);
     }
     session_unlock(s);
 }
 
-void transaction_end(Session *s, bool commit) {
-    TxnHub *h = hub_of(s);
+/* ---- the end ------------------------------------------------------------------------------------------ */
+static void leave_list(Session *s) {
+    TxnHub *h = transaction_hub(s);
     Txn *x = s->txn;
-    if (!x) return;
     s->txn = NULL;
+    if (!x) return;
     pthread_mutex_lock(&h->mutex);
-    bool stands = atomic_load(&h->resident) == x;
-    if (stands && !commit && s->lock == LOCK_NONE) { /* the next who takes the lock undoes it */
-        x->undo = s->undo;
-        x->session = NULL;
-        s->undo = NULL;
-        x = NULL;
-    } else {
-        if (stands) atomic_store(&h->resident, NULL);
-        unlink_txn(x);
-    }
+    if (atomic_load(&h->resident) == x) atomic_store(&h->resident, NULL);
+    unlink_txn(x);
     pthread_mutex_unlock(&h->mutex);
-    if (x) free_txn(x);
+    if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
+    free_txn(x);
+}
+
+void transaction_commit(Session *s, int64_t n, const TableEvent *events) {
+    UndoLog *u = s->undo;
+    if (u && s->lock == LOCK_EXCLUSIVE && (undo_mark(u) > 0 || n != 0) && keep(s, u, n, events, s->txn)) s->undo = NULL;
+    leave_list(s);
+    if (!s->undo) return;
+    undo_forget(s->undo);
+    undo_free(s->undo);
+    s->undo = NULL;
+}
+
+void transaction_rollback(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    UndoLog *u = s->undo;
+    if (x && u && s->lock != LOCK_EXCLUSIVE) {
+        pthread_mutex_lock(&h->mutex);
+        bool changes = undo_mark(u) > 0;
+        if (changes) { /* the next who takes the lock alone undoes it */
+            x->undo = u;
+            x->session = NULL;
+            s->undo = NULL;
+            s->txn = NULL;
+        }
+        pthread_mutex_unlock(&h->mutex);
+        if (changes) atomic_store(&h->unsettled, true);
+        if (changes) return;
+    } else if (x && u && atomic_load(&x->out)) {
+        undo_abandon(u);
+    } else if (u) {
+        undo_rollback(u, 0);
+    }
+    leave_list(s);
+    undo_free(s->undo);
+    s->undo = NULL;
+}
+
+void transaction_bulk_done(Session *s, UndoLog *u) {
+    if (u && (undo_mark(u) == 0 || !keep(s, u, 0, NULL, NULL))) undo_free(u);
 }
 
 void transactions_settle(Database *db) {
     TxnHub *h = txn_lock_hub(db->txn_lock);
     if (atomic_load(&h->resident)) evict(h);
-}
-
-/* ---- reads ------------------------------------------------------------------------------------------ */
-static bool same_read(const TxnRead *a, const TxnRead *b) {
-    if (a->table != b->table || a->n_conds != b->n_conds) return false;
-    for (int32_t i = 0; i < a->n_conds; i++) {
-        const ReadCond *x = &a->conds[i], *y = &b->conds[i];
-        if (x->col != y->col || x->is_text != y->is_text || x->lo != y->lo || x->hi != y->hi || (x->is_text && !str_eq(x->text, y->text))) return false;
-    }
-    return true;
-}
-/* Conditions are copied. */
-static Status add_read(Session *s, const TxnRead *r) {
-    Txn *x = s->txn;
-    for (int64_t i = x->reads.len - 1; i >= 0; i--) {
-        const TxnRead *old = &x->reads.items[i];
-        if (old->table == r->table && (old->n_conds == 0 || (i + 16 > x->reads.len && same_read(old, r)))) return ST_OK;
-    }
-    TxnRead copy = {r->table, r->n_conds, arena_array(x->arena, ReadCond, r->n_conds + 1)};
-    bool ok = copy.conds != NULL;
-    for (int32_t i = 0; ok && i < r->n_conds; i++) {
-        copy.conds[i] = r->conds[i];
-        if (!r->conds[i].is_text) continue;
-        char *text = arena_strndup(x->arena, r->conds[i].text.ptr, r->conds[i].text.len);
-        ok = text != NULL;
-        if (ok) copy.conds[i].text = str_make(text, r->conds[i].text.len);
-    }
-    return ok && vec_push(x->arena, &x->reads, copy) ? ST_OK : err_oom(&s->err);
-}
-Status transaction_reads_table(Session *s, const Table *t) { return s->txn ? add_read(s, &(TxnRead){.table = t->id}) : ST_OK; }
-
-/* column = value; false: not of a kind that is understood. */
-static bool equals(const Table *t, int col, const Value *v, ReadCond *out) {
-    Type want = t->cols[col].type;
-    int64_t n;
-    *out = (ReadCond){.col = col};
-    if (v->is_null) return false;
-    if (type_phys(want) == PH_STR) {
-        out->is_text = true;
-        out->text = v->u.str;
-        return type_is_text(v->type) && type_is_text(want) && want.id != T_CHAR && v->type.id != T_CHAR;
-    }
-    bool same = type_eq(v->type, want) || (type_is_integer(v->type) && type_is_integer(want));
-    if (!same || type_phys(want) > PH_I128 || !cell_as_i64(type_phys(v->type), value_cell_const(v), &n)) return false;
-    out->lo = out->hi = n;
-    return true;
-}
-Status transaction_reads_key(Session *s, const Table *t, int key, const Value *vals) {
-    if (!s->txn) return ST_OK;
-    ReadCond conds[32];
-    TxnRead r = {.table = t->id, .conds = conds};
-    for (int j = 0; j < t->keys[key].n_cols && j < 32; j++)
-        r.n_conds += equals(t, t->keys[key].cols[j], &vals[j], &conds[r.n_conds]);
-    return add_read(s, &r);
-}
-
-/* The scan's column that an expression is, perhaps as a wider integer; -1. */
-static int scan_column(const Plan *scan, const Expr *e) {
-    if (e->kind == EX_CAST && type_is_integer(e->type) && type_is_integer(e->args[0]->type) && e->type.id > e->args[0]->type.id) e = e->args[0];
-    if (e->kind != EX_COL) return -1;
-    for (int32_t i = 0; i < scan->n_out; i++)
-        if (scan->out_cols[i] == e->u.col) return scan->scan_cols[i];
-    return -1;
-}
-/* column IN (constants): within the least and the greatest. */
-static bool bounds_of_list(const Plan *scan, const Expr *e, ReadCond *out) {
-    int col = scan_column(scan, e->args[0]);
-    if (col < 0 || e->n_args < 2) return false;
-    for (int32_t i = 1; i < e->n_args; i++) {
-        ReadCond one;
-        if (e->args[i]->kind != EX_CONST || !equals(scan->table, col, &e->args[i]->u.value, &one) || one.is_text) return false;
-        if (i == 1) *out = one;
-        out->lo = MIN_OF(out->lo, one.lo);
-        out->hi = MAX_OF(out->hi, one.hi);
-    }
-    return true;
-}
-/* A conjunct that bounds a column of the scan. */
-static bool bounds(const Plan *scan, const Expr *e, ReadCond *out) {
-    if (e->kind == EX_IN) return bounds_of_list(scan, e, out);
-    if (e->kind != EX_FUNC || e->n_args != 2) return false;
-    const char *op = e->u.func->name;
-    for (int side = 0; side < 2; side++) {
-        const Expr *own = e->args[side], *other = e->args[1 - side];
-        int col = scan_column(scan, own);
-        if (col < 0 || other->kind != EX_CONST || !equals(scan->table, col, &other->u.value, out)) continue;
-        if (strcmp(op, "=") == 0) return true;
-        bool less = op[0] == '<' && op[1] != '>', strict = op[1] == 0;
-        if (out->is_text || !(less || op[0] == '>') || (op[1] && strcmp(op + 1, "=") != 0)) return false;
-        if (side == 1) less = !less; /* 5 < column */
-        int64_t at = out->lo;
-        if (strict && (at == INT64_MIN || at == INT64_MAX)) return false;
-        *out = (ReadCond){.col = col, .lo = less ? INT64_MIN : at + strict, .hi = less ? at - strict : INT64_MAX};
-        return true;
-    }
-    return false;
-}
-
-typedef struct Walk {
-    Arena *a;
-    const Plan *above[16]; /* filters right above */
-    int n_above;
-    TxnReads *out;
-    bool ok;
-} Walk;
-static void add_bounds(Walk *w, const Plan *scan, const Plan *p, TxnRead *r, ReadCond *conds, int max) {
-    for (int32_t i = 0; i < p->n_conds && r->n_conds < max; i++) {
-        ReadCond c;
-        if (!bounds(scan, p->conds[i], &c)) continue;
-        if (c.is_text) {
-            char *text = arena_strndup(w->a, c.text.ptr, c.text.len);
-            w->ok = w->ok && text;
-            if (text) c.text = str_make(text, c.text.len);
-        }
-        conds[r->n_conds++] = c;
-    }
-}
-static void walk(Walk *w, const Plan *p) {
-    if (p->kind == LP_SCAN) {
-        enum { CONDS = 32 };
-        ReadCond *conds = arena_array(w->a, ReadCond, CONDS);
-        TxnRead r = {.table = p->table->id, .conds = conds};
-        if (!conds) {
-            w->ok = false;
-            return;
-        }
-        add_bounds(w, p, p, &r, conds, CONDS);
-        for (int i = 0; i < w->n_above; i++) add_bounds(w, p, w->above[i], &r, conds, CONDS);
-        w->ok = w->ok && vec_push(w->a, &w->out->list, r);
-        return;
-    }
-    int n = w->n_above;
-    if (p->kind == LP_FILTER && n < (int)ARRAY_LEN(w->above)) w->above[w->n_above++] = p;
-    else if (p->kind != LP_FILTER && p->kind != LP_PROJECT && p->kind != LP_SORT) w->n_above = 0;
-    const Plan *kept[ARRAY_LEN(w->above)];
-    int m = w->n_above;
-    memcpy(kept, w->above, sizeof kept);
-    for (int32_t i = 0; i < p->n_children; i++) {
-        memcpy(w->above, kept, sizeof kept);
-        w->n_above = m;
-        walk(w, p->children[i]);
-    }
-    w->n_above = n;
-}
-
-Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a, TxnReads *out) {
-    Walk w = {.a = a, .out = out, .ok = true};
-    *out = (TxnReads){0};
-    walk(&w, b->plan);
-    /* The optimiser may have done without a scan because of what it knows of a table as a whole (no value comes twice): then the whole table was read. */
-    for (int64_t i = 0; i < c->relations.len; i++) {
-        const Table *t = catalog_table(c->catalog, slice_of(c->relations.items[i]));
-        if (!t) continue;
-        int64_t named = 0, scans = t == b->table && b->kind == STMT_INSERT && !b->hit && !b->on_conflict_nothing;
-        for (int64_t k = 0; k < c->relations.len; k++) named += strcmp(c->relations.items[k], t->name) == 0;
-        for (int64_t k = 0; k < out->list.len; k++) scans += out->list.items[k].table == t->id;
-        if (scans < named || c->n_ctes > 0) w.ok = w.ok && vec_push(a, &out->list, ((TxnRead){.table = t->id}));
-    }
-    return w.ok ? ST_OK : err_oom(c->err);
-}
-Status transaction_reads(Session *s, const TxnReads *r) {
-    for (int64_t i = 0; s->txn && i < r->list.len; i++) TRY(add_read(s, &r->list.items[i]));
-    return ST_OK;
-}
-
-/* ---- dooming ------------------------------------------------------------------------------------------ */
-static bool cell_matches(const ReadCond *c, const Value *v) {
-    int64_t n;
-    if (v->is_null) return false;
-    if (c->is_text) return str_eq(c->text, v->u.str);
-    return !cell_as_i64(type_phys(v->type), value_cell_const(v), &n) || (n >= c->lo && n <= c->hi);
-}
-static bool row_matches(const TxnRead *r, const UndoLog *before, const Table *t, int64_t rowid) {
-    for (int32_t i = 0; i < r->n_conds; i++) {
-        Value v;
-        undo_value(before, t, rowid, r->conds[i].col, &v);
-        if (!cell_matches(&r->conds[i], &v)) return false;
-    }
-    return true;
-}
-static bool reads_change(const TxnRead *r, const NetChange *c, const UndoLog *u) {
-    if (r->table != c->id) return false;
-    if (c->whole || r->n_conds == 0 || c->n_deleted + c->n_updated + c->n_inserted > ROWS_LOOKED_AT) return true;
-    for (int64_t i = 0; i < c->n_deleted; i++)
-        if (row_matches(r, u, c->table, c->deleted[i])) return true;
-    for (int64_t i = 0; i < c->n_updated; i++)
-        if (row_matches(r, u, c->table, c->updated[i]) || row_matches(r, NULL, c->table, c->updated[i])) return true;
-    for (int64_t i = 0; i < c->n_inserted; i++)
-        if (row_matches(r, NULL, c->table, c->inserted[i])) return true;
-    return false;
-}
-static bool have_common(int64_t n, const int64_t *a, int64_t m, const int64_t *b) {
-    for (int64_t i = 0, k = 0; i < n && k < m;) {
-        if (a[i] == b[k]) return true;
-        if (a[i] < b[k]) i++;
-        else k++;
-    }
-    return false;
-}
-static bool writes_overlap(const NetChange *a, const NetChange *b) {
-    if (a->id != b->id) return false;
-    return a->whole || b->whole || have_common(a->n_deleted, a->deleted, b->n_deleted, b->deleted) || have_common(a->n_deleted, a->deleted, b->n_updated, b->updated) ||
-           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) || have_common(a->n_updated, a->updated, b->n_updated, b->updated);
-}
-
-static bool conflicts(const Txn *x, int64_t n, const NetChange *net, const UndoLog *u) {
-    for (int64_t k = 0; k < n; k++) {
-        for (int64_t i = 0; i < x->reads.len; i++)
-            if (reads_change(&x->reads.items[i], &net[k], u)) return true;
-        for (int64_t i = 0; i < x->n_net && atomic_load(&x->suspended); i++)
-            if (writes_overlap(&x->net[i], &net[k])) return true;
-    }
-    return false;
-}
-static void doom(Session *s, int64_t n, const NetChange *net, const UndoLog *u, bool own) {
-    TxnHub *h = hub_of(s);
-    pthread_mutex_lock(&h->mutex);
-    for (Txn *x = h->open; x; x = x->next)
-        if ((own || x != s->txn) && !x->doomed && conflicts(x, n, net, u)) x->doomed = true;
-    pthread_mutex_unlock(&h->mutex);
-}
-bool transaction_open(const Session *s) {
-    TxnHub *h = hub_of(s);
-    pthread_mutex_lock(&h->mutex);
-    bool yes = h->open != NULL;
-    pthread_mutex_unlock(&h->mutex);
-    return yes;
-}
-
-void transaction_dooms(Session *s, const UndoLog *u, bool own) {
-    int64_t n;
-    NetChange *net;
-    if (!u || undo_mark(u) == 0 || !transaction_open(s)) return;
-    Arena *a = arena_new(&s->db->account, NULL);
-    if (a && undo_net(u, a, &n, &net) == ST_OK) {
-        doom(s, n, net, u, own);
-    } else { /* no memory to look closely: all of them */
-        TxnHub *h = hub_of(s);
-        pthread_mutex_lock(&h->mutex);
-        for (Txn *x = h->open; x; x = x->next) x->doomed = x->doomed || own || x != s->txn;
-        pthread_mutex_unlock(&h->mutex);
-    }
-    arena_free(a);
-}
-void transaction_dooms_table(Session *s, int64_t id) { doom(s, 1, &(NetChange){.id = id, .whole = true}, NULL, false); }
-
-bool transaction_holds_rows(const Session *s, const Table *t) {
-    TxnHub *h = hub_of(s);
-    bool yes = false;
-    pthread_mutex_lock(&h->mutex);
-    for (const Txn *x = h->open; x && !yes; x = x->next)
-        for (int64_t i = 0; i < x->n_net && !yes; i++) yes = x->net[i].id == t->id && !x->doomed && x->net[i].n_deleted + x->net[i].n_updated > 0;
-    pthread_mutex_unlock(&h->mutex);
-    return yes;
+    move_view(h, atomic_load(&h->now));
+    atomic_store(&h->unsettled, true);
+    prune(h);
 }

@@ -90,6 +90,14 @@ Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeou
     return st;
 }
 
+void txn_lock_downgrade(TxnLock *l) {
+    pthread_mutex_lock(&l->mutex);
+    l->writer = false;
+    l->readers++;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->mutex);
+}
+
 void txn_lock_release(TxnLock *l, LockMode held) {
     if (held == LOCK_NONE) return;
     pthread_mutex_lock(&l->mutex);

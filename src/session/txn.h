@@ -21,12 +21,20 @@ void txn_lock_free(TxnLock *l);
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
 void txn_lock_release(TxnLock *l, LockMode held);
 
-/* The open transactions of the database (transaction.c). */
+/* Gives up being alone without letting anybody in between: EXCLUSIVE becomes SHARED. */
+void txn_lock_downgrade(TxnLock *l);
+
+/* The open transactions of the database, and what it was for them (transaction.c). */
 struct Txn;
+struct Version;
 typedef struct TxnHub {
     pthread_mutex_t mutex;  /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
     struct Txn *_Atomic resident; /* whose changes stand in the tables though nobody holds the lock for it; NULL: none */
+    _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the versions: changed under the lock held alone */
+    struct Version *oldest, *newest;
+    _Atomic int64_t kept_bytes;   /* by versions */
+    _Atomic bool unsettled;       /* some of it may be of no use any more */
 } TxnHub;
 TxnHub *txn_lock_hub(TxnLock *l);
 

@@ -98,7 +98,7 @@ static void show(Shell *sh, stele_bulk *b) {
             }
             putc('\n', sh->out);
         }
-        if (!ok && shown++ < ERRORS_SHOWN) fprintf(stderr, "call %lld: ERROR:  %s: %s\n", (long long)c + 1, e.sqlstate, e.message);
+        if (!ok && shown++ < ERRORS_SHOWN) fprintf(stderr, "call %lld: ERROR:  %s: %s%s%s\n", (long long)c + 1, e.sqlstate, e.message, e.context[0] ? "\nCONTEXT:  " : "", e.context);
     }
     if (shown > ERRORS_SHOWN) fprintf(stderr, "... and %lld more calls failed\n", (long long)(shown - ERRORS_SHOWN));
     if (sh->quiet) return;

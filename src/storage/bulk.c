@@ -993,7 +993,7 @@ static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows,
     int64_t mark = undo_mark(log), before = t->live_rows;
     bool tail = false;
     for (int c = 0; c < b->n_cols; c++) tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
-    Status st = undo_add_tablets(log, t, t->n_tablets, rows, e);
+    Status st = undo_add_tablets(log, t, t->n_tablets, t->n_tablets + b->n_protos, rows, e);
     if (st == ST_OK) {
         st = install_tablets(b, pool, t->impl->undo_open > 1, e);
         if (st != ST_OK) {

@@ -208,6 +208,14 @@ Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e) {
     return enter(t, k, rowid, e);
 }
 
+Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
+    const KeyConstraint *kc = &t->keys[k];
+    KeyCell cells[KEY_MAX];
+    uint64_t hash;
+    if (!row_live(t, rowid) || !stored_key(t, kc, rowid, cells, &hash)) return ST_OK;
+    return sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0 ? table_key_error(t, k, rowid, e) : ST_OK;
+}
+
 /* Rows of main tablet `n` continue the sorted run. `last` is the last row of the tablet before. On equal runs the
  * rest of the key is compared with every row of the run: 23505 when one is equal. */
 static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {

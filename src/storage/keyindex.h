@@ -9,7 +9,7 @@
  *            (28 bits of hash, 36 bits of row number + 1), linear probing by the hash's high bits.
  *
  * Entries are hints: a lookup always compares the row's key and asks whether the row is there and
- * not deleted. Therefore deletes, in-place updates and undo never touch the index: undone entries
+ * not deleted. Therefore deletes, in-place updates, undo, hiding and showing never touch the index: undone entries
  * are skipped, and an old key's entry comes back to life with its row. Growing moves entries by their
  * own bits, without reading rows. Stale entries are swept when the table has no open undo.
  *
@@ -36,6 +36,8 @@ void keyindex_free(HashIndex *x);
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e);
 /* Enters one stored row and checks uniqueness. */
 Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e);
+/* That no other row has the key of a row that has been entered before: 23505. A row that is not there is fine. */
+Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e);
 /* A live row with this key, or -1. NULLs: -1. Values have the key columns' types. */
 int64_t keyindex_lookup(const Table *t, int k, const Value *vals);
 Status keyindex_verify(const Table *t, int k, Err *e);

@@ -143,7 +143,7 @@ typedef struct TableState {
     alignas(16) int64_t n_tablets; /* the statistics behind it hold 128-bit values */
     int64_t cap_tablets;
     Tablet **tablets;
-    int64_t live_rows, changed_rows;
+    int64_t live_rows, changed_rows, generation;
     Dict **dicts;          /* per column */
     ColumnStats *stats;    /* per column */
     HashIndex **indexes;   /* per key */
@@ -155,6 +155,7 @@ struct TableImpl {
     int64_t changed_rows; /* since the last merge */
     int64_t undo_open;    /* undo records of this table */
     int64_t contents;     /* the last number given to Table.content */
+    int64_t generation, generations; /* of the state that the table holds: names what rowids mean; the last one given */
     Arena *stats_arena;
     Arena *names;
     MemAccount *parent;
@@ -167,33 +168,43 @@ static inline void table_changed(Table *t) {
 }
 static inline int64_t rowid_make(int64_t tablet, int64_t row) { return tablet << 32 | row; }
 
-/* ---- undo log (table.c; read by undo_net.c) ---- */
+/* ---- undo log (undo.c; read by undo_net.c) ---- */
 typedef enum UndoKind { UNDO_APPEND, UNDO_DELETE, UNDO_UPDATE, UNDO_STATE, UNDO_TABLETS } UndoKind;
 typedef struct UndoRecord {
     UndoKind kind;
-    Table *t;
-    int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets before */
+    Table *t;             /* NULL: it is gone */
+    int64_t tablet, rows; /* APPEND: tablet and its rows before; TABLETS: number of tablets afterwards and before */
     int64_t n;            /* rows concerned */
     int64_t *rowids;      /* DELETE, UPDATE */
     int col;              /* UPDATE */
-    void *cells;
+    int32_t cell_size;
+    void *cells;          /* hidden: the new ones */
     uint8_t *valid;
-    TableState *state;
-    int64_t content;      /* of the table before the change */
+    TableState *state;    /* before the change; hidden: after it */
+    int64_t content;      /* of the table, likewise */
+    int64_t generation;   /* of the state that rowids are of */
 } UndoRecord;
 struct UndoLog {
     MemAccount *acct;
     Arena *arena;
     VEC(UndoRecord) recs;
+    uint64_t *seen;       /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
+    int seen_bits;        /* log2 of its slots */
+    int64_t n_seen, seen_to; /* entries; records that are in it */
 };
+
+/* A record of a change that comes. */
+UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e);
+void *undo_alloc(UndoLog *u, int64_t bytes, Err *e);
 
 /* Moves the table's data out, leaving it empty (but usable); and back. */
 Status table_state_take(Table *t, TableState **out, Err *e);
+void table_state_exchange(Table *t, TableState *s); /* what it holds now goes to s */
 void table_state_put(Table *t, TableState *s); /* frees what the table holds now; consumes s */
 void table_state_free(Table *t, TableState *s);
 Status table_add_tablet(Table *t, Tablet *tab, Err *e);
 Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
-Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t rows, Err *e);
+Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t new_n, int64_t rows, Err *e);
 /* "Failing row contains (...)" */
 Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e);
 Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);

@@ -1,135 +1,11 @@
-/* table.c - tables: creation, changes in the delta, undo.
+/* table.c - tables: creation, changes in the delta.
  *
- * A change first does everything that can fail (checks, memory, undo records), then becomes visible; key
+ * A change first does everything that can fail (checks, memory, undo records: undo.c), then becomes visible; key
  * checks come last, when all rows are in place, and a violation rolls the whole call back through the same
  * undo records. Statistics and min/max only ever widen here: rolling back leaves them conservative.
  * See keyindex.h on why undo does not touch the key indexes.
  */
 #include "storage/storage_int.h"
-
-/* ---- undo log ---- */
-UndoLog *undo_new(MemAccount *acct, Err *e) {
-    UndoLog *u = mem_calloc(acct, (int64_t)sizeof *u, e);
-    if (!u) return NULL;
-    u->acct = acct;
-    u->arena = arena_new(acct, e);
-    if (!u->arena) {
-        mem_free(acct, u, (int64_t)sizeof *u);
-        return NULL;
-    }
-    arena_set_err(u->arena, NULL);
-    return u;
-}
-static void undo_clear(UndoLog *u) {
-    memset(&u->recs, 0, sizeof u->recs);
-    arena_reset(u->arena);
-}
-void undo_free(UndoLog *u) {
-    if (!u) return;
-    undo_forget(u);
-    arena_free(u->arena);
-    mem_free(u->acct, u, (int64_t)sizeof *u);
-}
-int64_t undo_mark(const UndoLog *u) { return u->recs.len; }
-
-static UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
-    arena_set_err(u->arena, e);
-    bool ok = vec_push(u->arena, &u->recs, ((UndoRecord){.kind = kind, .t = t, .content = t->content}));
-    arena_set_err(u->arena, NULL);
-    if (!ok) return NULL;
-    t->impl->undo_open++;
-    return &u->recs.items[u->recs.len - 1];
-}
-static void *undo_alloc(UndoLog *u, int64_t bytes, Err *e) {
-    arena_set_err(u->arena, e);
-    void *p = arena_alloc(u->arena, bytes);
-    arena_set_err(u->arena, NULL);
-    return p;
-}
-
-static void drop_tablets(Table *t, int64_t keep) {
-    for (int64_t i = keep; i < t->n_tablets; i++) tablet_free(t->tablets[i]);
-    if (keep < t->n_tablets) t->n_tablets = keep;
-    for (int k = 0; k < t->n_keys; k++)
-        if (t->keys[k].index->sorted_tablets > keep) t->keys[k].index->sorted_tablets = keep;
-}
-
-static void set_valid_bit(DeltaCol *d, TabletColumn *c, int64_t row, bool valid) {
-    bool was = !d->validity || (d->validity[row >> 6] >> (row & 63) & 1);
-    if (was == valid) return;
-    d->validity[row >> 6] ^= UINT64_C(1) << (row & 63);
-    c->null_count += valid ? -1 : 1;
-}
-
-static void undo_one(UndoRecord *r) {
-    Table *t = r->t;
-    switch (r->kind) {
-    case UNDO_APPEND: {
-        Tablet *tab = t->tablets[r->tablet];
-        for (int c = 0; c < t->n_cols; c++)
-            for (int64_t row = r->rows; row < tab->rows; row++) tab->cols[c].null_count -= !column_row_valid(&tab->cols[c], row);
-        tab->rows = r->rows;
-        t->live_rows -= r->n;
-        if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
-        break;
-    }
-    case UNDO_DELETE:
-        for (int64_t i = 0; i < r->n; i++) {
-            Tablet *tab = t->tablets[r->rowids[i] >> 32];
-            int64_t row = r->rowids[i] & 0xffffffff;
-            tab->block->deleted[row >> 6] &= ~(UINT64_C(1) << (row & 63));
-            tab->n_deleted--;
-        }
-        t->live_rows += r->n;
-        break;
-    case UNDO_UPDATE:
-        for (int64_t i = r->n - 1; i >= 0; i--) {
-            Tablet *tab = t->tablets[r->rowids[i] >> 32];
-            DeltaCol *d = &tab->block->delta[r->col];
-            int64_t row = r->rowids[i] & 0xffffffff;
-            memcpy((char *)d->cells + row * d->cell_size, (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
-            set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
-        }
-        break;
-    case UNDO_STATE: table_state_put(t, r->state); break;
-    case UNDO_TABLETS:
-        drop_tablets(t, r->rows);
-        t->live_rows -= r->n;
-        break;
-    }
-    table_changed(t);
-    if (r->kind != UNDO_STATE && r->kind != UNDO_TABLETS) t->content = r->content; /* of those, the record came in the middle of the change */
-}
-
-void undo_rollback(UndoLog *u, int64_t mark) {
-    while (u->recs.len > mark) {
-        UndoRecord r = u->recs.items[--u->recs.len];
-        undo_one(&r);
-        r.t->impl->undo_open--;
-    }
-    if (mark == 0) undo_clear(u);
-}
-void undo_forget(UndoLog *u) {
-    for (int64_t i = 0; i < u->recs.len; i++) {
-        UndoRecord *r = &u->recs.items[i];
-        if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
-        r->t->impl->undo_open--;
-    }
-    undo_clear(u);
-}
-Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e) {
-    UndoRecord *r = undo_push(u, UNDO_STATE, t, e);
-    if (!r) return ST_ERROR;
-    r->state = s;
-    return ST_OK;
-}
-Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t rows, Err *e) {
-    UndoRecord *r = undo_push(u, UNDO_TABLETS, t, e);
-    if (!r) return ST_ERROR;
-    r->rows = old_n;
-    r->n = rows;
-    return ST_OK;
-}
 
 /* ---- creation ---- */
 static Status copy_columns(Table *t, int n, const ColumnDef *cols) {
@@ -232,6 +108,7 @@ static void state_load(Table *t, const TableState *s) {
     t->tablets = s->tablets;
     t->live_rows = s->live_rows;
     t->impl->changed_rows = s->changed_rows;
+    t->impl->generation = s->generation;
     t->impl->stats_arena = s->stats_arena;
     for (int i = 0; i < t->n_cols; i++) {
         t->cols[i].dict = s->dicts[i];
@@ -266,6 +143,8 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     s->tablets = t->tablets;
     s->live_rows = t->live_rows;
     s->changed_rows = t->impl->changed_rows;
+    s->generation = t->impl->generation;
+    t->impl->generation = ++t->impl->generations;
     s->stats_arena = t->impl->stats_arena;
     for (int i = 0; i < t->n_cols; i++) {
         s->dicts[i] = t->cols[i].dict;
@@ -286,6 +165,37 @@ void table_state_put(Table *t, TableState *s) {
     state_load(t, s);
     mem_free(&t->account, s, state_bytes(t));
     table_changed(t);
+}
+void table_state_exchange(Table *t, TableState *s) {
+    TableState now = *s;
+    now.n_tablets = t->n_tablets;
+    now.cap_tablets = t->impl->cap_tablets;
+    now.tablets = t->tablets;
+    now.live_rows = t->live_rows;
+    now.changed_rows = t->impl->changed_rows;
+    now.generation = t->impl->generation;
+    now.stats_arena = t->impl->stats_arena;
+    t->n_tablets = s->n_tablets;
+    t->impl->cap_tablets = s->cap_tablets;
+    t->tablets = s->tablets;
+    t->live_rows = s->live_rows;
+    t->impl->changed_rows = s->changed_rows;
+    t->impl->generation = s->generation;
+    t->impl->stats_arena = s->stats_arena;
+    for (int i = 0; i < t->n_cols; i++) {
+        Dict *dict = t->cols[i].dict;
+        ColumnStats stats = t->cols[i].stats;
+        t->cols[i].dict = s->dicts[i];
+        t->cols[i].stats = s->stats[i];
+        s->dicts[i] = dict;
+        s->stats[i] = stats;
+    }
+    for (int i = 0; i < t->n_keys; i++) {
+        HashIndex *index = t->keys[i].index;
+        t->keys[i].index = s->indexes[i];
+        s->indexes[i] = index;
+    }
+    *s = now;
 }
 void table_state_free(Table *t, TableState *s) {
     for (int64_t i = 0; i < s->n_tablets; i++) tablet_free(s->tablets[i]);
@@ -632,6 +542,7 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
         if (!r) return ST_ERROR;
         r->rowids = ids;
         r->col = col;
+        r->cell_size = (int32_t)size;
         r->cells = cells;
         r->valid = valid;
         CellSummary all = {0};

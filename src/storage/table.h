@@ -180,7 +180,7 @@ int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int
 int64_t tablet_live_rows(const Tablet *tab, int64_t first, int64_t n, int32_t *out, bool *identity);
 
 /* ---- changing (exclusive lock) ---------------------------------------------- */
-/* Undo log of a transaction: what to reverse. Tables it names must live until undo_rollback or undo_forget:
+/* Undo log of a transaction: what to reverse. Tables it names must live until undo_rollback or undo_forget (or undo_drop_table):
  * a dropped table is freed after the log has forgotten it. */
 typedef struct UndoLog UndoLog;
 UndoLog *undo_new(MemAccount *acct, Err *e);
@@ -189,30 +189,46 @@ int64_t undo_mark(const UndoLog *u);
 /* Reverses everything after the mark, newest first. Cannot fail. */
 void undo_rollback(UndoLog *u, int64_t mark);
 void undo_forget(UndoLog *u); /* commit */
+bool table_has_undo(const Table *t); /* some log names the table: it cannot be merged */
 
-/* ---- net changes: what a log comes to, while it stands ----
- * Rows that were there before the log began and are gone or changed, and rows that are new; a row that moved from main to the delta is a gone and a new one. So a
- * transaction's changes can be taken out of the tables (net_save, undo_rollback) and put back (net_apply), with the same effect whatever else has changed meanwhile, as
- * long as no row that it names did and rowids stayed. */
+/* ---- a log's changes out of the tables and back (undo.c) ----
+ * undo_hide: the tables are as before the log's changes; undo_show: as after them. Rowids and marks stay what they are. Neither can fail once memory has been reserved.
+ * What was changed on top of the log's changes must be hidden first and shown last. elsewhere: what is shown now is on top of other changes than when it was hidden, which
+ * name none of its rows; it does not look at keys then: undo_check_keys. */
+Status undo_reserve(UndoLog *u, int64_t mark, Err *e); /* for what was logged after the mark, while it is shown and the newest */
+void undo_hide(UndoLog *u);
+void undo_show(UndoLog *u, bool elsewhere);
+void undo_abandon(UndoLog *u); /* hidden, it is forgotten: its changes never happened */
+Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505 */
+/* Committed logs that are kept to go back behind them. */
+/* What comes after `to` is added to it; on an error nothing happened. Both are shown, or both are hidden. Shown, cells that `to` knows already are left out. *bytes: by how much it grew. */
+Status undo_move(UndoLog *from, UndoLog *to, bool shown, int64_t *bytes, Err *e);
+int64_t undo_bytes(const UndoLog *u); /* memory held by it, old states of tables too */
+bool undo_names_table(const UndoLog *u, const Table *t);
+void undo_drop_table(UndoLog *u, const Table *t); /* shown or hidden: the table goes away with all there is of it */
+
+/* ---- net changes: what a log comes to ----
+ * Rows that were there before the log began and are gone or changed, and rows that are new; a row that moved from main to the delta is a gone and a new one. */
 typedef struct NetChange {
     Table *table;
     int64_t id;          /* the table's */
     int64_t content_before; /* the table's content when the log began */
-    bool whole;          /* truncated, rebuilt, or loaded in bulk: only that is known */
+    bool whole;          /* truncated, rebuilt, or loaded in bulk: it is not all said here */
+    bool replaced;       /* truncated or rebuilt: nothing is known of rows */
     int64_t n_deleted, n_updated, n_inserted;
     int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
     uint8_t *set;        /* by column: `updated` rows have changed there */
-    Vec *values, *rows;  /* net_save: new cells of the columns in `set`; all columns of the new rows */
 } NetChange;
 /* By table; everything in the arena. ST_ERROR: out of memory (the arena's Err). */
 Status undo_net(const UndoLog *u, Arena *a, int64_t *n, NetChange **out);
-Status net_save(NetChange *c, Arena *a); /* before the rollback; not of `whole` ones */
 int64_t undo_rows(const UndoLog *u);      /* that its records name, often more than once */
-bool undo_is_whole(const UndoLog *u);    /* some are */
-/* A cell of a row before the log's changes (u NULL: as it is now), of a row that is still there physically: strings are borrowed. */
-void undo_value(const UndoLog *u, const Table *t, int64_t rowid, int col, Value *out);
-/* Applies what was saved. Constraints are checked again: 23505 when another transaction's row has the key. On an error the caller rolls back. */
-Status net_apply(const NetChange *c, UndoLog *u, Arena *tmp, Err *e);
+bool undo_is_whole(const UndoLog *u, int64_t mark); /* some are, of those after the mark */
+/* A cell of a row that is there physically: strings are borrowed. */
+void table_value(const Table *t, int64_t rowid, int col, Value *out);
+/* Cells as they were before the log's changes, to be looked up: in the arena. While the log is shown and unchanged. */
+typedef struct UndoCells UndoCells;
+Status undo_cells(const UndoLog *u, Arena *a, UndoCells **out);
+bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col, Value *out); /* false: the log did not update it */
 
 /* Appends n rows; cols[i] are vectors of type_phys cells (PH_STR bytes are copied). Checks NOT NULL (23502), char
  * lengths are the caller's cast; keys (23505 with PostgreSQL's detail "Key (a)=(1) already exists."). On error nothing of the call remains. rowids may be NULL. */

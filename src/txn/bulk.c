@@ -14,6 +14,16 @@ enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, 
 #define CLEAR_BYTES (INT64_C(1) << 20)
 #define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
 
+const char *bulk_phase_name(BulkPhase p) {
+    static const char *const names[BULK_PHASES] = {"number", "prepare", "place", "gather", "foot", "rank", "result", "reserve", "start", "run", "failures", "fetch", "finish", "dev_upload", "dev_foot", "dev_rank", "dev_wait", "dev_run", "dev_download"};
+    return names[p];
+}
+void bulk_mark(Bulk *b, BulkPhase p) {
+    int64_t now = clock_ns();
+    b->phase_ns[p] += now - b->marked;
+    b->marked = now;
+}
+
 void bulk_parallel(Bulk *b, PoolFn fn) {
     if (b->workers == 1) fn(b, 0);
     else pool_run(b->opt->query->pool, b->workers, fn, b);
@@ -21,16 +31,19 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 
 /* ---- calls and parts ---------------------------------------------------------------------- */
 /* Each in steps; b->alone: something is wrong. */
+static int64_t number_step(const Bulk *b) { return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers))); }
 static void number_none(void *ctx, int worker) {
     Bulk *b = ctx;
+    const int64_t step = number_step(b);
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) memset(b->type_of + i, 0xff, (size_t)MIN_OF(CALL_STEP, b->n_calls - i) * 2);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) memset(b->type_of + i, 0xff, (size_t)MIN_OF(step, b->n_calls - i) * 2);
 }
 static void number_some(void *ctx, int worker) {
     Bulk *b = ctx;
+    const int64_t step = number_step(b);
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) {
-        int64_t from = i, left = MIN_OF(CALL_STEP, b->n_calls - i);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
+        int64_t from = i, left = MIN_OF(step, b->n_calls - i);
         for (int32_t p = 0; p < b->n_parts && left > 0; p++) { /* the parts, one behind the other */
             const BulkPartRun *x = &b->parts[p];
             int64_t end = MIN_OF(x->part->n, from + left), before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
@@ -51,9 +64,10 @@ static void number_some(void *ctx, int worker) {
 }
 static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
     Bulk *b = ctx;
+    const int64_t step = number_step(b);
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;)
-        for (int64_t k = i; k < MIN_OF(i + CALL_STEP, b->n_calls); k++)
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;)
+        for (int64_t k = i; k < MIN_OF(i + step, b->n_calls); k++)
             if (b->type_of[k] == UINT16_MAX) atomic_store(&b->alone, true);
 }
 
@@ -61,9 +75,15 @@ static Status number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
     if (b->opt->any_order) TRY(bulk_order_parts(b, e));
     if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
-    b->type_of = arena_alloc(b->arena, b->n_calls * 2 + 2);
-    b->pos_of = arena_alloc(b->arena, b->n_calls * 4 + 4);
-    if (!b->type_of || !b->pos_of) return ST_ERROR;
+    BulkLoan *kept = &b->images->numbers; /* touching fresh memory takes longer than what follows */
+    int64_t want = b->n_calls * 6 + 8;
+    if (kept->bytes < want) {
+        bulk_give_back(kept);
+        *kept = (BulkLoan){.account = &b->images->account, .bytes = want + want / 4};
+        if (!(kept->p = mem_alloc(kept->account, kept->bytes, e))) return kept->bytes = 0, ST_ERROR;
+    }
+    b->pos_of = kept->p;
+    b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);
     atomic_store(&b->alone, false);
     static const PoolFn passes[] = {number_none, number_some, number_check};
     for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
@@ -357,6 +377,7 @@ static Status reserve_rows(Bulk *b, Err *e) {
 static void release_result(void *p) {
     BulkOwned *r = p;
     for (int32_t k = 0; k < r->n_blocks; k++) mem_free(r->account, r->blocks[k].p, r->blocks[k].bytes);
+    bulk_give_back(&r->loan);
     for (int i = 0; i < r->n_arenas; i++) arena_free(r->arenas[i]);
 }
 
@@ -368,24 +389,51 @@ static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
 }
 
 /* All blocks as one row of bytes, of which workers take pieces. */
-typedef struct Clearing { const BulkOwned *own; int64_t bytes; _Atomic int64_t next; } Clearing;
+typedef struct Clearing { int32_t n; const BulkMemory *blocks; int64_t bytes; _Atomic int64_t next; } Clearing;
 static void clear_worker(void *ctx, int worker) {
     Clearing *c = ctx;
     (void)worker;
     for (int64_t from; (from = atomic_fetch_add(&c->next, CLEAR_BYTES)) < c->bytes;) {
         int64_t at = 0, to = from + CLEAR_BYTES;
-        for (int32_t k = 0; k < c->own->n_blocks; at += c->own->blocks[k++].bytes) {
-            const BulkMemory *m = &c->own->blocks[k];
+        for (int32_t k = 0; k < c->n; at += c->blocks[k++].bytes) {
+            const BulkMemory *m = &c->blocks[k];
             int64_t lo = MAX_OF(from, at), hi = MIN_OF(to, at + m->bytes);
             if (lo < hi) memset((char *)m->p + (lo - at), 0, (size_t)(hi - lo));
         }
     }
 }
-static void clear_result(const Bulk *b, const BulkOwned *own) {
-    Clearing c = {.own = own};
-    for (int32_t k = 0; k < own->n_blocks; k++) c.bytes += own->blocks[k].bytes;
+static void clear_blocks(const Bulk *b, int32_t n, const BulkMemory *blocks) {
+    Clearing c = {.n = n, .blocks = blocks};
+    for (int32_t k = 0; k < n; k++) c.bytes += blocks[k].bytes;
     if (b->workers > 1 && c.bytes > 2 * CLEAR_BYTES) pool_run(b->opt->query->pool, b->workers, clear_worker, &c);
     else clear_worker(&c, 0);
+}
+
+/* For a device that sends results: errors, which are cleared here, then OUT values, which it writes all of. */
+static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
+    BulkResult *r = b->result;
+    int64_t errors = 0, bytes = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        errors += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < part->proc->n_outs; k++) bytes += align_up(part->n << size_class(part->proc->vars[part->proc->outs[k]].phys), RESULT_ALIGN) + align_up(part->n, RESULT_ALIGN);
+    }
+    TRY(bulk_device_borrow(b, errors + bytes, &own->loan, e));
+    char *error = own->loan.p, *at = error + errors;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        r->errors[p] = (CallError **)(void *)error;
+        error += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < part->proc->n_outs; k++) {
+            Vec *o = &r->outs[p][k];
+            o->data = at;
+            at += align_up(part->n << size_class(o->phys), RESULT_ALIGN);
+            o->valid = (uint8_t *)at;
+            at += align_up(part->n, RESULT_ALIGN);
+        }
+    }
+    clear_blocks(b, 1, &(BulkMemory){own->loan.p, errors});
+    return ST_OK;
 }
 
 static Status make_result(Bulk *b, Err *e) {
@@ -425,18 +473,24 @@ static Status make_result(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_parts; p++) {
         const BulkPart *part = b->parts[p].part;
         const Proc *proc = part->proc;
-        if (!(r->errors[p] = result_alloc(own, part->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
         if (!(r->outs[p] = arena_array(a, Vec, proc->n_outs + 1))) return err_oom(e);
         for (int32_t k = 0; k < proc->n_outs; k++) {
             const ProcVar *v = &proc->vars[proc->outs[k]];
+            r->outs[p][k] = (Vec){.phys = v->phys, .type = v->type};
+        }
+    }
+    if (bulk_device_copies(b)) return borrow_result(b, own, e);
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        if (!(r->errors[p] = result_alloc(own, part->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
+        for (int32_t k = 0; k < part->proc->n_outs; k++) {
             Vec *o = &r->outs[p][k];
-            *o = (Vec){.phys = v->phys, .type = v->type};
-            o->data = result_alloc(own, part->n << size_class(v->phys), e);
+            o->data = result_alloc(own, part->n << size_class(o->phys), e);
             o->valid = result_alloc(own, part->n, e);
             if (!o->data || !o->valid) return ST_ERROR;
         }
     }
-    clear_result(b, own);
+    clear_blocks(b, own->n_blocks, own->blocks);
     return ST_OK;
 }
 
@@ -457,7 +511,7 @@ void bulk_result_free(BulkResult *r) {
         }                                                                              \
     }
 static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
+    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL, NULL};
     const Str *x = v->cells;
     for (int64_t i = 0; i < c->n; i++) {
         if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;
@@ -499,7 +553,7 @@ static bool canceled(const CallSink *k) {
 }
 
 void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls) {
-    static CallError stopped = {"57014", (char *)(uintptr_t) "canceling statement due to user request", NULL, NULL, 0, NULL};
+    static CallError stopped = {"57014", (char *)(uintptr_t) "canceling statement due to user request", NULL, NULL, 0, NULL, NULL};
     BulkWorker *w = &b->w[worker];
     CallFrame *c = b->parts[part].proc->body_frames[worker];
     const uint32_t *pos = calls;
@@ -613,13 +667,20 @@ static Status machine_footprints(Bulk *b, Err *e) {
     while (bulk_demote_adds(b)) TRY(run_footprints(b, e));
     return ST_OK;
 }
+/* The machine wants all calls of a procedure together, kernels as many as is asked for. */
+static int type_drop(const Bulk *b) {
+    int drop = 0;
+    while (b->device && drop < 16 && (b->n_parts - 1) >> drop >> b->opt->group_bits > 0) drop++;
+    return drop;
+}
 static Status make_schedule(Bulk *b, Err *e) {
     if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
     uint64_t *partition = NULL;
     if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
-    int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : b->device ? BULK_SET_MIN : b->workers > 1 ? BULK_SET_MIN_VM : 1;
+    int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
+    int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
     ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = set_min,
-                        .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers,
+                        .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
     return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
 }
@@ -664,7 +725,7 @@ Status bulk_plan_on_host(Bulk *b, Err *e) {
 }
 
 /* No plan: the calls one by one, in order. */
-static Status plan_serial(Bulk *b, Err *e) {
+static Status plan_serial(Bulk *b, const char **reason, Err *e) {
     b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
     TRY(bulk_plan_alone(b, e));
     if (!counts_inserts(b)) return ST_OK;
@@ -678,37 +739,49 @@ static Status plan_serial(Bulk *b, Err *e) {
         for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
     TRY(take_memory(b, e));
     TRY(make_counts(b, e));
-    return run_footprints(b, e);
+    bool counted = false;
+    if (b->device) TRY(bulk_device_counts(b, &counted, reason, e));
+    return counted ? ST_OK : run_footprints(b, e);
 }
 
 static Status run_phases(Bulk *b, Err *e) {
     BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
     int64_t t0 = clock_ns();
     bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
+    b->marked = t0;
     TRY(number_calls(b, e));
+    bulk_mark(b, BP_NUMBER);
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
     TRY(bulk_device_prepare(b, &st.reason, e));
-    if (serial) TRY(plan_serial(b, e));
+    bulk_mark(b, BP_PREPARE);
+    if (serial) TRY(plan_serial(b, &st.reason, e));
     else TRY(plan_bulk(b, &st, e));
+    bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
     bulk_plan_undo(b);
     TRY(make_result(b, e));
+    bulk_mark(b, BP_RESULT);
     if (st.reason && !(st.reason = arena_strdup(b->result->arena, st.reason))) return err_oom(e);
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
+    bulk_mark(b, BP_RESERVE);
     bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;
     if (b->device) TRY(bulk_device_start(b, &st.reason, e));
     if (!b->device && !planned) TRY(bulk_plan_on_host(b, e));
     int64_t t2 = clock_ns();
+    bulk_mark(b, BP_START);
     if (b->device) {
         st.executor = "compiled";
         st.device = bulk_device_name(b);
         TRY(bulk_device_execute(b, &st.reason, e));
+        if (b->again) return ST_OK;
+        st.why = bulk_device_why(b, st.why);
     } else {
         TRY(bulk_execute(b, e));
+        bulk_mark(b, BP_RUN);
     }
     bulk_note_bounds(b);
     for (int i = 0; i < b->workers; i++) st.n_failed += b->w[i].sink.n_failed;
@@ -717,6 +790,8 @@ static Status run_phases(Bulk *b, Err *e) {
     st.run_ns = clock_ns() - t2;
     st.total_ns = clock_ns() - t0;
     st.transfer_ns = b->transfer_ns;
+    bulk_mark(b, BP_FINISH);
+    memcpy(st.phase_ns, b->phase_ns, sizeof st.phase_ns);
     st.depth = b->schedule.depth;
     st.width0 = b->schedule.width0;
     st.crossing = b->schedule.crossing;
@@ -724,12 +799,13 @@ static Status run_phases(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e) {
+/* again: nothing has happened, but the bulk is to be run once more, cautiously. */
+static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious, bool *again, BulkResult **out, Err *e) {
     const QueryOptions *q = opt->query;
     *out = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
-    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .cautious = cautious, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.parts = arena_array(a, BulkPartRun, n_parts + 1);
     if (b.parts && check_parts(&b, n_parts, parts, e) == ST_OK) {
@@ -743,8 +819,14 @@ Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const 
     leave_memory(&b);
     if (b.ops_bytes) mem_free(&images->account, b.ops, b.ops_bytes);
     mem_free(q->account, b.failed_foot, b.n_calls + 1);
-    if (s == ST_OK) *out = b.result;
+    *again = s == ST_OK && b.again;
+    if (s == ST_OK && !b.again) *out = b.result;
     else bulk_result_free(b.result);
     arena_free(a);
     return s;
+}
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e) {
+    bool again = false;
+    TRY(run_once(images, n_parts, parts, opt, false, &again, out, e));
+    return again ? run_once(images, n_parts, parts, opt, true, &again, out, e) : ST_OK;
 }

@@ -21,7 +21,7 @@
 #include "exec/exec.h"
 #include "txn/proc.h"
 
-typedef struct CallError { char sqlstate[6]; char *message, *detail, *hint; int32_t line; const char *place; } CallError;
+typedef struct CallError { char sqlstate[6]; char *message, *detail, *hint; int32_t line; const char *place, *context; /* of routines inside the procedure, NULL: none */ } CallError;
 
 /* Calls of one procedure: column i of `params` has n cells of the parameter's phys. */
 typedef struct BulkPart {
@@ -39,15 +39,35 @@ typedef struct BulkOptions {
     bool copies;             /* tests: as if the device did not share the host's memory */
     int64_t step_limit;      /* loop iterations per call; 0 = none */
     int64_t partitions;      /* PART: items are spread over so many; 0: calls that conflict are connected instead */
-    int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured */
+    enum BulkRelease { RELEASE_AUTO, RELEASE_STATEMENT, RELEASE_CALL } release; /* TPL on a device with memory of its own: when calls give up locks (codegen/emit_proc.h, Guards) */
+    int32_t lanes;           /* TPL on CUDA: one work-item of so many neighbours runs calls; 0: as measured */
+    int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured, */
+    int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
+    bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */
+    int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
 } BulkOptions;
+
+/* Where the time of a bulk goes, on the host's clock one after the other; behind them on a device's, beside what the host does. */
+typedef enum BulkPhase {
+    BP_NUMBER,    /* of calls by part */
+    BP_PREPARE,   /* programs, code, the device */
+    BP_PLACE,     /* images on a device, lengths of strings */
+    BP_GATHER,    /* arguments on their way to a device */
+    BP_FOOT, BP_RANK, BP_RESULT /* memory for it */, BP_RESERVE,
+    BP_START,     /* what a device has to know besides */
+    BP_RUN, BP_FAILURES, BP_FETCH /* results that did not come with the calls' end */, BP_FINISH,
+    BP_DEV_UPLOAD, BP_DEV_FOOT, BP_DEV_RANK, BP_DEV_WAIT /* for the host, and what it sends */, BP_DEV_RUN, BP_DEV_DOWNLOAD,
+    BULK_PHASES
+} BulkPhase;
+const char *bulk_phase_name(BulkPhase p);
 
 typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
-    int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, which does not need it */
+    int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns, transfer_ns;
+    int64_t phase_ns[BULK_PHASES];
 } BulkStats;
 
 typedef struct BulkResult {

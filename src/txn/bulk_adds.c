@@ -38,6 +38,7 @@ static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
             if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD) {
                 const RowCol *rc = in->aux;
                 if (rc->col != col || proc->tables[rc->table].table_id != table_id) continue;
+                if (rc->only_null) continue;
                 if (in->op == OP_ROW_ADD) v = adds_with_amount(proc, table_id, col) ? 0 : INT128_MAX;
                 else v = put_bound(p, in->b);
             } else if (in->op == OP_ROW_INSERT) {
@@ -51,6 +52,8 @@ static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
     return most;
 }
 
+bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col) { return x->image->cols[col].phys != PH_I128 && bulk_puts(b, x->table_id, col) < x->cols[col].hi; }
+
 static int128_t scan_bound(const Image *im, int32_t col) {
     const ImageColumn *ic = &im->cols[col];
     int64_t n = atomic_load(&im->rows);
@@ -59,7 +62,7 @@ static int128_t scan_bound(const Image *im, int32_t col) {
 #define SCAN(T)                                    \
     for (int64_t i = 0; i < n; i++) {              \
         if (im->live[i] != ROW_LIVE) continue;     \
-        T v = ((const T *)(const void *)ic->cells)[i]; \
+        T v = *(const T *)(const void *)image_cell(ic, i); \
         lo = MIN_OF(lo, v);                        \
         hi = MAX_OF(hi, v);                        \
     }                                              \
@@ -70,7 +73,7 @@ static int128_t scan_bound(const Image *im, int32_t col) {
     case PH_I64: SCAN(int64_t);
     default:
         for (int64_t i = 0; i < n; i++)
-            if (im->live[i] == ROW_LIVE) wide = MAX_OF(wide, magnitude(((const int128_t *)(const void *)ic->cells)[i]));
+            if (im->live[i] == ROW_LIVE) wide = MAX_OF(wide, magnitude(*(const int128_t *)(const void *)image_cell(ic, i)));
     }
 #undef SCAN
     return MAX_OF(wide, MAX_OF(magnitude(lo), (int128_t)hi));
@@ -103,7 +106,7 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
             if (!u->tracked || u->slot < 0) {
                 u->tracked = true;
                 u->slot = b->n_sums++;
-                u->shared = bulk_puts(b, x->table_id, it->col) < u->hi;
+                u->shared = bulk_may_share(b, x, it->col);
                 if (u->shared && x->bound[it->col] < 0) x->bound[it->col] = scan_bound(x->image, it->col);
             }
             if (u->shared) pr->add_slot[i] = u->slot;
@@ -189,14 +192,32 @@ void bulk_note_bounds(Bulk *b) {
     }
 }
 
-/* Additions that are checked may fail, and then what the call did before is to be taken back. */
+/* Whether the register may be NULL in this bulk: it is made of arguments without NULLs, or nobody knows. */
+static bool may_be_null(const BulkPartRun *part, const Program *p, Reg r, int depth) {
+    const RegInfo *ri = &p->regs[r];
+    if (r == 0 || !ri->nullable || ri->is_const) return r != 0 && ri->is_const && ri->value.is_null;
+    const Instr *in = &p->instrs[ri->first];
+    if (in->op == OP_LOAD) {
+        for (int32_t i = 0; i < p->n_instrs; i++)
+            if (p->instrs[i].op == OP_STORE && p->instrs[i].imm == in->imm) return true;
+        if (in->imm >= part->proc->proc->n_params) return true;
+        const Vec *v = &part->part->params[in->imm];
+        return v->valid && memchr(v->valid, 0, v->is_const ? 1 : (size_t)part->part->n);
+    }
+    if (op_info[in->op].nulls != NN || depth > 8) return true;
+    return may_be_null(part, p, in->a, depth + 1) || may_be_null(part, p, in->b, depth + 1) || may_be_null(part, p, in->c, depth + 1);
+}
+
+/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is to be taken back. */
 void bulk_plan_undo(Bulk *b) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         ProgRun *pr = b->parts[k].proc->body;
         pr->undo = pr->must_undo;
         for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
             const RowCol *rc = pr->p->instrs[i].aux;
-            if (pr->p->instrs[i].op == OP_ROW_ADD && !pr->tables[rc->table].cols[rc->col].shared) pr->undo = true;
+            if (pr->p->instrs[i].op != OP_ROW_ADD) continue;
+            const TableUse *t = &pr->tables[rc->table];
+            pr->undo = !t->cols[rc->col].shared || (!t->image->cols[rc->col].valid && may_be_null(&b->parts[k], pr->p, pr->p->instrs[i].b, 0));
         }
     }
 }

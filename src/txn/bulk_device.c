@@ -1,4 +1,5 @@
-/* bulk_device.c - K-SET and TPL with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls.
+/* bulk_device.c - K-SET and TPL with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls. SERIAL: one work-item runs all
+ * calls in the order of time, what GPUTx compares itself with [§6.3].
  *
  * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any other has copies of them
  * (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come back with each bulk. Footprints and schedule are the host's.
@@ -9,6 +10,7 @@
  *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
  *          did not run are queued again.
  *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
+ *   SERIAL a call that failed ends its launch; the next one begins behind it.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
@@ -20,7 +22,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SPREAD_BYTES = 256 << 10, SAY_STEP = 4096, PINNED_MAX = 1 << 30, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SAY_FIRST = 64, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -38,9 +40,11 @@ void images_drop_queue(ImageSet *s) {
     s->queue = NULL;
     rank_device_free(s->rank);
     s->rank = NULL;
-    if (s->pinned) s->device->ops->free_pinned(s->device, s->pinned, s->pinned_bytes);
-    s->pinned = NULL;
-    s->pinned_bytes = 0;
+    for (int i = 0; i < (int)ARRAY_LEN(s->pinned); i++) bulk_give_back(&s->pinned[i]);
+    for (int i = 0; i < BULK_MARKS; i++) {
+        if (s->marks[i]) s->device->ops->event_free(s->device, s->marks[i]);
+        s->marks[i] = NULL;
+    }
     for (int i = 0; i < BULK_DEV_MEMORY; i++) {
         if (s->memory[i].p) s->device->ops->free(s->device, s->memory[i].p, s->memory[i].bytes);
         s->memory[i] = (struct KeptMemory){0};
@@ -57,7 +61,11 @@ static uint64_t image_form(const Image *im) {
         h = hash_combine(h, (uint64_t)x->unique | (uint64_t)(uint32_t)x->order << 8 | (uint64_t)x->desc << 1);
         for (int32_t c = 0; c < x->n_cols; c++) h = hash_combine(h, (uint64_t)x->cols[c]);
     }
-    for (int32_t c = 0; c < im->n_cols; c++) h = hash_combine(h, (uint64_t)im->cols[c].used << 1 | (im->cols[c].valid != NULL));
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        const ImageColumn *col = &im->cols[c];
+        h = hash_combine(h, (uint64_t)col->used << 1 | (col->valid != NULL) | (uint64_t)(uint32_t)col->part << 2);
+        if (col->used) h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->parts[col->part].rows));
+    }
     return h;
 }
 static int32_t code_proc(const BulkCode *c, const Proc *proc) {
@@ -72,7 +80,7 @@ static int32_t code_table(const BulkCode *c, int64_t id) {
 }
 static bool code_fits(const Bulk *b, const BulkCode *c) {
     const BulkDevice *v = b->device;
-    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies) return false;
+    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies || c->guards != bulk_guards_wanted(b)) return false;
     for (int32_t k = 0; k < b->n_parts; k++) {
         const ProgRun *pr = b->parts[k].proc->body;
         if (code_proc(c, pr->proc) < 0) return false;
@@ -107,7 +115,7 @@ static Status write_code(Bulk *b, BulkCode *c, Arena *a, Err *e) {
         c->procs[c->n] = pr->proc;
         forms[c->n] = (ProcForm){pr->proc, t, no};
     }
-    return emit_procs(c->n, forms, &c->target, !c->copies, a, &c->module, e);
+    return emit_procs(c->n, forms, &c->target, !c->copies, c->guards, a, &c->module, e);
 }
 
 static Status get_code(Bulk *b, Err *e) {
@@ -127,7 +135,7 @@ static Status get_code(Bulk *b, Err *e) {
     Arena *a = arena_new(&s->account, e);
     if (!a) return ST_ERROR;
     BulkCode *c = arena_new_of(a, BulkCode);
-    if (c) *c = (BulkCode){.arena = a, .target = v->target, .copies = v->copies, .used = s->bulks};
+    if (c) *c = (BulkCode){.arena = a, .target = v->target, .copies = v->copies, .guards = bulk_guards_wanted(b), .used = s->bulks};
     if (!c || write_code(b, c, a, e) != ST_OK) {
         arena_free(a);
         return c ? ST_ERROR : err_oom(e);
@@ -153,6 +161,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     }
     v->has_ref = true;
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
+    if (v->code->module.guards && v->d->ops->kernel(v->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
     if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
@@ -162,7 +171,7 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
     *reason = !r ? "there is no device"
               : b->n_calls == 1 ? "a single call"
-              : b->opt->strategy == STRATEGY_PART || b->opt->strategy == STRATEGY_SERIAL ? "this strategy is the virtual machine's"
+              : b->opt->strategy == STRATEGY_PART ? "this strategy is the virtual machine's"
               : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
     if (*reason) return ST_OK;
     Device *d = dev_runtime_device(r);
@@ -186,6 +195,7 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
 
 /* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there. */
 static bool foot_reads(const Bulk *b, const Image *im) {
+    if (b->opt->strategy == STRATEGY_SERIAL) return false; /* bulk_device_counts sees to it */
     for (int32_t k = 0; k < b->n_parts; k++) {
         const ProgRun *pr = b->parts[k].proc->foot;
         for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
@@ -196,7 +206,8 @@ static bool foot_reads(const Bulk *b, const Image *im) {
             if (table >= 0 && pr->tables[table].image == im && !(b->device && b->device->foot)) return true;
             const ItemSite *it = in->aux;
             if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount || pr->tables[it->table].image != im) continue;
-            if (images_entry(b->images, pr->proc->tables[it->table].table_id)->bound[it->col] < 0) return true;
+            const ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
+            if (x->bound[it->col] < 0 && bulk_may_share(b, x, it->col)) return true;
         }
     }
     return false;
@@ -226,8 +237,10 @@ void bulk_device_end(Bulk *b) {
     if (v->side) v->d->ops->queue_free(v->d, v->side);
     if (v->has_ref) code_release(v->cache, &v->ref);
     mem_free(acct, v->counters, v->state_bytes);
-    mem_free(acct, v->failed, v->failed_bytes);
-    mem_free(acct, v->keys, v->keys_bytes);
+    if (v->failed_bytes > 0) {
+        mem_free(acct, v->failed, v->failed_bytes);
+        mem_free(acct, v->keys, v->keys_bytes);
+    }
     mem_free(acct, v->undo, v->undo_bytes);
     mem_free(acct, v->scratch, v->scratch_bytes);
     texts_free(&v->texts);
@@ -235,113 +248,7 @@ void bulk_device_end(Bulk *b) {
 }
 const char *bulk_device_name(const Bulk *b) { return b->device->d->info.id; }
 
-/* ---- memory of the bulk ----------------------------------------------------------------------------- */
-static void add_buffer(BulkDevice *v, const void *host, int64_t bytes, bool in, bool out) {
-    if (!host || bytes <= 0) return;
-    v->buffers[v->n_buffers++] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)v->room, .in = in, .out = out};
-    v->room += align_up(bytes, 256);
-}
-Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e) {
-    struct KeptMemory *k = &b->images->memory[which];
-    const DeviceOps *ops = b->device->d->ops;
-    if (k->bytes < bytes) {
-        if (k->p) ops->free(b->device->d, k->p, k->bytes);
-        *k = (struct KeptMemory){0};
-        TRY(ops->alloc(b->device->d, bytes, &k->p, e));
-        k->bytes = bytes;
-    }
-    *out = k->p;
-    return ST_OK;
-}
-/* Buffers from number `first` on get addresses, and `more` bytes behind them. */
-static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t more, Err *e) {
-    BulkDevice *v = b->device;
-    DevPtr base;
-    TRY(bulk_device_memory(b, which, v->room + more + 8, &base, e));
-    for (int32_t i = first; i < v->n_buffers; i++) v->buffers[i].at += base;
-    v->undo_at = which == BM_BEFORE ? base + (uint64_t)v->room : v->undo_at;
-    v->room = 0;
-    return ST_OK;
-}
-/* To the device: what it has to know, or OUT values. */
-static Status copy_buffers(BulkDevice *v, int32_t first, bool outs, Err *e) {
-    for (int32_t i = first; i < v->n_buffers; i++) {
-        const Buffer *x = &v->buffers[i];
-        if (outs ? x->out : x->in) TRY(v->d->ops->copy_in(v->queue, x->at, x->host, x->bytes, e));
-    }
-    return ST_OK;
-}
-/* What is there before the schedule. */
-static Status make_buffers(Bulk *b, Err *e) {
-    BulkDevice *v = b->device;
-    int64_t most = 24;
-    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * (b->parts[k].part->proc->n_params + b->parts[k].part->proc->n_outs + b->parts[k].part->proc->n_tables);
-    if (!(v->buffers = arena_array(b->arena, Buffer, most))) return err_oom(e);
-    add_buffer(v, v->words, bulk_words(b) * 8, true, false);
-    add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
-    add_buffer(v, v->keys, v->keys_bytes, false, false);
-    add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
-    add_buffer(v, b->type_of, b->n_calls * 2, true, false);
-    add_buffer(v, v->kinds, b->n_parts * 2, true, false);
-    add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, false, false);
-    if (v->code->module.param_table) add_buffer(v, v->values, v->code->module.n_params * 8, true, false);
-    add_buffer(v, v->texts.heaps, 2 * b->images->n * 8, true, true);
-    add_buffer(v, v->texts.out_heap, 24, true, true);
-    add_buffer(v, v->texts.staged, v->texts.staged_bytes, true, false);
-    add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t i = 0; i < part->proc->n_params; i++) {
-            int64_t n = part->params[i].is_const ? 1 : part->n;
-            if (part->params[i].phys != PH_STR) add_buffer(v, part->params[i].data, n * phys_size((Phys)part->params[i].phys), true, false);
-            add_buffer(v, part->params[i].valid, n, true, false);
-        }
-        for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, part->n * 4, true, false);
-    }
-    TRY(place_buffers(b, BM_BEFORE, 0, align_up(v->undo_bytes, 256) + v->scratch_bytes, e));
-    v->scratch_at = v->undo_at + (uint64_t)align_up(v->undo_bytes, 256);
-    return ST_OK;
-}
-/* And what comes with it. */
-static Status make_more_buffers(Bulk *b, int32_t *first, Err *e) {
-    BulkDevice *v = b->device;
-    const Schedule *s = &b->schedule;
-    *first = v->n_buffers;
-    add_buffer(v, s->order, b->n_calls * 4, !v->ranked, false);
-    if (v->locked) add_buffer(v, v->done, b->n_calls, !v->ranked, false);
-    if (v->locked && !v->ranked) {
-        add_buffer(v, v->counters, s->n_locks * 4, true, false);
-        add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
-        add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
-    }
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, b->parts[k].part->n * 4, true, false);
-    v->first_out = v->n_buffers;
-    v->outs_bytes = -v->room;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t i = 0; i < part->proc->n_outs; i++) {
-            Vec *o = &b->result->outs[k][i];
-            add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), false, true);
-            add_buffer(v, o->valid, part->n, false, true);
-        }
-    }
-    v->outs_bytes += v->room;
-    TRY(place_buffers(b, BM_AFTER, *first, 0, e));
-    v->outs_at = v->outs_bytes > 0 ? v->buffers[v->first_out].at : 0;
-    return ST_OK;
-}
-
-/* The address under which kernels find what the host has at p. */
-uint64_t bulk_device_at(const Bulk *b, const void *p) {
-    const BulkDevice *v = b->device;
-    if (!v->copies || !p) return (uint64_t)(uintptr_t)p;
-    for (int32_t i = 0; i < v->n_buffers; i++) {
-        const Buffer *x = &v->buffers[i];
-        if ((const char *)p >= (const char *)x->host && (const char *)p < (const char *)x->host + x->bytes) return x->at + (uint64_t)((const char *)p - (const char *)x->host);
-    }
-    return 0;
-}
+/* ---- parameters --------------------------------------------------------------------------------- */
 static uint64_t at(const Bulk *b, const void *p) { return bulk_device_at(b, p); }
 static uint64_t counters_at(const Bulk *b) {
     const BulkDevice *v = b->device;
@@ -351,7 +258,6 @@ static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
     return b->device->copies ? image_mirror_at(im, array) : (uint64_t)(uintptr_t)array;
 }
 
-/* ---- parameters --------------------------------------------------------------------------------- */
 static uint64_t limb(int128_t v, int32_t col) { return (uint64_t)(col >= PROC_HIGH ? v >> 64 : v); }
 
 static uint64_t image_value(const Bulk *b, const EmitParam *p) {
@@ -383,7 +289,8 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const ProgRun *pr = b->parts[k].proc->body;
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
-    case PP_UNDO: *to = pr->undo; break;
+    case PP_UNDO: *to = pr->undo || b->device->guarded; break;
+    case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
     case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
     case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
     case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
@@ -400,8 +307,11 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     return ST_OK;
 }
 /* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. */
-static int64_t lanes(const Bulk *b) {
+static bool one_by_one(const Bulk *b) { return b->schedule.strategy == STRATEGY_SERIAL; }
+int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
+    if (one_by_one(b)) return v->target.group_size;
+    if (v->target.kind == DEVICE_CUDA && v->locked && b->opt->lanes > 0) return b->opt->lanes;
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
 static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
@@ -420,12 +330,20 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_LOCK_STEP: return v->ranked ? 1 : sizeof *b->schedule.lock_start / 4;
     case PP_LOCKS: return v->ranked ? v->ranks.locks : at(b, v->locked ? b->schedule.locks : NULL);
     case PP_DONE: return at(b, v->done);
+    case PP_GUARDS: return v->guarded;
+    case PP_NAMES: return v->ranks.names;
+    case PP_STATES: return v->ranks.states;
+    case PP_LOG: return v->log;
+    case PP_LOG_AT: return v->log_at;
+    case PP_LOG_N: return v->log_n;
     case PP_OPS: return v->copies ? v->ops_at : at(b, v->ops_of);
     case PP_USES: return v->copies ? v->uses_at : at(b, b->blocks);
     case PP_OPS_MAX: return (uint64_t)v->ops_max;
     case PP_FOOT_WORDS: return at(b, &v->words[W_FOOT]);
     case PP_FOOT_FAILED: return at(b, b->failed_foot);
-    case PP_LANES: return (uint64_t)lanes(b);
+    case PP_LANES: return (uint64_t)bulk_device_lanes(b);
+    case PP_LOCKED: return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 && bulk_device_lanes(b) == 1 ? v->ranks.n_first : 0;
+    case PP_ONE_BY_ONE: return one_by_one(b);
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
     case PP_OUT_HEAP: return at(b, v->texts.out_heap);
@@ -450,7 +368,7 @@ Status bulk_device_values(Bulk *b, Err *e) {
         const EmitParam *p = &m->params[i];
         if (p->proc > m->n_procs) {
             int32_t k = part_of[p->proc - 1 - m->n_procs];
-            if (k >= 0) TRY(bulk_foot_value(b, k, p, &v->values[i], e));
+            if (k >= 0 && b->failed_foot) TRY(bulk_foot_value(b, k, p, &v->values[i], e)); /* there are footprints */
         } else if (p->proc > 0) {
             if (part_of[p->proc - 1] >= 0) TRY(proc_value(b, part_of[p->proc - 1], p, &v->values[i], e));
         } else if (p->kind >= PP_CELLS) {
@@ -535,8 +453,7 @@ static void mark_changed(Bulk *b) {
                 if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (in->op != OP_ROW_INSERT && c != col) continue;
-                image_mirror_changed(im, im->cols[c].cells);
-                image_mirror_changed(im, im->cols[c].valid);
+                image_mirror_changed(im, im->parts[im->cols[c].part].rows);
             }
             if (in->op != OP_ROW_INSERT) continue;
             image_mirror_changed(im, im->rowids);
@@ -569,27 +486,28 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     int64_t items = bulk_device_groups(b, b->n_calls) * v->target.group_size;
     if (v->begun) return ST_OK;
     v->begun = true;
-    v->failed_bytes = (b->n_calls + 1) * 12 + 16;
     v->undo_bytes = items * m->undo_max * UNDO_ENTRY + 64;
     v->scratch_bytes = items * m->scratch;
     v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
-    if (!v->values || !(v->words = arena_array(b->arena, uint64_t, bulk_words(b)))) return err_oom(e);
+    if (!v->values) return err_oom(e);
     v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
-    if (!(v->failed = mem_alloc(acct, v->failed_bytes, e)) || !(v->keys = mem_alloc(acct, v->keys_bytes, e))) return ST_ERROR;
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (b->images->entries[i].image) v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
+    if (!(v->key_cells = arena_array(b->arena, const void *, v->key_cols * b->workers + 1))) return err_oom(e);
     if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
+    TRY(bulk_device_control(b, e));
     TRY(texts_plan(b, &v->texts, e));
     if (!v->copies) {
+        TRY(bulk_device_send(b, e));
         if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) return ST_ERROR;
         return ST_OK;
     }
     TRY(each_image(b, look_ahead, e));
     TRY(each_image(b, use_mirror, e));
-    TRY(make_buffers(b, e));
-    texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
-    int64_t began = clock_ns();
-    TRY(copy_buffers(v, 0, false, e));
-    b->transfer_ns += clock_ns() - began;
+    bulk_mark(b, BP_PLACE);
+    TRY(bulk_device_send(b, e));
+    bulk_mark(b, BP_GATHER);
     return ST_OK;
 }
 
@@ -597,21 +515,19 @@ static Status start(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     TRY(bulk_device_begin(b, e));
     TRY(make_locks(b, e));
-    if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
+    if (((v->ranked && v->locked) || one_by_one(b)) && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
+    for (int64_t i = 0; one_by_one(b) && i < b->n_calls; i++) b->schedule.order[i] = (uint32_t)i;
     if (v->copies) {
-        int32_t first;
         TRY(each_image(b, use_mirror, e)); /* there is room for inserts now */
-        TRY(make_more_buffers(b, &first, e));
+        TRY(bulk_device_send_more(b, e));
         TRY(texts_take_room(b, &v->texts, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
-        TRY(copy_buffers(v, first, false, e));
-        if (v->outs_bytes > 0) TRY(v->d->ops->fill(v->queue, v->outs_at, 0, v->outs_bytes, e)); /* as the host has them */
-        if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
     } else {
         TRY(texts_take_room(b, &v->texts, e));
     }
-    TRY(bulk_device_values(b, e));
-    return v->copies ? v->d->ops->sync(v->queue, NULL, NULL, e) : ST_OK;
+    v->guarded &= v->ranked && v->locked;
+    if (v->guarded) TRY(bulk_guards_start(b, e));
+    return bulk_device_values(b, e);
 }
 
 /* What the device could not begin, the machine does. */
@@ -624,6 +540,7 @@ static Status give_up(Bulk *b, const char **reason, Err *e) {
     TRY(bring_home(b, e)); /* what earlier bulks left there */
     log_write(LOG_WARNING, "a bulk runs without device \"%s\": %s", b->device->d->info.id, why.message);
     *reason = arena_printf(b->arena, "device \"%s\": %s", b->device->d->info.id, why.message);
+    bulk_device_clear_outs(b);
     bulk_device_end(b);
     if (!*reason) return err_oom(e);
     return ST_OK;
@@ -639,6 +556,13 @@ Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Er
     if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
     if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
     return ST_OK;
+}
+
+Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
+    *counted = false;
+    if (!b->device->copies) return ST_OK;
+    if (b->device->foot && bulk_foot_count(b, counted, e) != ST_OK) TRY(give_up(b, reason, e));
+    return b->device && !*counted ? each_image(b, foot_home, e) : ST_OK;
 }
 
 /* ---- failures --------------------------------------------------------------------------------------- */
@@ -658,73 +582,15 @@ static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
     if (n < 64) machine_worker(b, 0);
     else bulk_parallel(b, machine_worker);
 }
-/* OUT values come in one piece, into memory that is kept for that, and workers put them in their places. */
-static void spread_worker(void *ctx, int worker) {
-    Bulk *b = ctx;
+/* The order of the sets, once the host has to know it. */
+static Status fetch_order(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    (void)worker;
-    for (int64_t from; (from = atomic_fetch_add(&b->next, SPREAD_BYTES)) < v->outs_bytes;) {
-        int64_t to = MIN_OF(from + SPREAD_BYTES, v->outs_bytes);
-        for (int32_t i = v->first_out; i < v->n_buffers; i++) {
-            const Buffer *x = &v->buffers[i];
-            int64_t at = (int64_t)(x->at - v->outs_at), lo = MAX_OF(from, at), hi = MIN_OF(to, at + x->bytes);
-            if (lo < hi) memcpy((char *)x->host + (lo - at), (const char *)b->images->pinned + lo, (size_t)(hi - lo));
-        }
-    }
-}
-static void texts_worker(void *ctx, int worker) {
-    Bulk *b = ctx;
-    BulkDevice *v = b->device;
-    (void)worker;
-    for (int64_t from; (from = atomic_fetch_add(&b->next, SPREAD_BYTES)) < v->texts_used;)
-        memcpy(v->texts.outs + from, (const char *)b->images->pinned + from, (size_t)MIN_OF((int64_t)SPREAD_BYTES, v->texts_used - from));
-}
-static bool results_room(Bulk *b) {
-    ImageSet *s = b->images;
-    const BulkDevice *v = b->device;
-    int64_t want = MAX_OF(v->outs_bytes, v->texts.outs_bytes);
-    Err e = {0};
-    if (v->outs_bytes == 0 || want > PINNED_MAX) return false;
-    if (s->pinned_bytes >= want) return true;
-    if (s->pinned) v->d->ops->free_pinned(v->d, s->pinned, s->pinned_bytes);
-    s->pinned = NULL;
-    s->pinned_bytes = 0;
-    if (v->d->ops->alloc_pinned(v->d, want, &s->pinned, NULL, &e) != ST_OK) return false; /* without, then */
-    s->pinned_bytes = want;
-    return true;
-}
-/* OUT values and bounds. */
-static Status fetch_results(Bulk *b, Err *e) {
-    BulkDevice *v = b->device;
-    int64_t began = clock_ns();
-    bool whole = results_room(b);
-    for (int32_t i = 0; i < (whole ? v->first_out : v->n_buffers); i++)
-        if (v->buffers[i].out) TRY(v->d->ops->copy_out(v->queue, v->buffers[i].host, v->buffers[i].at, v->buffers[i].bytes, e));
-    if (whole) {
-        TRY(v->d->ops->copy_out(v->queue, b->images->pinned, v->outs_at, v->outs_bytes, e));
-        TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
-        atomic_store(&b->next, 0);
-        bulk_parallel(b, spread_worker);
-    }
-    if (b->n_sums > 0) TRY(v->d->ops->copy_out(v->queue, &v->words[W_BOUNDS], at(b, &v->words[W_BOUNDS]), b->n_sums * 8, e));
-    const bool figures = v->ranked && v->ranks.ops_left > 0;
-    if (figures) TRY(v->d->ops->copy_out(v->queue, v->figures, v->ranks.figures, sizeof v->figures, e));
+    if (!v->in_sets || b->schedule.order) return ST_OK;
+    uint32_t *order = arena_alloc(b->arena, b->n_calls * 4 + 4);
+    if (!order) return err_oom(e);
+    TRY(v->d->ops->copy_out(v->queue, order, v->sets.order, b->n_calls * 4, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
-    if (figures) {
-        b->schedule.width0 = v->figures[0];
-        b->schedule.crossing = v->figures[1];
-    }
-    const BulkTexts *t = &v->texts;
-    v->texts_used = t->outs ? MIN_OF((int64_t)(t->out_heap[0] - at(b, t->outs)), t->outs_bytes) : 0;
-    if (v->texts_used > 0) {
-        TRY(v->d->ops->copy_out(v->queue, whole ? b->images->pinned : t->outs, at(b, t->outs), v->texts_used, e));
-        TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
-    }
-    if (whole && v->texts_used > 0) {
-        atomic_store(&b->next, 0);
-        bulk_parallel(b, texts_worker);
-    }
-    b->transfer_ns += clock_ns() - began;
+    b->schedule.order = order;
     return ST_OK;
 }
 /* The locks of the calls, once the host has to know them. */
@@ -748,7 +614,7 @@ static Status fetch_locks(Bulk *b, Err *e) {
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
-    if (!v->locked) return ST_OK;
+    if (!v->locked) return fetch_order(b, e);
     TRY(fetch_locks(b, e));
     TRY(v->d->ops->copy_out(v->queue, v->stage, counters_at(b), b->schedule.n_locks * 4, e));
     TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
@@ -758,7 +624,7 @@ static Status fetch_state(Bulk *b, Err *e) {
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
-    TRY(fetch_results(b, e));
+    TRY(bulk_device_fetch(b, e));
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
     if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
@@ -771,7 +637,8 @@ static Status go_back(Bulk *b, Err *e) {
     if (!v->copies || !v->on_host) return ST_OK;
     TRY(each_image(b, use_mirror, e));
     TRY(texts_take_room(b, &v->texts, e));
-    TRY(copy_buffers(v, 0, true, e));
+    v->relaunched = true;
+    TRY(bulk_device_send_back(b, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
     if (v->locked) { /* and others have run */
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
@@ -785,10 +652,10 @@ static Status go_back(Bulk *b, Err *e) {
 }
 
 /* Gives a call its error; the instruction says where. NULL: no memory for it. */
-static CallError *give_error(Bulk *b, int32_t part, int32_t pc, uint32_t call, const Err *e) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for an error's message", NULL, NULL, 0, NULL};
+static CallError *give_error(Bulk *b, int worker, int32_t part, int32_t pc, uint32_t call, const Err *e) {
+    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for an error's message", NULL, NULL, 0, NULL, NULL};
     const Proc *proc = b->parts[part].part->proc;
-    CallSink *k = &b->w[0].sink;
+    CallSink *k = &b->w[worker].sink;
     CallError *x = arena_new_of(k->arena, CallError);
     if (x) {
         memcpy(x->sqlstate, e->sqlstate, sizeof x->sqlstate);
@@ -797,6 +664,7 @@ static CallError *give_error(Bulk *b, int32_t part, int32_t pc, uint32_t call, c
         x->hint = e->hint[0] ? arena_strdup(k->arena, e->hint) : NULL;
         x->line = proc->lines ? proc->lines[pc] : 0;
         x->place = proc->places ? proc->places[pc] : NULL;
+        x->context = proc->contexts ? proc->contexts[pc] : NULL;
         if (!x->message) x = NULL;
     }
     k->errors[part][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
@@ -825,27 +693,25 @@ static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
     err_set(&e, r->sqlstate, "%s", text);
     if (r->detail) err_detail(&e, "%s", r->detail);
     if (r->hint) err_hint(&e, "%s", r->hint);
-    CallError *x = give_error(b, part, pc, call, &e);
+    CallError *x = give_error(b, 0, part, pc, call, &e);
     if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
     if (*said) (*said)[pc] = x;
 }
 /* A taken key, from the list of these. */
-static int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], (v->keys_bytes / 8 - 2) / KEY_WORDS); }
-static void say_key(Bulk *b, const uint64_t *record) {
+static void say_key(Bulk *b, int worker, const uint64_t *record) {
     uint32_t call = (uint32_t)record[0];
     int32_t part = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
     const RowInsert *ins = b->parts[part].part->proc->body->instrs[pc].aux;
     const Image *im = b->parts[part].proc->body->tables[ins->table].image;
     const ImageIndex *ix = &im->indexes[record[0] >> 32];
-    const void **cells = arena_array(b->arena, const void *, im->n_cols + 1);
+    const void **cells = b->device->key_cells + worker * b->device->key_cols;
     Err e = {0};
-    for (int32_t c = 0; cells && c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
-    if (cells) calls_key_error(&e, im->table, ix->key, cells);
-    else (void)err_oom(&e);
-    (void)give_error(b, part, pc, call, &e);
+    for (int32_t c = 0; c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
+    calls_key_error(&e, im->table, ix->key, cells);
+    (void)give_error(b, worker, part, pc, call, &e);
 }
 /* An error that its code tells: false when the machine has to word it. */
-static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
+static bool word_error(Bulk *b, int worker, int32_t part, uint32_t code, uint32_t call) {
     const Program *p = b->parts[part].part->proc->body;
     if ((code & PROC_SAID) == 0) return false;
     code &= ~PROC_SAID;
@@ -859,7 +725,7 @@ static bool word_error(Bulk *b, int32_t part, uint32_t code, uint32_t call) {
     emit_data_error(p, part, code, &e);
     for (int32_t i = pc - 1; i >= 0 && !(p->instrs[i].op >= OP_P_IF && p->instrs[i].op <= OP_P_RETURN); i--) /* the machine tries a whole IF again */
         if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
-    (void)give_error(b, part, pc, call, &e);
+    (void)give_error(b, worker, part, pc, call, &e);
     return true;
 }
 
@@ -867,39 +733,80 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-/* Errors that calls share and that are there already; done with: all ones. */
-static void say_worker(void *ctx, int worker) {
-    Bulk *b = ctx;
+/* Taken keys, and failures but the first ones. Errors that calls share are there already, or are left for later, and so are calls for the machine. Failures come in any order, and neighbours' errors share cache lines: so each worker looks through all for those of a range of calls, and for some at a time brings
+ * near what it is going to touch. */
+typedef struct Wording { Bulk *b; int64_t keys, first, ranges; uint32_t *left; _Atomic int64_t next, n_left; } Wording;
+enum { SAY_AT_A_TIME = 32 };
+static void say_some(Wording *y, int worker, int n, const int64_t *which) {
+    Bulk *b = y->b;
     BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0], said = 0;
-    for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;)
-        for (int64_t i = from; i < MIN_OF(from + SAY_STEP, n); i++) {
-            uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
-            int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
-            CallError *x = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID && v->said[part] ? v->said[part][pc] : NULL;
-            if (!x) continue;
-            b->result->errors[part][b->pos_of ? b->pos_of[call] : call] = x;
-            v->failed[1 + i] = UINT64_MAX;
+    CallError **at[SAY_AT_A_TIME];
+    int64_t said = 0;
+    for (int i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + which[i]];
+        at[i] = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
+        __builtin_prefetch(at[i], 1);
+    }
+    for (int i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + which[i]], code = (uint32_t)(v->failed[1 + which[i]] >> 32);
+        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        bool shared = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID;
+        CallError *x = shared && v->said[part] ? v->said[part][pc] : NULL;
+        if (x) {
+            *at[i] = x;
             said++;
+        } else if (shared || !word_error(b, worker, part, code, call)) {
+            y->left[atomic_fetch_add(&y->n_left, 1)] = (uint32_t)which[i];
         }
+    }
     b->w[worker].sink.n_failed += said;
+}
+static void say_worker(void *ctx, int worker) {
+    Wording *y = ctx;
+    Bulk *b = y->b;
+    BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0];
+    for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
+        for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++) say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
+    for (int64_t r; (r = atomic_fetch_add(&b->next, 1)) < y->ranges;) {
+        uint64_t low = (uint64_t)(b->n_calls * r / y->ranges), high = (uint64_t)(b->n_calls * (r + 1) / y->ranges);
+        int64_t which[SAY_AT_A_TIME];
+        int have = 0;
+        for (int64_t i = y->first; i < n; i++) {
+            uint32_t call = (uint32_t)v->failed[1 + i];
+            if ((uint64_t)call - low >= high - low) continue;
+            if (b->type_of) __builtin_prefetch(&b->type_of[call]);
+            if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
+            which[have++] = i;
+            if (have < SAY_AT_A_TIME) continue;
+            say_some(y, worker, have, which);
+            have = 0;
+        }
+        say_some(y, worker, have, which);
+    }
 }
 /* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0], m = 0;
-    *calls = (uint32_t *)(v->failed + b->n_calls + 1);
-    for (int64_t i = 0; i < keys_said(v); i++) say_key(b, v->keys + 2 + i * KEY_WORDS);
-    for (int64_t i = 0; i < n; i++) {
-        if (i == SAY_STEP) { /* by now they are there */
-            atomic_store(&b->next, i);
-            bulk_parallel(b, say_worker);
-        }
-        uint32_t call = (uint32_t)v->failed[1 + i];
-        if (v->failed[1 + i] == UINT64_MAX) continue;
-        if (!word_error(b, bulk_type(b, call), (uint32_t)(v->failed[1 + i] >> 32), call)) (*calls)[m++] = call;
+    int64_t n = (int64_t)v->failed[0], first = MIN_OF(n, (int64_t)SAY_FIRST), m = 0;
+    Wording y = {.b = b, .keys = keys_said(v)};
+    *calls = v->again_calls;
+    if (n == 0) return 0;
+    for (int64_t i = 0; i < first; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
+        if (!word_error(b, 0, bulk_type(b, call), code, call)) (*calls)[m++] = call;
     }
-    qsort(*calls, (size_t)m, sizeof **calls, by_number);
+    atomic_store(&b->next, 0);
+    y.first = first;
+    y.left = v->again_calls + first;
+    y.ranges = b->workers;
+    if (b->workers > 1 && (n > first + SAY_STEP || y.keys > SAY_KEYS)) pool_run(b->opt->query->pool, b->workers, say_worker, &y);
+    else say_worker(&y, 0);
+    for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
+        uint64_t entry = v->failed[1 + y.left[k]];
+        if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry)) (*calls)[m++] = (uint32_t)entry;
+    }
+    if (m > 1) qsort(*calls, (size_t)m, sizeof **calls, by_number);
     return m;
 }
 /* These calls, which do not conflict, on the machine: procedure by procedure. */
@@ -918,6 +825,7 @@ static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
 static Status see_failures(Bulk *b, int64_t done, Err *e) {
     uint32_t *calls;
     int64_t m = word_failures(b, &calls);
+    bulk_mark(b, BP_FAILURES);
     if (m == 0) return ST_OK;
     TRY(go_home(b, done - 1, e));
     TRY(run_failures(b, m, calls, e));
@@ -959,10 +867,10 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     const ProcModule *m = &v->code->module;
     uint64_t *to = v->values + PROC_LAUNCH_AT;
     *to++ = (uint64_t)l->n;
-    *to++ = v->ranked && l->n == b->n_calls ? 0 : at(b, b->schedule.order + l->start); /* in order of time at first */
+    *to++ = v->in_sets ? v->sets.order + (DevPtr)l->start * 4 : v->ranked && l->n == b->n_calls ? v->ranks.order : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, bulk_device_groups(b, l->n * lanes(b)), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return v->d->ops->launch(v->queue, v->kernel, one_by_one(b) ? 1 : bulk_device_groups(b, l->n * bulk_device_lanes(b)), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
@@ -972,32 +880,35 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     Err refused = {0};
     *queued = 0;
     v->failed[0] = v->keys[0] = 0;
-    v->keys[1] = (uint64_t)(v->keys_bytes / 8 - 2) / KEY_WORDS;
-    memset(&v->words[W_BLOCKED], 0, (size_t)(W_TICKETS + most - W_BLOCKED) * 8);
+    v->keys[1] = (uint64_t)keys_room(v);
+    v->here = false;
+    const int64_t zeros = W_TICKETS + most + 1 - W_BLOCKED; /* a launch under locks has two tickets */
+    memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
     if (v->copies) {
-        TRY(ops->copy_in(v->queue, at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], (W_TICKETS + most - W_BLOCKED) * 8, e));
+        TRY(ops->copy_in(v->queue, at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8, e));
         TRY(ops->copy_in(v->queue, at(b, v->failed), v->failed, 8, e));
         TRY(ops->copy_in(v->queue, at(b, v->keys), v->keys, 16, e));
     }
+    bulk_mark_device(b, MARK_LAUNCH);
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
-    if (v->copies) {
-        TRY(ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]), 8, e));
-        TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), 8, e));
-        TRY(ops->copy_out(v->queue, v->keys, at(b, v->keys), 8, e));
-    }
+    bulk_mark_device(b, MARK_RUN);
+    bool all = v->copies && v->ask && *queued == most; /* nobody launches more, but for failures */
+    if (v->copies) TRY(bulk_device_queue_state(b, e));
+    if (all) TRY(bulk_device_queue_results(b, e));
+    bulk_mark_device(b, MARK_FETCHED);
     TRY(ops->sync(v->queue, bulk_device_poll, b, e));
+    bulk_read_marks(b);
+    bulk_mark(b, BP_RUN);
     *blocked = (int64_t)v->words[W_BLOCKED];
-    if (!v->copies || v->failed[0] == 0) return ST_OK;
-    TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), ((int64_t)v->failed[0] + 1) * 8, e));
-    if (v->keys[0] > 0) TRY(ops->copy_out(v->queue, v->keys + 2, at(b, v->keys + 2), keys_said(v) * KEY_WORDS * 8, e));
-    return ops->sync(v->queue, NULL, NULL, e);
+    v->here = all;
+    return v->copies ? bulk_device_take_state(b, e) : ST_OK;
 }
 
 /* OUT strings point anywhere: the result gets its own, procedure by procedure, a part of the calls for each worker. */
 enum { KEEP_CALLS = 4096 };
 typedef struct KeepTexts { Bulk *b; int32_t part; _Atomic int64_t next; } KeepTexts;
 static void keep_worker(void *ctx, int worker) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL};
+    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL, NULL};
     KeepTexts *k = ctx;
     Bulk *b = k->b;
     const BulkPart *part = b->parts[k->part].part;
@@ -1042,7 +953,10 @@ static void find_left(Bulk *b) {
         if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
 }
 /* Nothing has been done, and the host knows no order: the machine begins anew. */
-static bool knows_no_order(const Bulk *b) { return b->device->ranked && !b->schedule.lock_start && b->device->safe == 0; }
+static bool knows_no_order(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return v->ranked && (v->in_sets ? !b->schedule.order : !b->schedule.lock_start) && v->safe == 0;
+}
 
 /* The device failed: on from where the host's images are. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
@@ -1054,11 +968,13 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     v->queue = NULL;
     (void)each_image(b, drop_mirror, e);
     v->on_host = true;
+    bulk_device_clear_outs(b);
     if (knows_no_order(b)) {
         for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
         return ST_OK;
     }
     if (v->locked) find_left(b);
+    for (int64_t i = v->safe; one_by_one(b) && i < b->n_calls; i++) forget_error(b, (uint32_t)i);
     for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
         for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
     return ST_OK;
@@ -1068,6 +984,7 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
     int64_t batch = 8;
     while (*done < n && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF(batch, n - *done);
+        b->device->ask = *done + most == n;
         TRY(run_batch(b, l + *done, most, &queued, &blocked, e));
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
@@ -1076,7 +993,7 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
     }
     if (*done < n) return go_home(b, *done, e);
     if (!b->device->copies) return ST_OK;
-    return fetch_results(b, e);
+    return bulk_device_fetch(b, e);
 }
 
 /* Failed calls have been run: others may follow them. */
@@ -1090,15 +1007,32 @@ static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
     }
 }
 /* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
+/* All calls under guards, or none of them. */
+static Status run_guarded(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t queued, blocked;
+    uint32_t *calls;
+    Launch l = {0, b->n_calls};
+    v->ask = true;
+    TRY(run_batch(b, &l, 1, &queued, &blocked, e));
+    TRY(bulk_guards_finish(b, e));
+    b->again |= queued == 0;
+    if (!b->again && word_failures(b, &calls) > 0) return err_internal(e, "a call under guards failed without a word");
+    v->left = 0;
+    return bulk_device_fetch(b, e);
+}
 static Status run_locked(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
+    if (v->guarded) return run_guarded(b, e);
     while (v->left > 0 && !*reason && !canceled(b)) {
         int64_t queued, blocked;
         Launch l = {0, v->left};
+        v->ask = true;
         TRY(run_batch(b, &l, 1, &queued, &blocked, e));
         if (queued == 0) *reason = "the device refused a launch";
         int64_t m = word_failures(b, &calls);
+        bulk_mark(b, BP_FAILURES);
         if (queued > 0 && m == 0 && !v->words[W_STOP]) {
             v->left = 0;
             break;
@@ -1110,7 +1044,44 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
         if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
     if (v->left > 0) return go_home(b, 0, e);
-    return v->copies && !v->on_host ? fetch_results(b, e) : ST_OK;
+    return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
+}
+
+/* SERIAL: calls before *done have run in the end. */
+static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    uint32_t *calls;
+    while (*done < b->n_calls && !*reason && !canceled(b)) {
+        int64_t queued, blocked;
+        Launch l = {*done, MIN_OF(b->n_calls - *done, (int64_t)SERIAL_CALLS)};
+        TRY(run_batch(b, &l, 1, &queued, &blocked, e));
+        if (queued == 0) *reason = "the device refused a launch";
+        int64_t m = word_failures(b, &calls);
+        bulk_mark(b, BP_FAILURES);
+        if (m == 0) {
+            *done += queued * l.n;
+            continue;
+        }
+        uint32_t last = calls[0]; /* the one that ended the launch */
+        TRY(go_home(b, last, e));
+        TRY(run_failures(b, 1, &last, e));
+        v->safe = *done = last + INT64_C(1);
+        if (*done < b->n_calls && !canceled(b)) TRY(go_back(b, e));
+    }
+    if (*done < b->n_calls) return go_home(b, *done, e);
+    return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
+}
+static Status execute_one_by_one(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t done = 0;
+    if (run_one_by_one(b, &done, reason, e) != ST_OK) {
+        v->broken = true;
+        TRY(start_again(b, NULL, 0, e));
+        *reason = "the device failed";
+        done = v->safe;
+    }
+    for (uint32_t i = (uint32_t)done; i < (uint32_t)b->n_calls; i++) bulk_chunk(b, 0, bulk_type(b, i), 1, &i);
+    return ST_OK;
 }
 
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
@@ -1121,7 +1092,10 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     TRY(cut_launches(b, &l, &n, e));
     v->left = v->locked ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if ((v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if (one_by_one(b)) {
+        TRY(execute_one_by_one(b, reason, e));
+        done = n;
+    } else if ((v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
@@ -1140,6 +1114,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
         int128_t most = (int128_t)v->words[W_BOUNDS + i];
         b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);
     }
+    bulk_mark(b, BP_FETCH);
     keep_texts(b);
     texts_leave_room(b, &v->texts);
     return ST_OK;

@@ -1,4 +1,4 @@
-/* bulk_device_int.h - a bulk on a device: bulk_device.c (memory, launches, failures) and bulk_foot.c (footprints) only. */
+/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_memory.c (memory and copies), bulk_foot.c (footprints) and bulk_texts.c (strings) only. */
 #ifndef STELE_TXN_BULK_DEVICE_INT_H
 #define STELE_TXN_BULK_DEVICE_INT_H
 
@@ -13,7 +13,7 @@ enum { BATCH_MAX = 64 };
 typedef struct BulkCode {
     Arena *arena;
     EmitTarget target;
-    bool copies;
+    bool copies, guards;
     int32_t n;
     const Proc **procs;
     int32_t n_tables;
@@ -22,13 +22,19 @@ typedef struct BulkCode {
     ProcModule module;
     int64_t used;     /* ImageSet.bulks when it was last */
     double ops_per_call; /* of the bulk that had the most, 0: not known */
+    double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
+    double log_per_call; /* bytes of the log under guards, with what stays empty; 0: not known */
+    int64_t undone, guards_after; /* bulks that had to be undone; ImageSet.bulks from which on guards are tried again */
 } BulkCode;
 
 /* Memory of this bulk that a device has a copy of. */
 typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Buffer;
 
-/* Device memory that bulks leave for the next one. */
-typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_COUNT_ } BulkDevMem;
+/* Device memory that bulks leave for the next one, and the host's. */
+typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_COUNT_ } BulkDevMem;
+typedef enum BulkHostMem { BH_STAGE, BH_CONTROL } BulkHostMem;
+/* Events on the way of a bulk, in order; BulkPhase has the times between. */
+typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
 
 struct BulkDevice {
     Device *d;
@@ -44,13 +50,18 @@ struct BulkDevice {
     CodeRef ref;
     bool has_ref;
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
+    DevKernel *undo_kernel;   /* of modules with guards */
     uint16_t *kinds;   /* by part: procedure of the module */
     uint64_t *values;  /* of parameters */
-    uint64_t *words;   /* W_* */
+    uint64_t *words;   /* W_*; behind them what texts have of control words, and `figures` */
+    int64_t control_words; /* all of these */
     uint64_t *failed;  /* counter and list */
-    int64_t failed_bytes;
+    uint32_t *again_calls; /* room for as many calls */
+    int64_t failed_bytes; /* of both; 0: they are in memory that stays */
     uint64_t *keys;    /* PP_KEYS */
     int64_t keys_bytes;
+    const void **key_cells; /* by worker key_cols pointers: cells of a taken key, by column of its table */
+    int64_t key_cols;
     CallError ***said; /* per part and instruction: the error of a RAISE whose message is constant */
     BulkTexts texts;
     uint8_t *undo;
@@ -60,32 +71,70 @@ struct BulkDevice {
     DevPtr undo_at, scratch_at;
     int32_t n_buffers;
     Buffer *buffers;
+    int32_t *by_host;  /* their numbers, by host address */
     int64_t room;      /* bytes of the buffers that have no address yet */
-    int32_t first_out; /* buffers of OUT values from here on, in one piece of the device's memory */
+    char *sent;        /* the first n_sent buffers and texts.staged, as the device has them */
+    int32_t n_sent;
+    int64_t plain_bytes; /* of these buffers */
+    char *outs;        /* OUT values, in one piece */
     DevPtr outs_at;
     int64_t outs_bytes;
+    int64_t got_failed, got_keys, got_texts; /* asked for before it was known how many there are */
+    bool ask;          /* results are queued behind the next batch's last launch; here: they have come */
+    bool here, fetched; /* fetched: OUT values are something, at least zeros */
+    bool no_marks;
+    uint32_t marked;   /* by BulkMark */
     /* footprints by kernel */
     uint64_t *ops_of;  /* by group: where its operations go, and how many fit */
     DevPtr ops_at, uses_at;
     int64_t ops_max;
     RankLocks ranks;
-    bool ranked;       /* the schedule is in `ranks` */
-    int64_t texts_used;  /* bytes of OUT strings */
-    uint32_t figures[2]; /* ... and these are its w0 and c, once the results are there */
+    bool ranked;       /* the schedule is in `ranks`, */
+    bool in_sets;      /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
+    RankSets sets;
+    uint32_t *figures; /* ... and these two are its w0 and c, once the results are there */
     /* under locks */
     bool locked;
+    bool relaunched;   /* the host has the order of calls */
     uint32_t *counters;
     uint8_t *done;     /* by call: the host's images have what it did */
     uint8_t *stage;    /* device with copies: counters and `done`, fetched */
     int64_t state_bytes; /* of counters, `done` and stage */
+    /* ... by statement: bulk_guard.c */
+    bool guarded;
+    DevPtr log, log_at, log_n, log_first;
+    uint64_t log_room[2];
     int64_t left;      /* calls that have not run: the first ones of schedule.order */
     uint32_t *again;   /* calls for the machine */
     int64_t n_again;
     int32_t again_part;
 };
 /* Error word and stop flag, the launch that is blocked, tickets of launches, PP_FOOT_WORDS, bounds of columns; behind them two words for each sum. */
-enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_FOOT = W_TICKETS + BATCH_MAX, W_BOUNDS = W_FOOT + 4 };
+enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_FOOT = W_TICKETS + BATCH_MAX + 1, W_BOUNDS = W_FOOT + 4 };
 static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + 3 * (int64_t)b->n_sums + 1; }
+
+static inline int64_t keys_room(const BulkDevice *v) { return (v->keys_bytes / 8 - 2) / KEY_WORDS; }
+static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], keys_room(v)); }
+
+/* bulk_memory.c, in the order of use; 53200, 58000. Control words, zero; then whatever is there before the schedule: memory for all, arguments on their way. */
+Status bulk_device_control(Bulk *b, Err *e);
+Status bulk_device_send(Bulk *b, Err *e);
+/* With a device that has memory of its own only, from here on. What comes with the schedule, and OUT values' zeros. */
+Status bulk_device_send_more(Bulk *b, Err *e);
+/* Control words and OUT values, as the host has changed them. */
+Status bulk_device_send_back(Bulk *b, Err *e);
+/* Queues copies of control words and failures, and once they are there fetches those beyond what was expected; likewise OUT values, with strings and figures. */
+Status bulk_device_queue_state(Bulk *b, Err *e);
+Status bulk_device_take_state(Bulk *b, Err *e);
+Status bulk_device_queue_results(Bulk *b, Err *e);
+Status bulk_device_take_results(Bulk *b, Err *e);
+/* Results, unless they are here; waits. */
+Status bulk_device_fetch(Bulk *b, Err *e);
+/* Nothing was fetched: the machine takes calls from the first on. */
+void bulk_device_clear_outs(Bulk *b);
+/* The device has come to this; figures only. After the queue was waited for: times between. */
+void bulk_mark_device(Bulk *b, BulkMark m);
+void bulk_read_marks(Bulk *b);
 
 /* Memory and addresses for what comes before the schedule. 53200, 58000. */
 Status bulk_device_begin(Bulk *b, Err *e);
@@ -96,6 +145,13 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
 Status bulk_device_values(Bulk *b, Err *e); /* anew, after what they depend on has changed */
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
+int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
+/* bulk_guard.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the log; after the calls: b->again when they were undone. 53200, 58000. */
+bool bulk_guards_wanted(const Bulk *b);
+bool bulk_guards_use(const Bulk *b);
+uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
+Status bulk_guards_start(Bulk *b, Err *e);
+Status bulk_guards_finish(Bulk *b, Err *e);
 /* Values of a footprint's own parameters. */
 Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e);
 

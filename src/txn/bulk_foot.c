@@ -1,8 +1,8 @@
 /* bulk_foot.c - footprints by kernels (codegen/emit_proc.h, "bulk_foot"), and the schedule on the device.
  *
  * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes the schedule. On any other the operations stay,
- * are ranked there (rank_device.h), and calls run under the locks that come out: the host sees no more than sums, counts and whether a footprint failed.
- * When one did, or when sets are asked for, the machine makes the footprints.
+ * are ranked there (rank_device.h), and calls run under the locks, or in the sets, that come out: the host sees no more than sums, counts, where sets begin and whether a footprint failed.
+ * When one did, the machine makes the footprints.
  *
  * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something more; when that is not enough, the kernel
  * has counted what is, and runs again.
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "txn/bulk_device_int.h"
 
-enum { OPS_GUESS = 12 /* operations of a call, when nothing is known */, OPS_MORE = 4096 };
+enum { OPS_GUESS = 12 /* operations of a call, when nothing is known */, OPS_MORE = 4096, DEPTH_MAX = 1 << 16 /* of a bulk whose depth is asked for: what is deeper is at least as deep */ };
 
 Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e) {
     const ProgRun *pr = b->parts[part].proc->foot;
@@ -34,7 +34,7 @@ static Status zero(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     memset(&v->words[W_FOOT], 0, (size_t)(bulk_words(b) - W_FOOT) * 8);
-    memset(b->failed_foot, 0, (size_t)b->n_calls);
+    if (!v->copies) memset(b->failed_foot, 0, (size_t)b->n_calls);
     if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, &v->words[W_FOOT]), 0, (bulk_words(b) - W_FOOT) * 8, e));
     if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, b->failed_foot), 0, b->n_calls, e));
     for (int32_t k = 0; k < b->n_parts; k++)
@@ -140,6 +140,21 @@ static Status ops_room(Bulk *b, int64_t want, Err *e) {
     return ST_OK;
 }
 
+/* K-SET: a launch for each set, its calls by procedure, or with group_bits = 0 by time alone. */
+static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
+    BulkDevice *v = b->device;
+    RankInput in = *locks;
+    const RankSets *r = &v->sets;
+    if (in.group_bits == 0) in.types = 0, in.n_types = 1;
+    TRY(rank_device_sets(b->images->rank, v->queue, &in, &v->sets, e));
+    v->ranked = v->in_sets = true;
+    Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = r->depth, .width0 = r->width0, .crossing = r->crossing, .n_sets = r->depth, .why = "asked for"};
+    if (!(s.set_start = arena_array(b->arena, int64_t, s.n_sets + 1))) return err_oom(e);
+    for (int64_t k = 0; k <= s.n_sets; k++) s.set_start[k] = r->starts[k * in.n_types];
+    b->schedule = s;
+    return ST_OK;
+}
+
 static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     BulkDevice *v = b->device;
     ImageSet *s = b->images;
@@ -155,23 +170,53 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         take_sums(b);
         if (!bulk_demote_adds(b)) break;
     }
+    bulk_mark_device(b, MARK_FOOT);
+    bulk_mark(b, BP_FOOT);
     int64_t t0 = clock_ns(), n = (int64_t)v->words[W_FOOT + 1];
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
-    RankInput in = {.n_calls = b->n_calls, .figures = true, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of ? b->opt->group_bits : 0, .names = v->guarded, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
+    if (b->opt->strategy == STRATEGY_KSET) {
+        TRY(plan_sets(b, &in, e));
+        bulk_mark_device(b, MARK_RANKED);
+        bulk_mark(b, BP_RANK);
+        b->n_ops = n;
+        b->schedule.plan_ns = clock_ns() - t0;
+        *how = PLANNED_ALL;
+        return ST_OK;
+    }
+    int64_t depth = 0;
+    if (b->opt->figures) { /* before the locks, which use the same memory */
+        RankInput alone = in;
+        RankSets sets;
+        alone.types = 0;
+        alone.n_types = 1;
+        alone.depth_max = DEPTH_MAX;
+        TRY(rank_device_sets(s->rank, v->queue, &alone, &sets, e));
+        depth = sets.depth;
+    }
     TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
+    bulk_mark_device(b, MARK_RANKED);
+    bulk_mark(b, BP_RANK);
     v->ranked = true;
     b->n_ops = n;
     bool free = v->ranks.ops_left == 0;
-    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .depth = free, .width0 = free ? b->n_calls : 0, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
+    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .depth = free ? 1 : depth, .width0 = free ? b->n_calls : 0, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
     *how = PLANNED_ALL;
     return ST_OK;
 }
 
+Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
+    TRY(bulk_device_begin(b, e));
+    TRY(ops_room(b, OPS_MORE, e)); /* nobody reads them */
+    TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
+    *counted = b->device->words[W_FOOT] == 0;
+    return ST_OK;
+}
+
 Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e) {
-    if (b->device->copies && b->opt->strategy == STRATEGY_KSET) return ST_OK;
     TRY(bulk_device_begin(b, e));
     if (b->device->copies) return run_ranked(b, how, e);
     TRY(run_shared(b, e));

@@ -63,13 +63,20 @@ typedef struct Bulk {
     _Atomic int64_t done;
     _Atomic uint32_t *locks;
     int64_t n_locked;   /* calls that run under them */
+    bool cautious;      /* no guards */
+    bool again;         /* it was undone: to be run again, cautiously */
     int64_t transfer_ns; /* spent waiting for copies to and from the device */
+    int64_t marked;      /* the last phase ended then */
+    int64_t phase_ns[BULK_PHASES];
     struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
     Err *err;
 } Bulk;
 
 /* bulk_order.c: gives all calls of a part neighbouring numbers, parts in an order of few conflicts. 53200. */
 Status bulk_order_parts(Bulk *b, Err *e);
+
+/* The time since the last phase ended was this one's. */
+void bulk_mark(Bulk *b, BulkPhase p);
 
 /* Runs fn on all workers of the bulk. */
 void bulk_parallel(Bulk *b, PoolFn fn);
@@ -78,6 +85,7 @@ void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *ca
 static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
 
 /* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes from the beginning. */
+bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col); /* additions to the column may commute, for all that is known before footprints */
 void bulk_forget_adds(Bulk *b);
 Status bulk_plan_adds(Bulk *b, Err *e);
 /* After footprints: columns whose adds may leave the range are planned as writes. True: some were not before, footprints have to run again. */
@@ -99,7 +107,7 @@ void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
  * going to read of the images. Then, when there is a device: before calls run
  * (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
-/* Strategy auto, in calls of a set on average. Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
+/* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it (session/calibrate_bulk.h). Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
  * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
 enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
@@ -107,17 +115,29 @@ Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e);
 Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e); /* bulk_foot.c */
+/* Strategy SERIAL, procedures that insert as many rows as they find out: counts for reserve_rows by the kernel, and nothing else. *counted = false: the machine has to count, and
+ * the host has the images. */
+Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e);
+Status bulk_foot_count(Bulk *b, bool *counted, Err *e); /* bulk_foot.c */
 /* bulk.c: footprints on the machine and a schedule, for a bulk that the device planned and cannot run. */
 Status bulk_plan_on_host(Bulk *b, Err *e);
 Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
+const char *bulk_device_why(const Bulk *b, const char *why); /* BulkStats.why, which is `why` so far */
 void bulk_device_end(Bulk *b);
 const char *bulk_device_name(const Bulk *b);
+
+/* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in the order of parts and of OUT values, cells
+ * before validity. bulk_memory.c. */
+bool bulk_device_copies(const Bulk *b);
+Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e);
+enum { RESULT_ALIGN = 256 };
 
 /* What a result owns besides its arena. */
 typedef struct BulkMemory { void *p; int64_t bytes; } BulkMemory;
 typedef struct BulkOwned {
     MemAccount *account;
+    BulkLoan loan;
     int32_t n_blocks;
     BulkMemory *blocks;
     int n_arenas;

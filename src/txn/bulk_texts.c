@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "txn/bulk_device_int.h"
 
-enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 8192, ROOM_GUESS_MAX = 256 << 20, CELL_ALIGN = 16 };
+enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 1024, ROOM_GUESS_MAX = 256 << 20, CELL_ALIGN = 16 };
 
 /* ---- arguments' strings, counted and copied by all workers -------------------------------------------- */
 static Status cut(Bulk *b, BulkTexts *t, Err *e) {
@@ -54,19 +54,16 @@ static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
         }
     }
 }
-static void worker(void *ctx, int number) {
+static void count_worker(void *ctx, int number) {
     Bulk *b = ctx;
     BulkTexts *t = &b->device->texts;
     (void)number;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < t->n_chunks;) {
-        if (t->staged_at) copy(b, t, &t->chunks[i]);
-        else count(b, &t->chunks[i]);
-    }
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < t->n_chunks;) count(b, &t->chunks[i]);
 }
-static void all_chunks(Bulk *b, const BulkTexts *t) {
+static void count_all(Bulk *b, const BulkTexts *t) {
     atomic_store(&b->next, 0);
-    if (t->n_chunks > 1) bulk_parallel(b, worker);
-    else if (t->n_chunks > 0) worker(b, 0);
+    if (t->n_chunks > 1) bulk_parallel(b, count_worker);
+    else if (t->n_chunks > 0) count_worker(b, 0);
 }
 
 /* ---- images ------------------------------------------------------------------------------------- */
@@ -154,10 +151,9 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
         int64_t bytes = p ? emit_proc_data(p, &m->params[i], 0, NULL) : 0;
         t->data[i] = bytes > 0 ? reserve(t, bytes) : -1;
     }
-    return t->staged_bytes == 0 || (t->staged = mem_alloc(t->account, t->staged_bytes, e)) ? ST_OK : ST_ERROR;
+    return ST_OK;
 }
-static Status plan_outs(const Bulk *b, BulkTexts *t, Err *e) {
-    if (!(t->out_heap = arena_array(b->arena, uint64_t, 3))) return err_oom(e);
+static Status plan_outs(Bulk *b, BulkTexts *t, Err *e) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         int64_t args = t->arg_bytes[k];
@@ -166,43 +162,36 @@ static Status plan_outs(const Bulk *b, BulkTexts *t, Err *e) {
             if (var->phys == PH_STR) t->outs_bytes += args + part->n * TEXT_ALIGN + part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX) : (int64_t)OUT_GUESS);
         }
     }
-    t->results = b->opt->query->account;
-    if (t->outs_bytes > 0 && !(t->outs = mem_alloc(t->results, t->outs_bytes, e))) return ST_ERROR;
+    if (t->outs_bytes > 0) TRY(bulk_device_borrow(b, t->outs_bytes, &t->loan, e));
+    t->outs = t->loan.p;
     t->out_heap[0] = (uint64_t)(uintptr_t)t->outs;
     t->out_heap[1] = (uint64_t)(uintptr_t)t->outs + (uint64_t)t->outs_bytes;
     return ST_OK;
 }
 Status texts_plan(Bulk *b, BulkTexts *t, Err *e) {
-    t->account = &b->images->account;
-    t->heaps = arena_array(b->arena, uint64_t, 2 * b->images->n + 1);
     t->rooms = arena_array(b->arena, struct TextRoom, b->images->n + 1);
-    if (!t->heaps || !t->rooms) return err_oom(e);
+    if (!t->rooms) return err_oom(e);
     TRY(cut(b, t, e));
-    all_chunks(b, t);
+    count_all(b, t);
     for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;
     for (int64_t i = 0; i < b->images->n; i++) t->rooms[i].bytes = wanted(b, t, b->images->entries[i].image);
     TRY(plan_outs(b, t, e));
     return t->copies ? plan_copies(b, t, e) : ST_OK;
 }
 void texts_free(BulkTexts *t) {
-    if (!t->account) return;
-    mem_free(t->account, t->staged, t->staged_bytes);
-    mem_free(t->results, t->outs, t->outs_bytes);
+    bulk_give_back(&t->loan);
     t->staged = t->outs = NULL;
 }
 
-/* A block that lives as long as a result. */
-typedef struct Given { MemAccount *account; char *p; int64_t bytes; } Given;
-static void free_given(void *p) {
-    Given *g = p;
-    mem_free(g->account, g->p, g->bytes);
-}
+/* It lives as long as the result. */
+static void free_loan(void *p) { bulk_give_back(p); }
 bool texts_give(BulkTexts *t, Arena *result) {
-    Given *g = t->outs ? arena_new_of(result, Given) : NULL;
+    BulkLoan *l = t->outs ? arena_new_of(result, BulkLoan) : NULL;
     if (!t->outs) return true;
-    if (!g) return false;
-    *g = (Given){t->results, t->outs, t->outs_bytes};
-    if (arena_on_release(result, free_given, g) != ST_OK) return false;
+    if (!l) return false;
+    *l = t->loan;
+    if (arena_on_release(result, free_loan, l) != ST_OK) return false;
+    t->loan = (BulkLoan){0};
     t->outs = NULL;
     return true;
 }
@@ -210,10 +199,11 @@ bool texts_give(BulkTexts *t, Arena *result) {
 void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
     const ProcModule *m = t->module;
     t->staged_at = staged;
-    if (staged) all_chunks(b, t);
     for (int32_t i = 0; i < m->n_params; i++)
         if (t->data[i] >= 0) emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
     t->out_heap[0] = outs;
     t->out_heap[1] = outs + (uint64_t)t->outs_bytes;
     t->out_heap[2] = outs - (uint64_t)(uintptr_t)t->outs;
 }
+
+void texts_stage_chunk(Bulk *b, const BulkTexts *t, int64_t i) { copy(b, t, &t->chunks[i]); }

@@ -14,8 +14,7 @@ typedef struct BulkTexts {
     const ProcModule *module;
     const uint16_t *kinds;    /* by part: procedure of the module */
     bool copies;              /* the device has memory of its own */
-    MemAccount *account;
-    /* images, by entry of the image set: two words for kernels, next and end; the host's addresses of the room, and what leads from there to the device's */
+    /* images, by entry of the image set: control words (bulk_device_control) of which each has two for kernels, next and end; the host's addresses of the room, and what leads from there to the device's */
     uint64_t *heaps;
     struct TextRoom { char *at, *piece; int64_t bytes; uint64_t delta; } *rooms;
     /* strings of arguments, by runs of calls of one part */
@@ -23,14 +22,14 @@ typedef struct BulkTexts {
     int64_t n_chunks;
     int64_t *arg_bytes;       /* by part */
     /* arguments and constants for the device */
-    char *staged;
+    char *staged;             /* the caller's memory, of so many bytes */
     int64_t staged_bytes;
     uint64_t staged_at;       /* its address there */
     int64_t **args;           /* by part and parameter: where its cells are in `staged`, -1: not there */
     int64_t *data;            /* by parameter of the module, -1 likewise */
     /* OUT values */
-    MemAccount *results;
-    char *outs;
+    BulkLoan loan;
+    char *outs;               /* in that; NULL once it was given away */
     int64_t outs_bytes;
     uint64_t *out_heap;       /* next, end, from the host's address to the device's */
 } BulkTexts;
@@ -48,7 +47,8 @@ void texts_leave_room(Bulk *b, BulkTexts *t);
 bool texts_give(BulkTexts *t, Arena *result);
 /* Where in `staged` is what the parameter points at; -1: it is no such parameter. */
 int64_t texts_data(const BulkTexts *t, const EmitParam *p);
-/* Writes `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`. */
+/* Writes constants to `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`; then, by any thread, each chunk's strings. */
 void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
+void texts_stage_chunk(Bulk *b, const BulkTexts *t, int64_t i);
 
 #endif

@@ -11,6 +11,9 @@
  * Nothing is merged: goes[] says for each call whether it runs, or where it goes to, and at a joining point the list of those who entered is
  * filtered by it. So a body is executed by recursion over the structure, and each opening bracket owns the buffers of its lists.
  *
+ * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that its failures go to is the frame's (try_at): whoever fails goes to its P_CATCH, and
+ * what it has changed since is taken back from the log.
+ *
  * Failures. An expression that fails for a vector is tried again row by row; those that fail leave the chunk with their errors, the registers alive
  * are compacted, and the instruction runs again. Instructions with effects mark the rows that fail themselves, and go on with the others.
  */
@@ -52,6 +55,7 @@ typedef struct ProgRun {
     Arena *arena;
     int32_t *run_end;     /* per instruction: the next statement, or the end */
     uint8_t *copy_load;   /* LOAD: a STORE to its variable follows in the run */
+    int32_t n_tries;      /* P_TRY */
     bool must_undo;       /* whatever the bulk */
     bool undo;            /* in this bulk: changes are logged */
     TableUse *tables;     /* by number in the procedure; made anew for each bulk */
@@ -92,6 +96,7 @@ typedef struct UndoCell {
     int32_t col;
     uint8_t kind; /* UNDO_* */
     uint8_t phys, valid;
+    uint32_t seq; /* the number of the change in the chunk */
 } UndoCell;
 enum { UNDO_PUT, UNDO_ADD, UNDO_INSERT, UNDO_DELETE };
 
@@ -111,6 +116,10 @@ typedef struct CallFrame {
     Vec *saved;             /* registers while rows are tried one by one; made when first needed */
     UndoCell *undo;
     int64_t n_undo, cap_undo;
+    uint32_t n_changes;     /* in the chunk */
+    int32_t try_at;         /* the innermost P_TRY that is being run, -1 none, */
+    uint32_t try_from;      /* and the number of changes before it */
+    CallError ***caught;    /* by number of P_TRY and position: made when first needed */
     const void **cells;     /* of a row to insert */
     int32_t **inserted;     /* per table of the procedure with inserts: rows so far, by position */
 } CallFrame;
@@ -135,20 +144,24 @@ typedef struct ProcEntry {
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
-enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 3 };
+enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 4, BULK_MARKS = 7 };
+/* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive everything but the device. bulk_memory.c. */
+typedef struct BulkLoan { struct Device *device; /* NULL: ordinary */ MemAccount *account; void *p; int64_t bytes; } BulkLoan;
+void bulk_give_back(BulkLoan *l); /* nothing when there is none */
 struct ImageSet {
     MemAccount account;
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
+    BulkLoan numbers; /* Bulk.type_of and pos_of, likewise */
     struct Device *device;    /* that the last bulk with kernels ran on, NULL: none; outlives the set */
     struct DevQueue *queue;   /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
     int64_t bulks;            /* that used one of these */
     struct RankDevice *rank;  /* of that device; NULL: not yet */
     struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
-    void *pinned;             /* likewise, the host's, for results on their way */
-    int64_t pinned_bytes;
+    BulkLoan pinned[2];       /* likewise, the host's (BulkHostMem) */
+    struct DevEvent *marks[BULK_MARKS]; /* likewise; NULL: not yet */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;

@@ -1,6 +1,6 @@
 /* image.c - making images, room, rows and strings; see image.h.
  *
- * An image is made in two steps over the pool: tablets are decoded into the columns (a task is one column of one tablet), then the live rows are
+ * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live rows are
  * entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one whole other group index, whose lists are newest first).
  *
  * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
@@ -10,6 +10,7 @@
 #include "txn/image_mirror.h"
 
 enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8 /* bulks like this one that an image on a device gets room for */ };
+enum { MAPPED_MIN = 1 << 20 /* from so many bytes on new memory is zero (base/mem.h) */ };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
 
 /* ---- room ---- */
@@ -22,6 +23,21 @@ static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size
     *cap = want;
     return ST_OK;
 }
+static Status grow_part(Image *im, int32_t k, int64_t had, int64_t want, Err *e) {
+    struct ImageImpl *x = im->impl;
+    ImagePart *p = &im->parts[k];
+    if (p->stride == 0) return ST_OK;
+    TRY(grow(im, (void **)&p->rows, &x->parts_cap[k], want, p->stride, e));
+    if (p->texts && want * p->stride < MAPPED_MIN) memset(p->rows + had * p->stride, 0, (size_t)((want - had) * p->stride)); /* image_texts.c looks at all */
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        ImageColumn *col = &im->cols[c];
+        if (!col->used || col->part != k) continue;
+        col->stride = p->stride;
+        col->cells = p->rows + x->at[c];
+        if (!im->table->cols[c].not_null) col->valid = p->rows + x->valid_at[c];
+    }
+    return ST_OK;
+}
 /* All arrays by row, slots excepted. */
 static Status grow_rows(Image *im, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
@@ -30,18 +46,34 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
     TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
     TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
     TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
-    for (int32_t c = 0; c < im->n_cols; c++) {
-        ImageColumn *col = &im->cols[c];
-        if (!col->used) continue;
-        TRY(grow(im, (void **)&col->cells, &x->cells_cap[c], want, phys_size((Phys)col->phys), e));
-        if (col->phys == PH_STR) memset(col->cells + had * (int64_t)sizeof(Str), 0, (size_t)((want - had) * (int64_t)sizeof(Str))); /* image_texts.c looks at all */
-        if (!im->table->cols[c].not_null) TRY(grow(im, (void **)&col->valid, &x->valid_cap[c], want, 1, e));
-    }
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, had, want, e));
     for (int32_t i = 0; i < im->n_indexes; i++)
         if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]), e));
     memset(im->live + had, ROW_DEAD, (size_t)(want - had));
     memset(im->dirty + had, 0, (size_t)(want - had));
     return ST_OK;
+}
+/* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what takes 16 bytes. */
+static void place_columns(Image *im) {
+    enum { LINE = 64 };
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) {
+        int64_t at = 0, align = 1;
+        for (int64_t size = 8; size > 0; size = size == 1 ? 16 : size == 16 ? 0 : size / 2) {
+            at = align_up(at, size);
+            for (int32_t c = 0; c < im->n_cols; c++) {
+                ImageColumn *col = &im->cols[c];
+                if (!col->used || col->part != k || phys_size((Phys)col->phys) != size) continue;
+                im->impl->at[c] = at;
+                at += size;
+                align = MAX_OF(align, size);
+                im->parts[k].texts |= col->phys == PH_STR;
+            }
+            for (int32_t c = 0; size == 1 && c < im->n_cols; c++)
+                if (im->cols[c].used && im->cols[c].part == k && !im->table->cols[c].not_null) im->impl->valid_at[c] = at++;
+        }
+        int64_t lines = align_up(at, LINE);
+        im->parts[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
+    }
 }
 static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
 
@@ -57,23 +89,35 @@ typedef struct MakeJob {
     bool shared;
 } MakeJob;
 
-static void decode_column(const MakeJob *j, int32_t c, int64_t k) {
-    Image *im = j->im;
-    const Tablet *tab = im->table->tablets[k];
-    const ImageColumn *col = &im->cols[c];
-    int64_t size = phys_size((Phys)col->phys), row = j->base[k];
-    int32_t pos[DECODE_ROWS];
-    uint8_t no_nulls[DECODE_ROWS];
-    for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
-        bool all, nulls;
-        int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
-        uint8_t *valid = col->valid ? col->valid + row : no_nulls;
-        tablet_decode(im->table, tab, c, first, all ? NULL : pos, n, col->phys, col->cells + row * size, valid, &nulls);
-        if (!nulls) memset(valid, 1, (size_t)n);
-        row += n;
+#define SPREAD(T)                                                                                                                     \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * stride, from + i * (int64_t)sizeof(T), sizeof(T));                                  \
+    break
+static void spread(uint8_t *to, int64_t stride, const uint8_t *from, int64_t size, int64_t n) {
+    switch (size) {
+    case 1: SPREAD(uint8_t);
+    case 2: SPREAD(uint16_t);
+    case 4: SPREAD(uint32_t);
+    case 8: SPREAD(uint64_t);
+    default: SPREAD(Interval);
     }
 }
-static void fill_rowids(const MakeJob *j, int64_t k) {
+#undef SPREAD
+/* Rows from..from + n - 1 of the image, which the tablet has at `pos` (NULL: from `first` on). */
+static void decode_rows(const MakeJob *j, const Tablet *tab, int64_t first, const int32_t *pos, int64_t n, int64_t row) {
+    Image *im = j->im;
+    alignas(64) uint8_t cells[DECODE_ROWS * 16];
+    uint8_t valid[DECODE_ROWS];
+    for (int32_t i = 0; i < j->n_cols; i++) {
+        const ImageColumn *col = &im->cols[j->cols[i]];
+        bool nulls;
+        tablet_decode(im->table, tab, j->cols[i], first, pos, n, col->phys, cells, valid, &nulls);
+        spread(image_cell(col, row), col->stride, cells, phys_size((Phys)col->phys), n);
+        if (!col->valid) continue;
+        if (!nulls) memset(valid, 1, (size_t)n);
+        spread(col->valid + row * col->stride, col->stride, valid, 1, n);
+    }
+}
+static void decode_tablet(const MakeJob *j, int64_t k) {
     Image *im = j->im;
     const Tablet *tab = im->table->tablets[k];
     int64_t row = j->base[k];
@@ -82,6 +126,7 @@ static void fill_rowids(const MakeJob *j, int64_t k) {
     for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
         bool all;
         int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
+        decode_rows(j, tab, first, all ? NULL : pos, n, row);
         for (int64_t i = 0; i < n; i++) im->rowids[row + i] = k << 32 | (all ? first + i : pos[i]);
         row += n;
     }
@@ -89,11 +134,7 @@ static void fill_rowids(const MakeJob *j, int64_t k) {
 static void decode_tasks(void *ctx, int worker) {
     MakeJob *j = ctx;
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
-        int64_t k = i / (j->n_cols + 1), c = i % (j->n_cols + 1);
-        if (c < j->n_cols) decode_column(j, j->cols[c], k);
-        else fill_rowids(j, k);
-    }
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) decode_tablet(j, i);
 }
 static void enter_tasks(void *ctx, int worker) {
     MakeJob *j = ctx;
@@ -133,10 +174,10 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
     im->cols = arena_array(a, ImageColumn, im->n_cols);
     im->indexes = arena_array(a, ImageIndex, im->n_indexes);
     x->writes = arena_array(a, bool, im->n_cols);
-    x->cells_cap = arena_array(a, int64_t, im->n_cols);
-    x->valid_cap = arena_array(a, int64_t, im->n_cols);
+    x->at = arena_array(a, int64_t, im->n_cols);
+    x->valid_at = arena_array(a, int64_t, im->n_cols);
     x->next_cap = arena_array(a, int64_t, im->n_indexes);
-    if (!im->cols || !im->indexes || !x->writes || !x->cells_cap || !x->valid_cap || !x->next_cap) return ST_ERROR;
+    if (!im->cols || !im->indexes || !x->writes || !x->at || !x->valid_at || !x->next_cap) return ST_ERROR;
     for (int32_t c = 0; c < im->n_cols; c++) {
         im->cols[c].phys = (uint8_t)type_phys(t->cols[c].type);
         im->cols[c].used = need->inserts || (need->cols && need->cols[c]);
@@ -151,7 +192,7 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
             ix->order = need->groups[i - t->n_keys].order;
             ix->desc = need->groups[i - t->n_keys].desc;
         }
-        if (ix->n_cols < 1 || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
+        if (ix->n_cols < unique || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
         ix->cols = arena_array(a, int32_t, ix->n_cols);
         if (!ix->cols) return ST_ERROR;
         for (int32_t c = 0; c < ix->n_cols + (ix->order > 0); c++) {
@@ -164,6 +205,8 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
                                t->cols[col].name, t->name);
         }
     }
+    for (int32_t c = 0; c < im->n_cols; c++) im->cols[c].part = x->writes[c];
+    place_columns(im);
     return ST_OK;
 }
 static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
@@ -185,7 +228,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     MakeJob j = {.im = im, .base = base, .n_tablets = t->n_tablets, .cols = used};
     for (int32_t c = 0; c < im->n_cols; c++)
         if (im->cols[c].used) used[j.n_cols++] = c;
-    run_tasks(&j, pool, t->n_tablets * (j.n_cols + 1), decode_tasks);
+    run_tasks(&j, pool, t->n_tablets, decode_tasks);
     atomic_store(&im->rows, rows);
     im->impl->rows_seen = rows;
     enter_all(im, pool);
@@ -214,10 +257,7 @@ void image_free(Image *im) {
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
     image_mirror_free(im);
-    for (int32_t c = 0; im->cols && x->valid_cap && c < im->n_cols; c++) {
-        mem_free(acct, im->cols[c].cells, x->cells_cap[c] * phys_size((Phys)im->cols[c].phys));
-        mem_free(acct, im->cols[c].valid, x->valid_cap[c]);
-    }
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) mem_free(acct, im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride);
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
         mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
         mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));
@@ -260,12 +300,8 @@ static void close_gaps(Image *im, int64_t rows) {
         bool gap = row_is_gap(im, from);
         for (n = 1; from + n < rows && row_is_gap(im, from + n) == gap;) n++;
         if (gap) continue;
-        for (int32_t c = 0; to != from && c < im->n_cols; c++) {
-            ImageColumn *col = &im->cols[c];
-            int64_t size = phys_size((Phys)col->phys);
-            if (col->used) memmove(col->cells + to * size, col->cells + from * size, (size_t)(n * size));
-            if (col->valid) memmove(col->valid + to, col->valid + from, (size_t)n);
-        }
+        for (const ImagePart *p = im->parts; to != from && p < im->parts + IMAGE_PARTS; p++)
+            if (p->rows) memmove(p->rows + to * p->stride, p->rows + from * p->stride, (size_t)(n * p->stride));
         memmove(im->rowids + to, im->rowids + from, (size_t)n * 8);
         memmove(im->dirty + to, im->dirty + from, (size_t)n);
         memmove(im->live + to, im->live + from, (size_t)n);
@@ -371,18 +407,18 @@ static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e
         ImageColumn *col = &im->cols[c];
         int64_t size = phys_size((Phys)col->phys);
         if (!col->used) return err_internal(e, "table \"%s\" has no image for inserts", im->table->name);
-        if (col->valid) col->valid[row] = cells[c] != NULL;
+        image_set_valid(col, row, cells[c] != NULL);
         if (!cells[c]) {
             if (!col->valid) return err_internal(e, "column \"%s\" of table \"%s\" must not be null", im->table->cols[c].name, im->table->name);
-            memset(col->cells + row * size, 0, (size_t)size);
+            memset(image_cell(col, row), 0, (size_t)size);
         } else if (col->phys == PH_STR) {
             Str s;
             memcpy(&s, cells[c], sizeof s);
             s.ptr = add_text(im, s.ptr, s.len, e);
             if (!s.ptr) return ST_ERROR;
-            memcpy(col->cells + row * size, &s, sizeof s);
+            memcpy(image_cell(col, row), &s, sizeof s);
         } else {
-            memcpy(col->cells + row * size, cells[c], (size_t)size);
+            memcpy(image_cell(col, row), cells[c], (size_t)size);
         }
     }
     return ST_OK;

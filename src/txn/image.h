@@ -1,7 +1,7 @@
-/* image.h - tables in the form that bulks change: plain columns in one piece, with indexes.
+/* image.h - tables in the form that bulks change: plain cells addressed by row number, with indexes.
  *
- * A procedure reads and writes single fields of single rows, by key. For that a table has an image: each column that some procedure uses is one array
- * of plain cells, addressed by row number; a byte per row says whether it lives; unique keys are hash tables from key to row; a group index
+ * A procedure reads and writes single fields of single rows, by key. For that a table has an image: the columns that some procedure uses are plain cells;
+ * a byte per row says whether it lives; unique keys are hash tables from key to row; a group index
  * leads from a key's value to all rows that have it. The same layout serves the host and a device: everything is reached from base addresses by
  * 64-bit row numbers, nothing in it points at anything else except string cells at their bytes.
  *
@@ -39,9 +39,19 @@
 typedef struct ImageColumn {
     bool used;        /* present: some procedure reads or writes it, or it is part of a key, or the table gets inserts (then all are) */
     uint8_t phys;     /* of the cells */
-    uint8_t *cells;   /* cap cells */
-    uint8_t *valid;   /* cap bytes, 1 = not NULL; NULL when the column is NOT NULL. The cell of a NULL is zero */
+    int32_t part;     /* of a row: Image.parts */
+    int64_t stride;   /* from row to row, of cells and valid */
+    uint8_t *cells;
+    uint8_t *valid;   /* bytes, 1 = not NULL; NULL when the column is NOT NULL. The cell of a NULL is zero */
 } ImageColumn;
+/* What is used of a row is in two pieces: columns that nobody updates, and those that somebody does. Who looks for a row by its key and reads some columns has few
+ * cache misses that way, and what is written does not share lines with what only is read. */
+enum { IMAGE_PARTS = 2 };
+typedef struct ImagePart {
+    uint8_t *rows;    /* cap pieces; NULL: no column is here */
+    int64_t stride;   /* bytes of a piece */
+    bool texts;       /* has strings: those of rows that never were are zero */
+} ImagePart;
 
 typedef struct ImageIndex {
     bool unique;      /* else a group index */
@@ -68,6 +78,7 @@ typedef struct Image {
     int64_t *rowids;   /* the table's row, -1: not there yet */
     int32_t n_cols;
     ImageColumn *cols; /* by table column */
+    ImagePart parts[IMAGE_PARTS];
     int32_t n_indexes;
     ImageIndex *indexes; /* unique ones in the order of table->keys, then group indexes */
     int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before are void */
@@ -75,6 +86,11 @@ typedef struct Image {
     struct ImageMirror *mirror; /* image_mirror.h; NULL: none */
 } Image;
 typedef struct ImageMirror ImageMirror;
+static inline uint8_t *image_cell(const ImageColumn *c, int64_t row) { return c->cells + row * c->stride; }
+static inline bool image_is_valid(const ImageColumn *c, int64_t row) { return !c->valid || c->valid[row * c->stride]; }
+static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid) {
+    if (c->valid) c->valid[row * c->stride] = valid;
+}
 enum { DIRTY_UPDATED = 1, DIRTY_INSERTED = 2, DIRTY_DELETED = 4 };
 enum { ROW_DEAD = 0, ROW_LIVE = 1, ROW_PENDING = 2 /* its keys are being entered */ };
 

@@ -77,11 +77,12 @@ uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys)
         break
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip) {
     for (int64_t i = 0; i < n; i++) skip[i] = live && live[first + i] != ROW_LIVE;
+    if (k->n == 0) memset(hash, 0, (size_t)n * 8); /* one group of all rows */
     for (int32_t c = 0; c < k->n; c++) {
         int64_t stride = k->col[c].stride;
         const char *data = k->col[c].data + first * stride;
         const uint8_t *valid = k->col[c].valid;
-        for (int64_t i = 0; valid && i < n; i++) skip[i] |= !valid[stride ? first + i : 0];
+        for (int64_t i = 0; valid && i < n; i++) skip[i] |= !valid[(first + i) * k->col[c].valid_stride];
         if (UNLIKELY(hash_constant)) {
             memset(hash, 0, (size_t)n * 8);
             continue;
@@ -104,10 +105,10 @@ void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64
 static void set_key_col(const Image *im, const ImageIndex *x, int32_t c, KeyCols *k) {
     const ImageColumn *col = &im->cols[x->cols[c]];
     k->col[c].phys = col->phys;
-    k->col[c].size = phys_size((Phys)col->phys);
     k->col[c].cells = (const char *)col->cells;
+    k->col[c].row_stride = col->stride;
     k->col[c].valid = NULL;
-    k->col[c].stride = 0;
+    k->col[c].stride = k->col[c].valid_stride = 0;
 }
 void image_key_cols(const Image *im, const ImageIndex *x, const void *const *keys, KeyCols *k) {
     k->n = x->n_cols;
@@ -122,14 +123,14 @@ static void own_key_cols(const Image *im, const ImageIndex *x, KeyCols *k) {
     for (int32_t c = 0; c < k->n; c++) {
         set_key_col(im, x, c, k);
         k->col[c].data = k->col[c].cells;
-        k->col[c].stride = k->col[c].size;
+        k->col[c].stride = k->col[c].valid_stride = k->col[c].row_stride;
         k->col[c].valid = im->cols[x->cols[c]].valid;
     }
 }
 /* Row `row` has key number i. */
 ALWAYS_INLINE bool key_is(const KeyCols *k, int64_t i, int64_t row) {
     for (int32_t c = 0; c < k->n; c++) {
-        const char *a = k->col[c].data + i * k->col[c].stride, *b = k->col[c].cells + row * k->col[c].size;
+        const char *a = k->col[c].data + i * k->col[c].stride, *b = k->col[c].cells + row * k->col[c].row_stride;
         switch (k->col[c].phys) {
         case PH_BOOL:
             if (*a != *b) return false;
@@ -187,7 +188,8 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
         set_key_col(im, x, c, &k);
         k.col[c].data = keys[c].data;
         k.col[c].valid = keys[c].valid;
-        k.col[c].stride = keys[c].is_const ? 0 : k.col[c].size;
+        k.col[c].stride = keys[c].is_const ? 0 : phys_size((Phys)k.col[c].phys);
+        k.col[c].valid_stride = !keys[c].is_const;
     }
     uint64_t hash[IMAGE_BATCH], entry[IMAGE_BATCH];
     int64_t at[IMAGE_BATCH];
@@ -205,7 +207,7 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
             entry[i] = skip[i] ? 0 : s;
             if (!s) continue;
             int64_t row = entry_row(s);
-            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + row * k.col[c].size);
+            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + row * k.col[c].row_stride);
             __builtin_prefetch(&im->live[row]);
         }
         for (int64_t i = 0; i < m; i++) {
@@ -233,7 +235,8 @@ void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *v
             if (!(known = v != vecs)) break;
             k.col[c].data = v->data;
             k.col[c].valid = v->valid;
-            k.col[c].stride = v->is_const ? 0 : k.col[c].size;
+            k.col[c].stride = v->is_const ? 0 : phys_size((Phys)k.col[c].phys);
+            k.col[c].valid_stride = !v->is_const;
         }
         if (!known) continue;
         image_hash_keys(&k, NULL, first, n, hash, skip);
@@ -311,7 +314,7 @@ void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, boo
         for (int64_t i = 0; !x->unique && i < m; i++) {
             uint64_t s = slot_load(&x->slots[hash[i] & (uint64_t)x->mask]);
             if (!entry_is(s, hash[i]) || !s) continue;
-            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + entry_row(s) * k.col[c].size);
+            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + entry_row(s) * k.col[c].row_stride);
         }
         for (int64_t i = 0; i < m; i++) {
             if (skip[i]) continue;
@@ -421,8 +424,8 @@ static Status verify_row(const Image *im, int64_t r, Err *e) {
         bool nulls;
         tablet_decode(t, tab, c, 0, &pos, 1, col->phys, cell, &valid, &nulls);
         valid = !nulls || valid;
-        bool have = !col->valid || col->valid[r];
-        if (have != (bool)valid || (have && cell_cmp((Phys)col->phys, cell, col->cells + r * phys_size((Phys)col->phys)) != 0))
+        bool have = image_is_valid(col, r);
+        if (have != (bool)valid || (have && cell_cmp((Phys)col->phys, cell, image_cell(col, r)) != 0))
             return err_internal(e, "column \"%s\" of row %lld of the image of table \"%s\" differs", t->cols[c].name, (long long)r, t->name);
     }
     return ST_OK;

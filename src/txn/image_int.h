@@ -18,8 +18,9 @@ typedef struct ImageChunk {
 
 struct ImageImpl {
     bool *writes;        /* by column: image_sync updates these */
+    int64_t *at, *valid_at; /* by column: where the cell is in its piece of the row, and the byte that says whether it has a value */
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
-    int64_t *cells_cap, *valid_cap; /* by column */
+    int64_t parts_cap[IMAGE_PARTS];
     int64_t live_cap, dirty_cap, rowids_cap;
     int64_t *next_cap;   /* by index */
     int64_t rows_seen;   /* image->rows when image_reserve looked last */
@@ -32,7 +33,7 @@ struct ImageImpl {
 /* The columns of a key, of one row or of many. */
 typedef struct KeyCols {
     int32_t n;
-    struct { const char *data; const uint8_t *valid; int64_t stride, size; uint8_t phys; const char *cells; } col[IMAGE_KEY_COLS];
+    struct { const char *data; const uint8_t *valid; int64_t stride, valid_stride; uint8_t phys; const char *cells; int64_t row_stride; } col[IMAGE_KEY_COLS];
 } KeyCols;
 void image_key_cols(const Image *im, const ImageIndex *x, const void *const *keys, KeyCols *k);
 

@@ -9,6 +9,7 @@ typedef struct Piece {
     void *host;
     int64_t bytes, row_bytes; /* row_bytes 0: not by row */
     int64_t offset;
+    bool zeros;    /* behind the rows that there are */
     bool changed;
 } Piece;
 struct ImageMirror {
@@ -29,7 +30,7 @@ static int64_t mirror_size(int32_t pieces) { return (int64_t)sizeof(ImageMirror)
 
 static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
     if (!host) return;
-    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .offset = m->bytes};
+    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .offset = m->bytes, .zeros = row_bytes == 1};
     m->bytes += align_up(bytes, PIECE_ALIGN);
 }
 
@@ -42,11 +43,9 @@ static void describe_arrays(ImageMirror *m, const Image *im) {
     add(m, im->live, im->cap, 1);
     add(m, im->dirty, im->cap, 1);
     add(m, im->rowids, im->cap * 8, 8);
-    for (int32_t c = 0; c < im->n_cols; c++) {
-        const ImageColumn *col = &im->cols[c];
-        int64_t size = phys_size((Phys)col->phys);
-        add(m, col->used ? col->cells : NULL, im->cap * size, size);
-        add(m, col->valid, im->cap, 1);
+    for (const ImagePart *p = im->parts; p < im->parts + IMAGE_PARTS; p++) {
+        add(m, p->rows, im->cap * p->stride, p->stride);
+        if (p->rows) m->pieces[m->n - 1].zeros = p->texts;
     }
     for (int32_t i = 0; i < im->n_indexes; i++) {
         add(m, im->indexes[i].slots, (im->indexes[i].mask + 1) * 8, 0);
@@ -58,7 +57,7 @@ static void describe_arrays(ImageMirror *m, const Image *im) {
     add(m, bytes, texts, 0);
 }
 static ImageMirror *describe(const Image *im, Err *e) {
-    int32_t most = 4 + 2 * im->n_cols + 2 * im->n_indexes;
+    int32_t most = 4 + IMAGE_PARTS + 2 * im->n_indexes;
     ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
     if (!m) return NULL;
     m->cap = most;
@@ -124,7 +123,7 @@ Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Er
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
         int64_t from = 0, to = used_bytes(im, p, &from);
-        if (p->row_bytes == 1 && to < p->bytes) TRY(d->ops->fill(q, m->base + (uint64_t)(p->offset + to), 0, p->bytes - to, e)); /* of rows that are not there yet */
+        if (p->zeros && to < p->bytes) TRY(d->ops->fill(q, m->base + (uint64_t)(p->offset + to), 0, p->bytes - to, e)); /* of rows that are not there yet */
         if (to > from) TRY(d->ops->copy_in(q, m->base + (uint64_t)(p->offset + from), (const char *)p->host + from, to - from, e));
         if (i == m->texts) m->texts_home = to;
     }
@@ -151,7 +150,7 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
         const Piece *p = &now->pieces[i];
         int64_t had = MIN_OF(m->pieces[i].bytes, p->bytes);
         st = m->d->ops->copy(q, now->base + (uint64_t)p->offset, m->base + (uint64_t)m->pieces[i].offset, had, &why);
-        if (st == ST_OK && (p->row_bytes == 1 || p->row_bytes == (int64_t)sizeof(Str)) && had < p->bytes) /* marks and texts of rows that never come are looked at */
+        if (st == ST_OK && p->zeros && had < p->bytes) /* marks and texts of rows that never come are looked at */
             st = m->d->ops->fill(q, now->base + (uint64_t)(p->offset + had), 0, p->bytes - had, &why);
         now->pieces[i].changed = m->pieces[i].changed;
     }
@@ -175,12 +174,12 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
 static Piece *find(const Image *im, const void *array) {
     ImageMirror *m = im->mirror;
     for (int32_t i = 0; array && i < m->n; i++)
-        if (m->pieces[i].host == array) return &m->pieces[i];
+        if ((const char *)array >= (const char *)m->pieces[i].host && (const char *)array < (const char *)m->pieces[i].host + m->pieces[i].bytes) return &m->pieces[i];
     return NULL;
 }
 DevPtr image_mirror_at(const Image *im, const void *array) {
     const Piece *p = find(im, array);
-    return p ? im->mirror->base + (uint64_t)p->offset : 0;
+    return p ? im->mirror->base + (uint64_t)p->offset + (uint64_t)((const char *)array - (const char *)p->host) : 0;
 }
 uint64_t image_mirror_texts(const Image *im) {
     const ImageMirror *m = im->mirror;

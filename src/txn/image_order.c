@@ -22,11 +22,11 @@
 enum { ORDER_LEVELS = 40, DEAD_MANY = 8 };
 
 typedef struct Pos { int64_t v, row; } Pos;
-typedef struct Order { int64_t *next; const char *cells; bool desc; uint8_t phys; } Order;
+typedef struct Order { int64_t *next; const char *cells; int64_t stride; bool desc; uint8_t phys; } Order;
 
 static Order order_of(const Image *im, const ImageIndex *x) {
     const ImageColumn *c = &im->cols[x->order - 1];
-    return (Order){x->next, (const char *)c->cells, x->desc, c->phys};
+    return (Order){x->next, (const char *)c->cells, c->stride, x->desc, c->phys};
 }
 ALWAYS_INLINE Pos pos_of(const Order *o, int64_t row) {
     int16_t s;
@@ -34,14 +34,14 @@ ALWAYS_INLINE Pos pos_of(const Order *o, int64_t row) {
     Pos p = {0, row};
     switch (o->phys) {
     case PH_I16:
-        memcpy(&s, o->cells + row * 2, 2);
+        memcpy(&s, o->cells + row * o->stride, 2);
         p.v = s;
         break;
     case PH_I32:
-        memcpy(&w, o->cells + row * 4, 4);
+        memcpy(&w, o->cells + row * o->stride, 4);
         p.v = w;
         break;
-    default: memcpy(&p.v, o->cells + row * 8, 8);
+    default: memcpy(&p.v, o->cells + row * o->stride, 8);
     }
     return p;
 }
@@ -204,8 +204,7 @@ Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_
             if (to.row < 0 || to.row >= rows || ++n > rows) return err_internal(e, "a group of table \"%s\" has a wrong list at row %lld", name, (long long)c.row);
             for (int32_t k = 0; k < x->n_cols; k++) {
                 const ImageColumn *col = &im->cols[x->cols[k]];
-                int64_t size = phys_size((Phys)col->phys);
-                if (cell_cmp((Phys)col->phys, col->cells + c.row * size, col->cells + anchor * size) != 0)
+                if (cell_cmp((Phys)col->phys, image_cell(col, c.row), image_cell(col, anchor)) != 0)
                     return err_internal(e, "a group of table \"%s\" has row %lld of another", name, (long long)c.row);
             }
             falls += !before(&o, c, to);

@@ -81,8 +81,8 @@ static bool gather(const Sync *s, int32_t c, int64_t n, const int64_t *rows, Vec
     char *cells = arena_alloc(s->batch, n * size);
     uint8_t *valid = col->valid ? arena_alloc(s->batch, n) : NULL;
     if (!cells || (col->valid && !valid)) return false;
-    for (int64_t i = 0; i < n; i++) memcpy(cells + i * size, col->cells + rows[i] * size, (size_t)size);
-    for (int64_t i = 0; valid && i < n; i++) valid[i] = col->valid[rows[i]];
+    for (int64_t i = 0; i < n; i++) memcpy(cells + i * size, image_cell(col, rows[i]), (size_t)size);
+    for (int64_t i = 0; valid && i < n; i++) valid[i] = image_is_valid(col, rows[i]);
     *out = (Vec){.data = cells, .valid = valid, .phys = col->phys, .type = s->im->table->cols[c].type};
     return true;
 }

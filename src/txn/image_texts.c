@@ -32,15 +32,15 @@ char *image_texts(const Image *im, int64_t *size, int64_t *used) {
     return (char *)(c + 1);
 }
 
+static Str *text_at(const Image *im, int32_t col, int64_t row) { return (Str *)(void *)image_cell(&im->cols[col], row); }
 /* Strings of the rows that there are: how many bytes, and to a chunk. */
 static int64_t count_bytes(const Image *im) {
     int64_t rows = atomic_load(&im->rows), bytes = 0;
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
         bool dead_too = in_index(im, c);
-        const Str *cells = (const Str *)(const void *)im->cols[c].cells;
         for (int64_t r = 0; r < rows; r++)
-            if (dead_too || im->live[r] == ROW_LIVE) bytes += cells[r].len;
+            if (dead_too || im->live[r] == ROW_LIVE) bytes += text_at(im, c, r)->len;
     }
     return bytes;
 }
@@ -49,12 +49,12 @@ static void move(Image *im, ImageChunk *to) {
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
         bool dead_too = in_index(im, c);
-        Str *cells = (Str *)(void *)im->cols[c].cells;
         for (int64_t r = 0; r < rows; r++) {
-            int64_t len = dead_too || im->live[r] == ROW_LIVE ? cells[r].len : 0;
+            Str *cell = text_at(im, c, r);
+            int64_t len = dead_too || im->live[r] == ROW_LIVE ? cell->len : 0;
             char *at = (char *)(to + 1) + to->used;
-            if (len) memcpy(at, cells[r].ptr, (size_t)len);
-            cells[r] = len ? str_make(at, len) : (Str){.ptr = (char *)(to + 1)};
+            if (len) memcpy(at, cell->ptr, (size_t)len);
+            *cell = len ? str_make(at, len) : (Str){.ptr = (char *)(to + 1)};
             to->used += len;
         }
     }

@@ -36,7 +36,7 @@ static int64_t find(const Follow *f, int64_t rowid) {
     Value v[KEY_COLS];
     const void *cells[KEY_COLS];
     for (int32_t k = 0; k < x->n_cols; k++) {
-        undo_value(NULL, f->im->table, rowid, x->cols[k], &v[k]);
+        table_value(f->im->table, rowid, x->cols[k], &v[k]);
         if (v[k].is_null) return -1;
         cells[k] = value_cell_const(&v[k]);
     }
@@ -46,12 +46,12 @@ static int64_t find(const Follow *f, int64_t rowid) {
 static bool same_cell(const Image *im, int32_t col, int64_t row, const Value *v) {
     const ImageColumn *c = &im->cols[col];
     int64_t size = phys_size((Phys)c->phys);
-    bool valid = !c->valid || c->valid[row];
+    bool valid = image_is_valid(c, row);
     if (valid == v->is_null) return false;
     if (!valid) return true;
-    if (c->phys != PH_STR) return memcmp(c->cells + row * size, value_cell_const(v), (size_t)size) == 0;
+    if (c->phys != PH_STR) return memcmp(image_cell(c, row), value_cell_const(v), (size_t)size) == 0;
     Str s;
-    memcpy(&s, c->cells + row * size, sizeof s);
+    memcpy(&s, image_cell(c, row), sizeof s);
     return str_eq(s, v->u.str);
 }
 /* No |value| of the column is greater than its bound, where that is known. */
@@ -67,15 +67,15 @@ static bool put_cell(Follow *f, int32_t col, int64_t row, const Value *v) {
     int64_t size = phys_size((Phys)c->phys);
     if (c->phys != type_phys(v->type) || (v->is_null && !c->valid)) return false;
     widen_bound(f, col, v);
-    if (c->valid) c->valid[row] = !v->is_null;
+    image_set_valid(c, row, !v->is_null);
     if (v->is_null) {
-        memset(c->cells + row * size, 0, (size_t)size);
+        memset(image_cell(c, row), 0, (size_t)size);
     } else if (c->phys == PH_STR) {
         Str s = v->u.str;
         if (!(s.ptr = image_text(im, s.ptr, s.len))) return false;
-        memcpy(c->cells + row * size, &s, sizeof s);
+        memcpy(image_cell(c, row), &s, sizeof s);
     } else {
-        memcpy(c->cells + row * size, value_cell_const(v), (size_t)size);
+        memcpy(image_cell(c, row), value_cell_const(v), (size_t)size);
     }
     return true;
 }
@@ -96,7 +96,7 @@ static bool move(Follow *f, int64_t rowid, bool *found) {
     for (int32_t c = 0; c < im->n_cols; c++) {
         Value v;
         if (!im->cols[c].used) continue;
-        undo_value(NULL, im->table, rowid, c, &v);
+        table_value(im->table, rowid, c, &v);
         if (same_cell(im, c, row, &v)) continue;
         if (in_index(im, c) || !put_cell(f, c, row, &v)) return false;
     }
@@ -113,7 +113,7 @@ static bool insert(Follow *f, int64_t rowid) {
     int32_t conflict;
     Err e = {0};
     for (int32_t c = 0; v && cells && c < im->n_cols; c++) {
-        undo_value(NULL, im->table, rowid, c, &v[c]);
+        table_value(im->table, rowid, c, &v[c]);
         cells[c] = v[c].is_null ? NULL : value_cell_const(&v[c]);
         widen_bound(f, c, &v[c]);
     }
@@ -157,7 +157,7 @@ static bool follow(Follow *f) {
         for (int32_t c = 0; c < im->n_cols; c++) {
             Value v;
             if (!n->set[c] || !im->cols[c].used) continue;
-            undo_value(NULL, im->table, n->updated[i], c, &v);
+            table_value(im->table, n->updated[i], c, &v);
             if (!put_cell(f, c, row, &v)) return false;
         }
     }

@@ -14,6 +14,10 @@
  * Within a call the strongest operation on an item counts: read and add make write. A ROW_ADD's item is of kind OPK_ADD and names the column and the
  * amount (ItemSite.col, last argument): an add commutes only while no order of the bulk's adds can overflow; bulk_run looks at that and
  * makes them writes otherwise.
+ *
+ * Guards. `guarded` is the body once more, for executors that hold locks by statement: a GUARD names an item, as the footprint did, before the body touches it;
+ * the UNGUARD at the end of a statement lists the guards that count. For each item, a call comes to an UNGUARD that counts at most as often as its footprint issued the
+ * item; when it has been as often, it does not touch the item again.
  */
 #ifndef STELE_TXN_PROC_H
 #define STELE_TXN_PROC_H
@@ -53,6 +57,11 @@ typedef struct Proc {
     Program *body, *footprint;
     const int32_t *lines;  /* per instruction of body: line in the source */
     const char *const *places; /* per instruction: "SQL statement", "assignment", ... */
+    const char *const *contexts; /* per instruction: lines of context of the routines that the procedure calls there; NULL: none */
+    Program *guarded;      /* the body with guards, NULL: there is none */
+    const int32_t *plain;  /* instruction of it -> of body: the same one, or the next */
+    int32_t n_guards;
+    const ItemSite *const *guards; /* by number */
     bool writes;           /* changes anything */
     bool undo;             /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here, ... */
     bool undo_adds;        /* ... and here it may: for bulks whose additions might overflow */

@@ -31,16 +31,16 @@ enum {
 #define MAX_OPS (INT64_C(1) << 30)
 
 typedef enum Kernel {
-    K_MARK, K_FILTER, K_HIST, K_SCAN, K_SCATTER, K_SUMS, K_USES, K_COUNT, K_CALL_SUMS, K_CALL_STARTS, K_LOCKS, K_RELAX, K_FIGURES, K_KEYS, K_ORDER,
+    K_MARK, K_FILTER, K_HIST, K_SCAN, K_SCATTER, K_SUMS, K_USES, K_COUNT, K_CALL_SUMS, K_CALL_STARTS, K_LOCKS, K_GROUP, K_RELAX, K_FIGURES, K_KEYS, K_ORDER,
     K_STARTS, N_KERNELS
 } Kernel;
 static const char *const names[N_KERNELS] = {"rank_mark", "rank_filter", "rank_hist", "rank_scan", "rank_scatter", "rank_sums", "rank_uses", "rank_count",
-    "rank_call_sums", "rank_call_starts", "rank_locks", "rank_relax", "rank_figures", "rank_keys", "rank_order", "rank_starts"};
+    "rank_call_sums", "rank_call_starts", "rank_locks", "rank_group", "rank_relax", "rank_figures", "rank_keys", "rank_order", "rank_starts"};
 
 /* What the host reads back, at the start of the control block. */
 typedef struct Control {
     uint64_t err[2];
-    uint32_t figures[4]; /* w0, c, greatest depth */
+    uint32_t figures[4]; /* w0, c, greatest depth, calls with locks */
     uint32_t changed[ROUNDS_MAX];
     uint32_t counts[GROUPS_MAX];
 } Control;
@@ -285,25 +285,52 @@ static Status sort_ops(RankDevice *r, const RankInput *in, int64_t groups, DevPt
     return sort(r, r->left, groups, 32, RANK_NAME_BITS, totals, e);
 }
 
+static void swap_records(RankDevice *r) {
+    uint64_t t = r->p[RK_FROM];
+    r->p[RK_FROM] = r->p[RK_TO];
+    r->p[RK_TO] = t;
+}
 /* ---- locks ----------------------------------------------------------------------------------------------------------------- */
+/* The order in which calls are taken: a stable sort of them by rank_group's keys. `totals`: zeros of GROUP_PASSES passes. */
+enum { GROUP_PASSES = 2 };
+static Status group_calls(RankDevice *r, const RankInput *in, DevPtr records, DevPtr totals, DevPtr order, RankLocks *out, Err *e) {
+    int64_t n = in->n_calls, types = MAX_OF(in->n_types, 1);
+    int drop = MAX_OF(bits_of((uint64_t)types - 1) - in->group_bits, 0);
+    out->n_first = r->p[RK_FIGURES] + 12;
+    r->p[RK_DROP] = (uint64_t)drop;
+    r->p[RK_TO] = records;
+    r->p[RK_FROM] = records + (uint64_t)align_up(n * 8, 256);
+    int64_t groups = cut(r, n);
+    TRY(run_over(r, K_GROUP, n, e));
+    swap_records(r);
+    TRY(sort(r, n, groups, 32, bits_of((uint64_t)((types - 1) >> drop) + 1), &totals, e));
+    out->order = r->p[RK_ORDER] = order;
+    return run_over(r, K_ORDER, n, e);
+}
+
 Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLocks *out, Err *e) {
     int64_t groups, n = in->n_calls, per_call = align_up((n + 1) * 4, 256);
+    const bool group = in->group_bits > 0 && n > 0;
+    int64_t group_totals = group ? GROUP_PASSES * RK_DIGITS * 4 : 0, group_bytes = group ? per_call + 2 * align_up(n * 8, 256) : 0;
     *out = (RankLocks){0};
     r->q = q;
     TRY(filter(r, in, &groups, e));
     int64_t left = r->left, counters = align_up(left * 4, 256), flags = align_up(left, 256), totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
-    int64_t zero = left ? 2 * per_call + totals_bytes + flags + counters : per_call;
-    TRY(block_need(r, &r->calls, zero + per_call + left * 8 + 1024, e));
-    DevPtr at = r->calls.p, totals;
+    int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters : per_call);
+    TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * 8 + (in->names ? 2 * align_up(left * 4, 256) : 0) + 1024, e));
+    DevPtr at = r->calls.p, totals, order_totals, order, records;
     TRY(r->d->ops->fill(q, at, 0, zero, e));
+    order_totals = carve(&at, group_totals);
     out->ops_left = out->n_locks = out->max_uses = left;
     out->figures = in->figures ? r->p[RK_FIGURES] : 0;
     if (left == 0) {
-        out->lock_start = at;
+        out->lock_start = carve(&at, per_call);
         uint32_t w0 = (uint32_t)n;
         r->seen->figures[0] = w0;
-        return in->figures ? r->d->ops->copy_in(q, r->p[RK_FIGURES], &r->seen->figures[0], 4, e) : ST_OK;
+        if (in->figures) TRY(r->d->ops->copy_in(q, r->p[RK_FIGURES], &r->seen->figures[0], 4, e));
+        order = carve(&at, per_call);
+        return group ? group_calls(r, in, at, order_totals, order, out, e) : ST_OK;
     }
     r->p[RK_CALL_USES] = carve(&at, per_call);
     r->p[RK_WAITS] = carve(&at, per_call);
@@ -313,6 +340,10 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     out->counters = carve(&at, counters);
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);
     out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
+    if (in->names) {
+        out->names = r->p[RK_NAMES] = carve(&at, left * 4);
+        out->states = r->p[RK_STATES] = carve(&at, left * 4);
+    }
     TRY(sort_ops(r, in, groups, &totals, e));
     groups = cut(r, left);
     TRY(run(r, K_SUMS, groups, e));
@@ -322,7 +353,11 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     TRY(run(r, K_CALL_SUMS, groups, e));
     TRY(run(r, K_CALL_STARTS, groups, e));
     r->p[RK_N] = (uint64_t)left;
-    return run_over(r, K_LOCKS, left, e);
+    TRY(run_over(r, K_LOCKS, left, e));
+    if (!group) return ST_OK;
+    order = carve(&at, per_call);
+    records = carve(&at, 2 * align_up(n * 8, 256));
+    return group_calls(r, in, records, order_totals, order, out, e);
 }
 
 /* ---- sets ------------------------------------------------------------------------------------------------------------------ */
@@ -366,9 +401,7 @@ static Status order_calls(RankDevice *r, int64_t n, DevPtr records, DevPtr *tota
     r->p[RK_FROM] = records + (uint64_t)align_up(n * 8, 256);
     int64_t groups = cut(r, n);
     TRY(run_over(r, K_KEYS, n, e));
-    uint64_t t = r->p[RK_FROM];
-    r->p[RK_FROM] = r->p[RK_TO];
-    r->p[RK_TO] = t;
+    swap_records(r);
     TRY(sort(r, n, groups, 32, bits_of((uint64_t)MAX_OF(keys - 1, INT64_C(0))), totals, e));
     r->p[RK_ORDER] = out->order;
     TRY(run_over(r, K_ORDER, n, e));

@@ -34,7 +34,9 @@ typedef struct RankInput {
     bool in_order;     /* calls never fall along uses[] (RANK_NONE places included): saves a third of the sort. XX000 when it is not so */
     DevPtr types;      /* u16 per call; 0: one type */
     int32_t n_types;   /* types are below */
+    int32_t group_bits; /* rank_device_locks: `order`, by so many upper bits of the types' numbers [GPUTx App. D]; 0: none */
     bool figures;      /* rank_device_locks: fill `figures` as well */
+    bool names;        /* rank_device_locks: `names` and `states` as well */
     int64_t depth_max; /* rank_device_sets: more sets than that are not wanted; 0: any number is */
 } RankInput;
 
@@ -44,7 +46,10 @@ typedef struct RankLocks {
     int64_t max_uses;   /* at most so many uses */
     DevPtr lock_start;  /* u32[n_calls + 1] */
     DevPtr locks;       /* LockUse[] */
+    DevPtr names, states; /* u32[], as locks: rank_item_name, and how many operations the call has on the item; 0 when not asked for */
     DevPtr counters;    /* u32[n_locks], zero */
+    DevPtr order;       /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: nobody waits for a later one. 0 when not asked for */
+    DevPtr n_first;     /* u32: how many have locks; 0 when not asked for */
     DevPtr figures;     /* u32[2]: w0, c; 0 when not asked for */
     int64_t ops_left;   /* operations whose item may have a conflict: they were sorted */
 } RankLocks;

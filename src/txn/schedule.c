@@ -260,6 +260,99 @@ static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *
     return ST_OK;
 }
 
+/* ---- depths by several workers ----
+ * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row, parts know nothing of each other. */
+enum { LONE_PARTS_MAX = 16, LONE_OPS_MIN = 4096, LONE_BLOCK = 1024 };
+typedef struct LonePart { alignas(64) ItemTable t; Figures f; } LonePart;
+typedef struct Lone {
+    const TxnOp *ops;
+    int64_t n_ops;
+    int32_t *depth;
+    uint64_t n_parts; /* a power of two */
+    LonePart *parts;
+    _Atomic uint64_t next;
+    _Atomic bool full;
+} Lone;
+ALWAYS_INLINE uint64_t lone_part(uint64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (n_parts - 1); }
+
+/* The calls of some operations (at[], in order, and what follows each of the same call), which are all of one part. */
+static bool lone_calls(const Lone *l, LonePart *p, int64_t n, const uint32_t *at) {
+    Slot *held[HELD];
+    for (int64_t k = 0, m; k < n; k += m) {
+        const TxnOp *first = l->ops + at[k];
+        for (m = 1; k + m < n && first[m].call == first->call;) m++;
+        for (int64_t i = k + AHEAD; i < MIN_OF(n, k + AHEAD + m); i++) __builtin_prefetch(slot_home(&p->t, l->ops[at[i]].item), 1);
+        if (p->t.used + m > p->t.limit) return false;
+        uint32_t d = enter_ops(&p->t, m, first, held);
+        p->f.crossing += leave_ops(&p->t, m, first, held, d) > 1;
+        p->f.width0 += d == 0;
+        p->f.depth = MAX_OF(p->f.depth, (int64_t)d + 1);
+        l->depth[first->call] = (int32_t)d;
+    }
+    return true;
+}
+static bool lone_depths(const Lone *l, uint64_t part) {
+    uint32_t at[LONE_BLOCK];
+    for (int64_t i = 0, end; i < l->n_ops; i = end) {
+        end = MIN_OF(l->n_ops, i + LONE_BLOCK);
+        while (end < l->n_ops && end > i && l->ops[end].call == l->ops[end - 1].call) end--; /* whole calls */
+        if (end == i) return false;
+        int64_t n = 0;
+        for (int64_t k = i; k < end; k++) {
+            at[n] = (uint32_t)k;
+            n += lone_part(l->n_parts, l->ops[k].item) == part;
+        }
+        if (!lone_calls(l, &l->parts[part], n, at)) return false;
+    }
+    return true;
+}
+static void lone_worker(void *ctx, int worker) {
+    Lone *l = ctx;
+    (void)worker;
+    for (uint64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;)
+        if (!lone_depths(l, part)) atomic_store(&l->full, true);
+}
+/* Calls that have operations; -1: some have theirs in several parts. */
+static int64_t count_lone(const Lone *l) {
+    int64_t calls = l->n_ops > 0;
+    for (int64_t i = 1; i < l->n_ops; i++) {
+        bool same = l->ops[i].call == l->ops[i - 1].call;
+        if (UNLIKELY(same && lone_part(l->n_parts, l->ops[i].item) != lone_part(l->n_parts, l->ops[i - 1].item))) return -1;
+        calls += !same;
+    }
+    return calls;
+}
+/* False: not done. The table is empty before; afterwards it is good for its memory only. */
+static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, int32_t *depth, Figures *f) {
+    LonePart parts[LONE_PARTS_MAX];
+    Lone l = {.ops = ops, .n_ops = in->n_ops, .depth = depth, .n_parts = 2, .parts = parts};
+    if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
+    int bits = 1;
+    for (; l.n_parts < (uint64_t)in->workers && l.n_parts < LONE_PARTS_MAX; bits++) l.n_parts *= 2;
+    int64_t calls = t->bits - bits > 4 ? count_lone(&l) : -1;
+    if (calls < 0) return false;
+    for (uint64_t k = 0; k < l.n_parts; k++) {
+        parts[k] = (LonePart){.t = *t};
+        parts[k].t.bits = t->bits - bits;
+        parts[k].t.slots = t->slots + (k << parts[k].t.bits);
+        parts[k].t.limit = INT64_C(1) << parts[k].t.bits >> 1;
+    }
+    memset(depth, 0, (size_t)in->n_calls * sizeof *depth);
+    pool_run(pool, (int)MIN_OF((uint64_t)in->workers, l.n_parts), lone_worker, &l);
+    *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls - calls};
+    for (uint64_t k = 0; k < l.n_parts; k++) {
+        f->depth = MAX_OF(f->depth, parts[k].f.depth);
+        f->width0 += parts[k].f.width0;
+        f->crossing += parts[k].f.crossing;
+        t->used += parts[k].t.used;
+    }
+    return !atomic_load(&l.full);
+}
+static void table_empty(ItemTable *t) {
+    memset(t->slots, 0, (size_t)table_bytes(t->bits));
+    t->used = 0;
+}
+
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
     const TxnOp *ops;
     Figures f;
@@ -294,18 +387,18 @@ static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Aren
     out->set_start = get(a, (out->n_sets + 1) * 8, e);
     out->order = get(a, n * 4, e);
     if (!out->set_start || !out->order) return ST_ERROR;
-    for (int64_t i = 0; in->types && i < n; i++) types = MAX_OF(types, in->types[i] + INT64_C(1));
+    for (int64_t i = 0; in->types && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
     if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
     uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
     Status st;
     if (out->n_sets * types <= MAX_OF(n, RADIX)) { /* one pass over (depth, type) */
         int64_t *start = (int64_t *)get(a, (out->n_sets * types + 1) * 8, e);
-        for (int64_t i = 0; i < n; i++) key[i] = (uint32_t)(depth[i] * types + in->types[i]);
+        for (int64_t i = 0; i < n; i++) key[i] = (uint32_t)(depth[i] * types + (in->types[i] >> in->type_drop));
         st = start ? sort_calls(n, key, out->n_sets * types, NULL, out->order, start, arena_account(a), e) : ST_ERROR;
         for (int64_t k = 0; k <= out->n_sets && st == ST_OK; k++) out->set_start[k] = start[k * types];
     } else {
-        for (int64_t i = 0; i < n; i++) key[i] = in->types[i];
+        for (int64_t i = 0; i < n; i++) key[i] = (uint32_t)in->types[i] >> in->type_drop;
         st = sort_calls(n, key, types, NULL, by_type, NULL, arena_account(a), e);
         if (st == ST_OK) st = sort_calls(n, (const uint32_t *)depth, out->n_sets, by_type, out->order, out->set_start, arena_account(a), e);
     }
@@ -453,6 +546,20 @@ static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, E
     return ST_OK;
 }
 
+/* Calls with locks by time, then the others by type. */
+static Status order_free(const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
+    int64_t n = in->n_calls, keys = 2;
+    uint32_t *key = mem_alloc(arena_account(a), n * 4, e);
+    if (!key) return ST_ERROR;
+    for (int64_t c = 0; c < n; c++) {
+        key[c] = out->lock_start[c] != out->lock_start[c + 1] ? 0 : ((uint32_t)in->types[c] >> in->type_drop) + 1;
+        keys = MAX_OF(keys, key[c] + INT64_C(1));
+    }
+    Status st = sort_calls(n, key, keys, NULL, out->order, NULL, arena_account(a), e);
+    mem_free(arena_account(a), key, n * 4);
+    return st;
+}
+
 static Strategy because(Schedule *s, const char *why, Strategy strategy) {
     s->why = why;
     return strategy;
@@ -472,11 +579,16 @@ static Strategy choose(const ScheduleInput *in, Schedule *s) {
     return because(s, "many calls cross partitions, and there are few sets", STRATEGY_TPL);
 }
 
-static Status make(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
     int32_t *depth = get(a, in->n_calls * 4, e);
     if (!depth) return ST_ERROR;
     Figures f;
-    TRY(find_depths(in, ops, t, depth, &f, e));
+    bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
+    bool alone = sets_only && find_lone_depths(in, ops, pool, t, depth, &f);
+    if (!alone) {
+        if (t->used > 0) table_empty(t);
+        TRY(find_depths(in, ops, t, depth, &f, e));
+    }
     out->depth = f.depth;
     out->width0 = f.width0;
     out->crossing = f.crossing;
@@ -484,9 +596,17 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Aren
         out->crossing = 0;
         for (int64_t c = 0; c < in->n_calls; c++) out->crossing += in->partition[c] == NO_PARTITION;
     }
-    switch (out->strategy = choose(in, out)) {
+    out->strategy = choose(in, out);
+    if (alone && out->strategy != STRATEGY_KSET) {
+        table_empty(t);
+        TRY(find_depths(in, ops, t, depth, &f, e));
+    }
+    switch (out->strategy) {
     case STRATEGY_PART: return order_by_partition(in, ops, t, a, out, e);
-    case STRATEGY_TPL: TRY(order_by_time(in->n_calls, a, out, e)); return make_locks(in, ops, t, a, out, e);
+    case STRATEGY_TPL:
+        TRY(order_by_time(in->n_calls, a, out, e));
+        TRY(make_locks(in, ops, t, a, out, e));
+        return in->group_free && in->types ? order_free(in, a, out, e) : ST_OK;
     case STRATEGY_SERIAL: return order_serially(in, a, out, e);
     default: return order_by_depth(in, depth, a, out, e);
     }
@@ -499,7 +619,7 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     ItemTable t;
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
-    Status st = make(in, ops, &t, a, out, e);
+    Status st = make(in, ops, pool, &t, a, out, e);
     table_keep(&t, in->scratch);
     out->plan_ns = clock_ns() - begin;
     return st;

@@ -4,7 +4,7 @@
  * name only make calls wait that need not. Calls are numbered 0 .. n-1 in timestamp order.
  *
  * Kinds. Two operations on one item by different calls commute when both are reads, or both are adds. Everything else conflicts. Inserts of
- * different keys are different items; a take is planned as a write here (schedule_takes resolves runs of takes, later).
+ * different keys are different items; a take is planned as a write.
  *
  * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that conflicts with it [exact for calls
  * with several items, unlike the maximum of independent ranks]. The k-set is the set of calls of depth k.
@@ -37,14 +37,14 @@ typedef struct Schedule {
     int64_t depth;    /* d: number of k-sets */
     int64_t width0;   /* w0: calls in the 0-set */
     int64_t crossing; /* c: calls that wait on more than one item; with ScheduleInput.partition: calls that cross partitions */
-    /* K-SET: calls sorted by (depth, type, timestamp); set k is [set_start[k], set_start[k+1]) */
+    /* K-SET: calls sorted by (depth, type >> type_drop, timestamp); set k is [set_start[k], set_start[k+1]) */
     uint32_t *order;
     int64_t n_sets;
     int64_t *set_start;
     /* PART: order sorted by (partition, timestamp); n_parts of them, in the order of their first calls. SERIAL: order by timestamp, one partition */
     int64_t n_parts;
     int64_t *part_start;
-    /* TPL: order is by timestamp; lock uses of call c are [lock_start[c], lock_start[c+1]) */
+    /* TPL: order is by timestamp, or as with group_free: nobody waits for a later one in any case; lock uses of call c are [lock_start[c], lock_start[c+1]) */
     int64_t n_locks;
     int64_t *lock_start;
     LockUse *locks;
@@ -68,6 +68,8 @@ typedef struct ScheduleInput {
     int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
     bool locks_pay;               /* ... TPL, or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */
     int64_t w0_min, c_max, d_max; /* its thresholds: KSET when w0 >= w0_min, else PART when c < c_max or d > d_max, else TPL */
+    int type_drop;                /* calls of a set are brought together by their types without so many lower bits [GPUTx App. D]; 16: not at all */
+    bool group_free;              /* TPL: calls with locks come first, by time, then the others, by type as above */
     int workers;
     ScheduleScratch *scratch;     /* NULL: none */
 } ScheduleInput;

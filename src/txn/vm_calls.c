@@ -109,6 +109,8 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
         if (in->op == OP_LOAD) pr->copy_load[i] = stored[in->imm];
     }
     pr->must_undo = body && needs_undo(proc, p);
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_P_TRY) pr->n_tries = MAX_OF(pr->n_tries, (int32_t)p->instrs[i].imm + 1);
     VmEnv env = {.session = &pr->session, .account = acct, .vector_size = vector_size, .workers = 1, .call_fn = call_step_fn};
     if (vm_new(p, &env, &pr->vm, e) != ST_OK) goto fail;
     *out = pr;
@@ -143,7 +145,11 @@ Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e) {
     for (int32_t i = 0; i < pr->proc->n_tables; i++) most = MAX_OF(most, pr->proc->tables[i].need.table->n_cols);
     c->cells = arena_array(a, const void *, most);
     c->inserted = arena_array(a, int32_t *, pr->proc->n_tables + 1);
-    if (!c->vars || !c->goes || !c->lists || !c->cells || !c->inserted) goto oom;
+    c->try_at = -1;
+    c->caught = arena_array(a, CallError **, pr->n_tries + 1);
+    if (!c->vars || !c->goes || !c->lists || !c->cells || !c->inserted || !c->caught) goto oom;
+    for (int32_t i = 0; i < pr->n_tries; i++)
+        if (!(c->caught[i] = frame_alloc(f, vs * (int64_t)sizeof(CallError *)))) goto oom;
     for (int32_t i = 0; i < pr->p->n_instrs; i++) {
         if (pr->p->instrs[i].op != OP_ROW_INSERT) continue;
         int32_t **rows = &c->inserted[((const RowInsert *)pr->p->instrs[i].aux)->table];
@@ -175,7 +181,7 @@ void callframe_free(CallFrame *c) {
 }
 
 /* ---- failures ------------------------------------------------------------------------------ */
-static CallError out_of_memory = {"53200", (char *)(uintptr_t) "out of memory", NULL, NULL, 0, NULL};
+static CallError out_of_memory = {"53200", (char *)(uintptr_t) "out of memory", NULL, NULL, 0, NULL, NULL};
 static char *text_or_null(Arena *a, const char *s) { return s && s[0] ? arena_strdup(a, s) : NULL; }
 
 CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice message, const char *detail, const char *hint) {
@@ -188,12 +194,20 @@ CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice mess
     x->hint = text_or_null(a, hint);
     x->line = p->lines ? p->lines[pc] : 0;
     x->place = p->places ? p->places[pc] : NULL;
+    x->context = p->contexts ? p->contexts[pc] : NULL;
     return x;
 }
 
 void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
     int64_t pos = row_pos(c->f, i);
     CallSink *k = c->sink;
+    if (c->try_at >= 0) {
+        const Instr *in = &c->pr->p->instrs[c->try_at];
+        c->caught[in->imm][pos] = x;
+        c->goes[pos] = in->jump + 1;
+        c->departures++;
+        return;
+    }
     if (c->pr->is_body) {
         k->n_failed++;
         k->errors[k->part][call_number(c, pos)] = x;
@@ -425,6 +439,31 @@ static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     resume_at(c, list, n, end);
 }
 
+/* The body; then the handlers for those who failed in it. */
+static void run_try(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
+    int32_t to = c->pr->p->instrs[pc].jump, end = c->pr->p->instrs[to].jump, outer = c->try_at;
+    uint32_t from = c->try_from;
+    int64_t before = c->departures, m = 0;
+    int32_t *caught = list_of(c, pc, 1);
+    if (!caught) {
+        no_lists(c, list, n, pc);
+        return;
+    }
+    c->try_at = pc;
+    c->try_from = c->n_changes;
+    run_body(c, pc + 1, to, list, n, pc);
+    c->try_at = outer;
+    c->try_from = from;
+    if (c->departures == before) return;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t p = list ? list[i] : (int32_t)i;
+        if (c->goes[p] != to + 1) continue;
+        c->goes[p] = GO_ON;
+        caught[m++] = p;
+    }
+    if (m > 0) run_body(c, to + 1, end, caught, m, to);
+}
+
 /* Statements [from, to) for the calls of the list (NULL: all of the chunk). `owner` opens the body: its first list is this body's. */
 static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list, int64_t n, int32_t owner) {
     const Program *p = c->pr->p;
@@ -444,6 +483,10 @@ static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list
             run_body(c, pc + 1, in->jump, list, n, pc);
             if (c->departures != before) resume_at(c, list, n, in->jump);
             pc = in->jump + 1;
+            break;
+        case OP_P_TRY:
+            run_try(c, pc, list, n);
+            pc = p->instrs[in->jump].jump + 1;
             break;
         case OP_P_LEAVE: depart(c, list, n, in->jump + 1); return;
         case OP_P_RETURN: depart(c, list, n, GO_DONE); return;
@@ -507,6 +550,8 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
     c->calls = calls;
     c->first_call = first;
     c->n_undo = 0;
+    c->n_changes = 0;
+    c->try_at = -1;
     memset(c->goes, 0, (size_t)n * 4);
     if (c->steps) memset(c->steps, 0, (size_t)n * 8);
     for (int32_t i = 0; i < c->pr->proc->n_tables; i++)

@@ -109,9 +109,8 @@ static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKe
     const ImageColumn *col = &im->cols[k->order - 1];
     int64_t best = row, value = 0;
     for (bool first = true; row >= 0; row = image_next(im, index, row), first = false) {
-        int64_t v = col->phys == PH_I16 ? ((const int16_t *)(const void *)col->cells)[row]
-                    : col->phys == PH_I32 ? ((const int32_t *)(const void *)col->cells)[row]
-                                          : ((const int64_t *)(const void *)col->cells)[row];
+        const void *cell = image_cell(col, row);
+        int64_t v = col->phys == PH_I16 ? *(const int16_t *)cell : col->phys == PH_I32 ? *(const int32_t *)cell : *(const int64_t *)cell;
         if (!first && (v == value ? row > best : (v > value) != k->desc)) continue;
         best = row;
         value = v;
@@ -196,12 +195,11 @@ static RunResult step_row_get(Frame *f, const Step *s) {
     }
 #define GET(T)                                                                          \
     {                                                                                   \
-        const T *x = (const T *)(const void *)ic->cells;                                \
         T *o = out;                                                                     \
         static const T none;                                                            \
         for (int64_t i = 0; i < n; i++) {                                               \
             any |= rows[i];                                                             \
-            o[i] = rows[i] >= 0 ? x[rows[i]] : none;                                    \
+            o[i] = rows[i] >= 0 ? *(const T *)(const void *)image_cell(ic, rows[i]) : none; \
         }                                                                               \
         break;                                                                          \
     }
@@ -218,7 +216,7 @@ static RunResult step_row_get(Frame *f, const Step *s) {
     d->is_const = false;
     if (!ic->valid && any >= 0) return RUN_NEXT;
     if (UNLIKELY(!(d->valid = frame_valid(f, s->dst)))) return RUN_FAILED;
-    for (int64_t i = 0; i < n; i++) d->valid[i] = rows[i] >= 0 && (!ic->valid || ic->valid[rows[i]]);
+    for (int64_t i = 0; i < n; i++) d->valid[i] = rows[i] >= 0 && image_is_valid(ic, rows[i]);
     drop_valid(d, n);
     return RUN_NEXT;
 }
@@ -247,10 +245,10 @@ static void take_back(const UndoCell *u) {
     }
     ImageColumn *ic = &im->cols[u->col];
     int64_t bytes = cell_bytes(size_class(u->phys));
-    uint8_t *cell = ic->cells + u->row * bytes;
+    uint8_t *cell = image_cell(ic, u->row);
     if (u->kind == UNDO_PUT) {
         memcpy(cell, u->cell, (size_t)bytes);
-        if (ic->valid) ic->valid[u->row] = u->valid;
+        image_set_valid(ic, u->row, u->valid);
         return;
     }
     switch (u->phys) { /* others may have added meanwhile */
@@ -261,15 +259,22 @@ static void take_back(const UndoCell *u) {
     }
 }
 
+/* Whether the change is of a call that has failed, or has left for the handlers of the P_TRY in hand, where it was made. */
+static inline bool undone(const CallFrame *c, const UndoCell *u, int32_t caught) {
+    int32_t to = c->goes[u->pos];
+    return to == GO_FAILED || (to == caught && u->seq >= c->try_from);
+}
 void undo_failed(CallFrame *c) {
     int64_t n = c->n_undo, m = 0;
+    int32_t caught = c->try_at >= 0 ? c->pr->p->instrs[c->try_at].jump + 1 : GO_FAILED;
     if (n == 0) return;
     for (int64_t i = n - 1; i >= 0; i--)
-        if (c->goes[c->undo[i].pos] == GO_FAILED) take_back(&c->undo[i]);
+        if (undone(c, &c->undo[i], caught)) take_back(&c->undo[i]);
     for (int64_t i = 0; i < n; i++)
-        if (c->goes[c->undo[i].pos] != GO_FAILED) c->undo[m++] = c->undo[i];
+        if (!undone(c, &c->undo[i], caught)) c->undo[m++] = c->undo[i];
     c->n_undo = m;
 }
+static inline void undo_keep(CallFrame *c) { c->undo[c->n_undo++].seq = c->n_changes++; }
 
 static inline void mark_dirty(Image *im, int64_t row) {
     uint8_t old = __atomic_load_n(&im->dirty[row], __ATOMIC_RELAXED);
@@ -283,16 +288,16 @@ static bool log_cell(CallFrame *c, int64_t i, Image *im, int64_t row, int32_t co
     const ImageColumn *ic = &im->cols[col];
     int64_t bytes = cell_bytes(size_class(phys));
     *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .col = col, .kind = UNDO_PUT, .phys = phys};
-    memcpy(u->cell, ic->cells + row * bytes, (size_t)bytes);
-    u->valid = ic->valid ? ic->valid[row] : 1;
-    c->n_undo++;
+    memcpy(u->cell, image_cell(ic, row), (size_t)bytes);
+    u->valid = image_is_valid(ic, row);
+    undo_keep(c);
     return true;
 }
 static bool log_row(CallFrame *c, int64_t i, Image *im, int64_t row, uint8_t kind) {
     UndoCell *u = undo_next(c);
     if (!u) return false;
     *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .kind = kind};
-    c->n_undo++;
+    undo_keep(c);
     return true;
 }
 
@@ -399,10 +404,10 @@ static RunResult step_row_put(Frame *f, const Step *s) {
             call_fail(c, i, s->pc);
             continue;
         }
-        if (null) memset(ic->cells + row * bytes, 0, (size_t)bytes);
-        else memcpy(ic->cells + row * bytes, cell, (size_t)bytes);
+        if (null) memset(image_cell(ic, row), 0, (size_t)bytes);
+        else memcpy(image_cell(ic, row), cell, (size_t)bytes);
         if (use->tracked && !null) track(c, use, s->phys, cell);
-        if (ic->valid) ic->valid[row] = !null;
+        image_set_valid(ic, row, !null);
         mark_dirty(im, row);
     }
     return finish(c, s, before);
@@ -453,7 +458,7 @@ static void hot_flush(HotAdds *h, int slot, uint8_t phys, ImageColumn *ic) {
     if (phys == PH_I16) memcpy(delta, &s, sizeof s);
     else if (phys == PH_I32) memcpy(delta, &w, sizeof w);
     else memcpy(delta, &h->sum[slot], 8);
-    add_shared(phys, ic->cells + h->row[slot] * cell_bytes(size_class(phys)), delta);
+    add_shared(phys, image_cell(ic, h->row[slot]), delta);
     h->row[slot] = -1;
 }
 static inline void hot_add(HotAdds *h, uint8_t phys, ImageColumn *ic, int64_t row, const void *delta) {
@@ -483,14 +488,14 @@ static RunResult step_row_add(Frame *f, const Step *s) {
     if (n > 4 && !hot) /* atomics wait for each other's misses */
         for (int64_t i = 0; i < n; i++) {
             if (rows[i] < 0) continue;
-            __builtin_prefetch(ic->cells + rows[i] * bytes, 1);
+            __builtin_prefetch(image_cell(ic, rows[i]), 1);
             __builtin_prefetch(im->dirty + rows[i], 1);
         }
     for (int64_t i = 0; i < n; i++) {
         int64_t row = rows[i];
         if (row < 0 || vec_null(a, i)) continue;
-        if (UNLIKELY(ic->valid && !ic->valid[row])) continue; /* NULL stays NULL */
-        uint8_t *cell = ic->cells + row * bytes;
+        if (UNLIKELY(!image_is_valid(ic, row))) continue; /* NULL stays NULL */
+        uint8_t *cell = image_cell(ic, row);
         const void *delta = vec_cell(b, i);
         if (UNLIKELY(vec_null(b, i))) {
             if (!ic->valid) {
@@ -499,7 +504,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
             } else if (undo && !log_cell(c, i, im, row, rc->col, s->phys)) {
                 call_fail(c, i, s->pc);
             } else {
-                ic->valid[row] = 0;
+                image_set_valid(ic, row, false);
                 memset(cell, 0, (size_t)bytes);
                 mark_dirty(im, row);
             }
@@ -525,7 +530,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
         } else if (use->tracked) {
             track(c, use, s->phys, cell);
         }
-        if (undo) c->n_undo++;
+        if (undo) undo_keep(c);
         mark_dirty(im, row);
     }
     for (int i = 0; hot && i < HOT_SLOTS; i++) hot_flush(&h, i, s->phys, ic);
@@ -645,6 +650,53 @@ static RunResult step_raise(Frame *f, const Step *s) {
     return calls_dropped(c, s->pc + 1);
 }
 
+/* ---- what was caught -------------------------------------------------------------------------------------- */
+static RunResult step_caught(Frame *f, const Step *s) {
+    CallFrame *c = f->owner;
+    CallError *const *caught = c->caught[s->in->imm >> 1];
+    Vec *d = &f->regs[s->dst];
+    Str *out = frame_home(f, s->dst);
+    if (UNLIKELY(!out)) return RUN_FAILED;
+    for (int64_t i = 0; i < f->n; i++) {
+        const CallError *x = caught[row_pos(f, i)];
+        const char *text = s->in->imm & 1 ? x->message : x->sqlstate;
+        out[i] = str_make(text, (int64_t)strlen(text));
+    }
+    d->data = out;
+    d->valid = NULL;
+    d->is_const = false;
+    return RUN_NEXT;
+}
+/* As session/pl_stmt.c says it. */
+static bool catches(const CatchSite *h, const char *state) {
+    for (int32_t i = 0; i < h->n; i++) {
+        const char *x = h->states[i];
+        if (strcmp(x, "others") == 0) {
+            if (strcmp(state, ERR_QUERY_CANCELED) != 0 && strcmp(state, ERR_ASSERT_FAILURE) != 0) return true;
+        } else if (strcmp(x, state) == 0 || (strcmp(x + 2, "000") == 0 && memcmp(x, state, 2) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+static RunResult step_catches(Frame *f, const Step *s) {
+    CallFrame *c = f->owner;
+    const CatchSite *h = s->in->aux;
+    Vec *d = &f->regs[s->dst];
+    uint8_t *out = frame_home(f, s->dst);
+    if (UNLIKELY(!out)) return RUN_FAILED;
+    for (int64_t i = 0; i < f->n; i++) out[i] = catches(h, c->caught[h->number][row_pos(f, i)]->sqlstate);
+    d->data = out;
+    d->valid = NULL;
+    d->is_const = false;
+    return RUN_NEXT;
+}
+static RunResult step_reraise(Frame *f, const Step *s) {
+    CallFrame *c = f->owner;
+    for (int64_t i = 0; i < f->n; i++) call_fail_with(c, i, c->caught[s->in->imm][row_pos(f, i)]);
+    return calls_dropped(c, s->pc + 1);
+}
+
 /* ---- operations for the schedule --------------------------------------------------------------------------- */
 static inline uint64_t hash_int(uint64_t h, int128_t v) {
     h = hash_combine(h, (uint64_t)v);
@@ -751,6 +803,9 @@ StepFn call_step_fn(const Instr *in) {
     case OP_ROW_INSERT: return step_row_insert;
     case OP_ROW_DELETE: return step_row_delete;
     case OP_RAISE: return step_raise;
+    case OP_RERAISE: return step_reraise;
+    case OP_CAUGHT: return step_caught;
+    case OP_CATCHES: return step_catches;
     case OP_ITEM: return step_item;
     default: return NULL; /* statements: vm_calls.c walks them */
     }

@@ -218,7 +218,7 @@ Status array_from_text(Type t, Slice text, int tz_offset, Arena *a, Str *out, Er
     bool more = p < end && *p != '}';
     if (p == end) return malformed(text, "Unexpected end of input.", e);
     while (more) {
-        int64_t len;
+        int64_t len = -1;
         TRY(element(text, &p, end, buf, &len, e));
         valid[n] = len >= 0;
         if (len >= 0) TRY(cell_from_text(et, (Slice){buf, len}, tz_offset, a, cells + n * w, e));

@@ -2,16 +2,17 @@
  *
  * A case comes on standard input, a command per line, fields separated by tabs:
  *
- *   S sql                                a statement of the setup, run in every database of the case
+ *   S sql                                a statement of the setup, run in every database of the case; tabs are ends of lines
  *   R name                               a routine: calls name them by number, in this order
  *   T table                              a table to compare
  *   C routine arg arg ..                 a call; its IN and INOUT arguments as texts, \N is NULL
  *   G strategy vector threads cuts flags settings
  *                                        a configuration: calls are cut into bulks at `cuts` (numbers with commas, or -); settings: further SQL
+ *   V                                    the reference is printed: `O` per call its SQLSTATE, message, place and OUT values, `W` per row its table's number and values
  *   .                                    runs the case
  *
  * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every configuration runs the same calls in a database of its own:
- * SQLSTATE, message and OUT values of every call and the rows of all tables must be the reference's, to the bit in their text form.
+ * SQLSTATE, message, place (line and statement) and OUT values of every call and the rows of all tables must be the reference's, to the bit in their text form.
  *
  * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
@@ -31,12 +32,13 @@ enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
 typedef struct Lines { int64_t n, cap; char **items; } Lines;
 typedef struct Call { int routine, n_args; char *args[MAX_ARGS]; } Call;
 typedef struct Config { char *strategy, *cuts, *flags, *settings, *name; int vector, threads; } Config;
-typedef struct Outcome { char sqlstate[6]; char *message, *outs; } Outcome; /* outs: texts with tabs */
+typedef struct Outcome { char sqlstate[6]; char *message, *outs, *place; } Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known */
 
 typedef struct Case {
     Lines setup, tables, routines, configs;
     int64_t n_calls, cap_calls;
     Call *calls;
+    bool shown; /* the reference is printed */
 } Case;
 
 typedef struct Conn { Database *db; Session *s; } Conn;
@@ -63,8 +65,12 @@ static void case_free(Case *k) {
     free(k->calls);
     *k = (Case){0};
 }
+static void outcome_clear(Outcome *o) {
+    free(o->message), free(o->outs), free(o->place);
+    *o = (Outcome){0};
+}
 static void outcomes_free(Outcome *o, int64_t n) {
-    for (int64_t i = 0; i < n; i++) free(o[i].message), free(o[i].outs);
+    for (int64_t i = 0; i < n; i++) outcome_clear(&o[i]);
     free(o);
 }
 
@@ -166,6 +172,25 @@ static const Routine *routine_of(const Case *k, Session *s, int number) {
 }
 
 /* ---- the reference ------------------------------------------------------------------------------ */
+/* Where the routines were that it calls: the context's lines of functions before `end`. */
+static void add_inner(Text *t, const char *context, const char *end) {
+    for (const char *at = context; at && at < end; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+        if (strncmp(at, "PL/pgSQL function ", 18) != 0 && strncmp(at, "SQL function ", 13) != 0) continue;
+        text_add(t, " < ", 3);
+        text_add(t, at, strcspn(at, "\n"));
+    }
+}
+/* Where the routine was: "4 at RAISE". NULL: the text does not say. */
+static char *place_in(const char *context, const char *routine) {
+    char what[100];
+    int n = snprintf(what, sizeof what, "PL/pgSQL function %s(", routine);
+    const char *at = strstr(context, what), *line = at ? strstr(at + n, ") line ") : NULL, *end = line ? strchr(line, '\n') : NULL;
+    if (!line || (strchr(at, '\n') && strchr(at, '\n') < line)) return NULL;
+    Text t = {0};
+    text_add(&t, line + 7, end ? (size_t)(end - line - 7) : strlen(line + 7));
+    add_inner(&t, context, at);
+    return t.p;
+}
 static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Outcome *o) {
     const Call *x = &k->calls[at];
     const Routine *r = routine_of(k, s, x->routine);
@@ -199,11 +224,11 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
         memcpy(copy, x->args[i], (size_t)len + 1);
         st->params[i] = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};
     }
-    free(o->message), free(o->outs);
-    *o = (Outcome){0};
+    outcome_clear(o);
     if (statement_run(st) != ST_OK) {
         memcpy(o->sqlstate, s->err.sqlstate, sizeof o->sqlstate);
         o->message = copy_text(s->err.message);
+        o->place = place_in(s->err.context, r->name);
         return true;
     }
     Text t = {0};
@@ -267,11 +292,17 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
         for (int64_t i = 0; i < parts[p].n; i++) {
             Outcome *o = &out[from + parts[p].calls[i]];
             const CallError *e = b->errors[p][i];
-            free(o->message), free(o->outs);
-            *o = (Outcome){0};
+            outcome_clear(o);
             if (e) {
+                char place[100];
+                Text where = {0};
+                snprintf(place, sizeof place, "%d at %s", (int)e->line, e->place ? e->place : "");
+                text_add(&where, place, strlen(place));
+                if (e->context) add_inner(&where, e->context, e->context + strlen(e->context));
                 memcpy(o->sqlstate, e->sqlstate, sizeof o->sqlstate);
                 o->message = copy_text(e->message ? e->message : "");
+                o->place = e->line > 0 && e->place ? where.p : NULL;
+                if (!o->place) free(where.p);
                 continue;
             }
             Text t = {0};
@@ -343,10 +374,12 @@ static int compare(const Case *k, const Config *g, Session *s, const Outcome *wa
     int n = 0;
     for (int64_t i = 0; i < k->n_calls && n < MAX_DIFFERENCES; i++) {
         const Outcome *a = &want[i], *b = &got[i];
-        if (strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0) continue;
+        bool placed = !a->place || strcmp(a->place, text_or(b->place, "")) == 0; /* long contexts are cut: no place */
+        if (placed && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0) continue;
         n++;
-        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
-               a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives", b->sqlstate[0] ? b->message : text_or(b->outs, ""));
+        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s (line %s, %s)\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
+               a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives", b->sqlstate[0] ? b->message : text_or(b->outs, ""), text_or(a->place, "-"),
+               text_or(b->place, "-"));
     }
     for (int64_t t = 0; t < k->tables.n; t++) {
         Lines rows = {0};
@@ -458,6 +491,26 @@ static char *field_or_empty(char **at) {
     return f ? f : empty;
 }
 
+/* A line's text: no new lines within. */
+static void show_text(const char *t) {
+    for (; *t; t++) putchar(*t == '\n' ? ' ' : *t);
+}
+static void show_reference(const Case *k, const Outcome *o, const Lines *tables) {
+    for (int64_t i = 0; i < k->n_calls; i++) {
+        printf("O %s\t", o[i].sqlstate);
+        show_text(text_or(o[i].message, ""));
+        printf("\t%s\t", text_or(o[i].place, ""));
+        show_text(text_or(o[i].outs, ""));
+        putchar('\n');
+    }
+    for (int64_t t = 0; t < k->tables.n; t++)
+        for (int64_t i = 0; i < tables[t].n; i++) {
+            printf("W %d\t", (int)t);
+            show_text(tables[t].items[i]);
+            putchar('\n');
+        }
+}
+
 static void run_case(const Case *k) {
     Conn c;
     if (!setup(k, &c, 1)) return;
@@ -468,6 +521,7 @@ static void run_case(const Case *k) {
     int64_t n_failed = 0;
     for (int64_t i = 0; ok && i < k->n_calls; i++) n_failed += want[i].sqlstate[0] != 0;
     conn_close(&c);
+    if (ok && k->shown) show_reference(k, want, tables);
     for (int64_t g = 0; ok && g < k->configs.n; g++) {
         char *line = copy_text(k->configs.items[g]), *at = line;
         Config x = {.name = k->configs.items[g]};
@@ -504,11 +558,16 @@ int main(void) {
         char *rest = line[0] && line[1] ? line + 2 : line + 1;
         bool ok = true;
         switch (line[0]) {
-        case 'S': lines_add(&k.setup, copy_text(rest)); break;
+        case 'S':
+            for (char *c = rest; *c; c++)
+                if (*c == '\t') *c = '\n';
+            lines_add(&k.setup, copy_text(rest));
+            break;
         case 'T': lines_add(&k.tables, copy_text(rest)), ok = k.tables.n <= MAX_TABLES; break;
         case 'R': lines_add(&k.routines, copy_text(rest)), ok = k.routines.n <= MAX_ROUTINES; break;
         case 'G': lines_add(&k.configs, copy_text(rest)); break;
         case 'C': ok = read_call(&k, rest); break;
+        case 'V': k.shown = true; break;
         case '.':
             run_case(&k);
             printf("=\n");

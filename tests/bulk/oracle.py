@@ -110,6 +110,7 @@ class Gen:
     def __init__(self, seed, big=0):
         self.r = random.Random(seed)
         self.big = big
+        self.parts = self.chance(0.7)  # calls of other routines and subqueries
         self.tables, self.procs, self.setup, self.calls = [], [], ["set bulk_step_limit = 2000"], []
 
     def chance(self, p):
@@ -187,6 +188,10 @@ class Gen:
     def num(self, d=0, safe=False):
         """int expression"""
         r = self.r
+        if self.parts and d < 3 and self.chance(0.04):
+            return self.scalar("int", "smallint") or "4"
+        if self.parts and d < 3 and not safe and not self.in_sql and self.chance(0.03):
+            return self.call_expr() or "5"
         k = r.randrange(12 if d < 2 else 5)
         if k < 2:
             return str(r.choice([0, 1, 2, 3, 5, 10, -1, 7]))
@@ -205,6 +210,9 @@ class Gen:
     def cond(self, d=0, safe=False):
         """boolean expression"""
         r = self.r
+        if self.parts and d < 3 and self.chance(0.06):
+            t = r.choice(self.tables)
+            return f"{r.choice(['', '', 'not '])}exists (select 1 from {t.name} z where {self.where_key(t, 'z')[0]}{self.extra(t, 'z')})"
         k = r.randrange(9 if d < 2 else 3)
         if k < 3:
             return f"{self.num(d + 1, safe)} {r.choice(['<', '>', '=', '<>', '<=', '>='])} {self.num(d + 1, safe)}"
@@ -219,6 +227,65 @@ class Gen:
         if k == 7:
             return f"{self.expr('text', d + 1, safe)} {r.choice(['=', '<', '<>'])} {self.expr('text', d + 1, safe)}"
         return f"{self.operand(self.var('bigint') or '1', 1, safe)} > {self.expr('bigint', d + 1, safe)}"
+
+    def scalar(self, *types):
+        """A subquery of at most one row; None without a table for it. Aggregates are of one row always."""
+        r = self.r
+        xs = [(t, c) for t in self.tables for c in t.cols if c.type in types and t.keys]
+        if not xs:
+            return None
+        t, c = r.choice(xs)
+        parts, self.parts = self.parts, False
+        if self.chance(0.3):
+            text = f"(select {r.choice(['max', 'min'])}(z.{c.name}) from {t.name} z where {self.where_key(t, 'z')[0]}{self.extra(t, 'z')})"
+        else:
+            key = r.choice(t.keys)
+            text = f"(select z.{c.name} from {t.name} z where {' and '.join(f'z.{k.name} = {self.key_value(t, k)}' for k in key)}{self.extra(t, 'z')})"
+        self.parts = parts
+        return text
+
+    def call_args(self, p):
+        parts, self.parts = self.parts, False
+        args = [self.expr(t, 1) if t != "smallint" else str(self.r.randrange(4)) + "::smallint" for t in p.params.values()]
+        self.parts = parts
+        if p.array:
+            args.append(self.r.choice(["a", "array[1, 2]"] if self.array else ["array[1, 2]", "array[3, null, 1]"]))
+        return args
+
+    def call_expr(self):
+        """A call of an earlier function: an int."""
+        fs = [p for p in self.procs if p.function and p.cost < 3]
+        if not fs or self.in_sql or self.calls_left <= 0:
+            return None
+        p = self.r.choice(fs)
+        self.calls_left -= 1
+        self.cost = max(self.cost, p.cost + 1)
+        return f"{p.name}({', '.join(self.call_args(p))})"
+
+    def call_stmt(self):
+        r = self.r
+        ps = [p for p in self.procs if p.cost < 3]
+        if not ps or self.calls_left <= 0:
+            return self.simple()
+        p = r.choice(ps)
+        if p.function:
+            x = self.call_expr()
+            k = r.randrange(4)
+            v = self.var_set("int")
+            if k == 0 or not v:
+                return f"perform {x};" + (" " + self.log("found") if self.use_found else "")
+            if k == 1:
+                return f"select {x}, {self.num(1)} into {v};" if self.chance(0.5) else f"select y.* into {v} from {x} y;"
+            return f"{v} := {x}" + (f" + {self.num(1)};" if k == 2 else ";")
+        targets = []
+        for t in p.outs:
+            v = self.var_set(t)
+            if not v or v in targets:
+                return self.simple()
+            targets.append(v)
+        self.calls_left -= 1
+        self.cost = max(self.cost, p.cost + 1)
+        return f"call {p.name}({', '.join(self.call_args(p) + targets)});"
 
     def expr(self, t, d=0, safe=False):
         r = self.r
@@ -287,6 +354,9 @@ class Gen:
         """(text, whether at most one row matches)"""
         r = self.r
         p = alias + "." if alias else ""
+        if self.parts and self.chance(0.05):  # all rows are looked at
+            c = r.choice(t.cols)
+            return f"{p}{c.name} {r.choice(['>', '<', '<>'])} {self.expr(c.type, 1, True)}", False
         if t.keys and self.chance(0.8):
             k = r.choice(t.keys)
             conds = [f"{p}{c.name} = {self.key_value(t, c, row)}" for c in k]
@@ -433,7 +503,18 @@ class Gen:
         if self.chance(0.07) and not t.keys and not t.strict:  # a statement alone checks its rows column by column and key by key, a bulk row by row, as PostgreSQL does
             rows.append("(" + ", ".join(self.key_value(t, c, row) if (c.key or c.name == "g") else self.expr(c.type, 1) for c in t.cols) + ")")
         sql += ", ".join(rows)
-        if row or self.chance(0.4):
+        plain = [c for c in t.cols if not c.key and not c.frozen]
+        if self.parts and not row and len(rows) == 1 and t.keys and plain and self.chance(0.35):
+            sets = []
+            for c in r.sample(plain, min(len(plain), r.choice([1, 1, 2]))):
+                numeric = c.type in ("int", "bigint", "numeric(12,2)", "numeric", "smallint")
+                v = [f"excluded.{c.name}", self.expr(c.type, 1)] + ([f"{t.name}.{c.name} {r.choice('+-')} excluded.{c.name}", f"coalesce({t.name}.{c.name}, 0) + 1"] if numeric else [])
+                sets.append(f"{c.name} = {r.choice(v)}")
+            sql += f" on conflict ({', '.join(c.name for c in r.choice(t.keys))}) do update set {', '.join(sets)}"
+            if self.chance(0.3):
+                c = r.choice(t.cols)
+                sql += f" where {t.name}.{c.name} {r.choice(['=', '>', '<', '<>', '>='])} {self.expr(c.type, 1, True)}"
+        elif row or self.chance(0.4):
             sql += " on conflict do nothing"
         if self.chance(0.2) and not row and len(rows) == 1:
             x = self.into(t)
@@ -487,13 +568,21 @@ class Gen:
             u = r.choice(self.tables)
             conds = self.join_cond(t, u, "x", "y")
             joined = self.where_key(t, "x")[0]
+            pair = f"{t.name} x join {u.name} y on {conds}"
+            if self.parts and self.chance(0.3):
+                pair = f"{u.name} y join {t.name} x on {conds}"
+            elif self.parts and u.keys and self.chance(0.3):
+                key = r.choice(u.keys)
+                same = {c.name: [a for a in t.cols if a.type == c.type] for c in key}
+                pair = f"{t.name} x left join {u.name} y on " + " and ".join(f"y.{c.name} = x.{r.choice(same[c.name]).name}" if same[c.name] and self.chance(0.7) else f"y.{c.name} = {self.key_value(u, c)}" for c in key)
             if self.chance(0.4):
                 v = self.var_set("bigint")
-                return f"select count(*) into {v} from {t.name} x join {u.name} y on {conds} where {joined}{self.extra(u, 'y')};" if v else "null;"
+                counted = r.choice(["*", f"y.{r.choice(u.cols).name}"])
+                return f"select count({counted}) into {v} from {pair} where {joined}{self.extra(u, 'y')};" if v else "null;"
             x, y = self.into(t), self.into(u)
             if x and y and not set(x[1]) & set(y[1]):
                 items = [f"x.{c}" for c in x[0]] + [f"y.{c}" for c in y[0]]
-                return f"select {', '.join(items)} into strict {', '.join(x[1] + y[1])} from {t.name} x join {u.name} y on {conds} where {joined}{self.extra(u, 'y')};"
+                return f"select {', '.join(items)} into strict {', '.join(x[1] + y[1])} from {pair} where {joined}{self.extra(u, 'y')};"
         # aggregates
         items, targets = [], []
         for _ in range(r.randrange(1, 4)):
@@ -533,6 +622,13 @@ class Gen:
     # ---- statements ----
     def stmt(self, d, loop):
         r = self.r
+        if self.parts and self.chance(0.05):
+            return self.call_stmt()
+        if self.counts and self.chance(0.08) and self.var_set("bigint"):
+            v = self.var_set("bigint")
+            return r.choice([self.update(), self.delete(), self.insert(), self.query(), ""]) + f" get diagnostics {v} = row_count; {self.log(v)}"
+        if self.traps and d < 3 and self.chance(0.06):
+            return self.guarded(d, loop)
         k = r.randrange(28)
         if k < 4:
             return self.simple()
@@ -545,7 +641,9 @@ class Gen:
         if k < 17:
             return self.query()
         if k == 17:
-            c = r.randrange(4)
+            c = r.randrange(5 if self.parts else 4)
+            if c == 4:
+                return f"raise {r.choice(['debug', 'log'])} 'now %', {self.num(1)};"
             if c == 0:
                 return f"if {self.cond()} then raise exception 'stop % %', {self.var('int') or 1}, {self.var('text') or 1}; end if;"
             if c == 1:
@@ -605,7 +703,16 @@ class Gen:
                 elif v:
                     text.append(f"{v} := coalesce({v}, 0) % 1000000 + 1;")
             del self.rows[q]
-            return f"for {q} in select * from {t.name} where {where}{self.extra(t)} loop {' '.join(text) or 'null;'} end loop;"
+            order = ""
+            if self.parts and t.keys and self.chance(0.4):  # an order that tells all rows apart
+                cols = [c.name for c in t.keys[0]]
+                r.shuffle(cols)
+                if self.chance(0.5):
+                    cols.insert(0, r.choice(t.cols).name)
+                order = " order by " + ", ".join(c + r.choice(["", "", " desc", " desc nulls last", " nulls first"]) for c in cols)
+                order += r.choice(["", "", " limit 2", " limit 3", f" limit {self.var('int') or 1}", " limit 1"])
+                text.append(self.log(f"{q}.{r.choice(t.cols).name}"))
+            return f"for {q} in select * from {t.name} where {where}{self.extra(t)}{order} loop {' '.join(text) or 'null;'} end loop;"
         if k == 26:
             v = f"c{d}"
             return f"{v} := 0; while {v} < {r.choice(['3', self.num(2)])} loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} end loop;"
@@ -615,6 +722,32 @@ class Gen:
                 return f"foreach {v} in array a loop {self.body(d + 1, True)} end loop;"
         v = f"c{d}"
         return f"{v} := 0; loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} exit when {v} >= {r.choice(['2', self.num(2)])}; end loop;"
+
+    def guarded(self, d, loop):
+        """A block with handlers. Who ran out of loop iterations is not held up: the two ways to count them differ by one."""
+        r = self.r
+        text = self.body(d + 1, loop)
+        if self.chance(0.4):
+            text += " " + r.choice([f"if {self.cond()} then raise exception 'stop % %', {self.var('int') or 1}, {self.var('text') or 1}; end if;",
+                                    f"if {self.cond()} then raise exception 'broken' using errcode = '{r.choice(['22012', 'AB123'])}'; end if;"])
+        out = []
+        names = ["division_by_zero", "unique_violation", "not_null_violation", "check_violation", "no_data_found", "too_many_rows", "numeric_value_out_of_range", "raise_exception", "data_exception",
+                 "integrity_constraint_violation", "sqlstate 'AB123'", "assert_failure", "others"]
+        for name in sorted(r.sample(names, r.choice([1, 1, 2])), key=lambda n: n == "others"):
+            handler = "if sqlstate = '54000' then raise; end if; " if name == "others" else ""
+            handler += self.log("sqlstate") if self.chance(0.6) else ""
+            handler += " " + self.log("sqlerrm") if name in ("raise_exception", "unique_violation") and self.chance(0.5) else ""
+            for v, t in list(self.vars.items()):
+                if v not in self.params and t in ("int", "text", "bigint") and self.chance(0.15):
+                    handler += " " + self.log(v)
+            if self.use_found and self.chance(0.3):
+                handler += " " + self.log("found")
+            handler += " " + self.body(d + 1, loop) if self.chance(0.6) else ""
+            handler += r.choice(["", "", "", "", " raise;"])
+            if self.chance(0.15) and name != "others":
+                name += " or " + r.choice([n for n in names[:-1] if n != name])
+            out.append(f"when {name} then {handler}")
+        return f"begin {text} exception {' '.join(out)} end;"
 
     def order_free_update(self, q, t):
         """A change that may be done for the rows of a query in any order."""
@@ -639,7 +772,7 @@ class Gen:
     # ---- routines ----
     def routine(self, number):
         r = self.r
-        self.function = self.chance(0.15)
+        self.function = self.chance(0.25)
         self.use_found = self.chance(0.5)
         self.array = self.chance(0.25)
         self.params = {"p0": "int"}
@@ -649,6 +782,9 @@ class Gen:
         self.fixed = set(self.params) if self.chance(0.7) else set()
         self.rows = {}
         self.in_sql = False
+        self.calls_left, self.cost = 3, 0
+        self.traps = self.parts and self.chance(0.4)
+        self.counts = self.parts and not self.traps and self.chance(0.3)
         for v, t in (("x0", "int"), ("x1", "int"), ("b0", "bigint"), ("b1", "bigint"), ("n0", "numeric"), ("s0", "text"), ("f0", "boolean")):
             self.vars[v] = t
         if any(c.type == "numeric(12,2)" for t in self.tables for c in t.cols):
@@ -664,7 +800,7 @@ class Gen:
         name = f"p{number}"
         body = self.body(0, False)
         if self.function:
-            sql = f"create function {name}({', '.join(args)}) returns int language plpgsql as $$ declare {decl} o text := ''; begin {body} return {self.num(1)}; end $$"
+            sql = f"create function {name}({', '.join(args)}) returns int {'strict ' if self.parts and self.chance(0.2) else ''}language plpgsql as $$ declare {decl} o text := ''; begin {body} return {self.num(1)}; end $$"
         else:
             outs = [f"out o{i} {t}" for i, t in enumerate(self.r.sample(["int", "bigint", "text", "numeric"], self.r.randrange(0, 3)))]
             args += [self.r.choice(["out o text", "inout o text"])] + outs
@@ -672,6 +808,8 @@ class Gen:
             sql = f"create procedure {name}({', '.join(args)}) language plpgsql as $$ declare {decl} begin {body} {ends} end $$"
         p = Table()
         p.name, p.params, p.array, p.sql = name, dict(self.params), self.array, sql
+        p.function, p.cost = self.function, self.cost
+        p.outs = [] if self.function else ["text"] + [x.split(None, 2)[2] for x in outs]
         p.inout = not self.function and "inout o text" in args
         self.procs.append(p)
 
@@ -717,7 +855,8 @@ class Case:
         self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
 
     def text(self, configs):
-        out = ["S " + s for s in self.setup] + ["S " + s for _, s in self.procs] + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
+        # a statement of a procedure per line: errors tell theirs
+        out = ["S " + s for s in self.setup] + ["S " + s.replace("; ", ";\t") for _, s in self.procs] + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
         out += ["C " + "\t".join([str(i), *args]) for i, args in self.calls]
         out += ["G " + g for g in configs]
         return "\n".join(out) + "\n.\n"

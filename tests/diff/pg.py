@@ -65,9 +65,9 @@ class Server:
 
 
 class Error(Exception):
-    def __init__(self, state, message):
+    def __init__(self, state, message, context=""):
         super().__init__(f"{state}: {message}")
-        self.state, self.message = state, message
+        self.state, self.message, self.context = state, message, context
 
 
 class Result:
@@ -104,7 +104,8 @@ class Conn:
             if st in (3, 4):  # COPY to the client is not used here
                 raise Error("0A000", "COPY to or from the client")
             if st not in (0, 1, 2):
-                raise Error((lib.PQresultErrorField(r, ord("C")) or b"XX000").decode(), (lib.PQresultErrorField(r, ord("M")) or lib.PQerrorMessage(self.c) or b"").decode())
+                raise Error((lib.PQresultErrorField(r, ord("C")) or b"XX000").decode(), (lib.PQresultErrorField(r, ord("M")) or lib.PQerrorMessage(self.c) or b"").decode(),
+                            (lib.PQresultErrorField(r, ord("W")) or b"").decode())
             n, w = lib.PQntuples(r), lib.PQnfields(r)
             rows = [[None if lib.PQgetisnull(r, i, k) else ctypes.string_at(lib.PQgetvalue(r, i, k), lib.PQgetlength(r, i, k)).decode() for k in range(w)] for i in range(n)]
             names = [lib.PQfname(r, k).decode() for k in range(w)]

@@ -379,7 +379,8 @@ static void transactions(void **state) {
     assert_int_equal(stele_transaction_state(conn), 'I');
     run(conn, "begin; select * from tx");
     run(b, "delete from tx where a = 5; insert into tx values (5)");
-    refused(conn, "select 1 from tx", "40001", "", -1);
+    gives(conn, "select max(a) from tx", "5");
+    refused(conn, "delete from tx where a = 5", "40001", "concurrent update", -1);
     assert_int_equal(stele_transaction_state(conn), 'E');
     refused(conn, "select 1", "25P02", "aborted", -1);
     run(conn, "commit"); /* of a failed transaction: rolls back */
@@ -631,7 +632,10 @@ static void bulks(void **state) {
     assert_int_equal(stele_bulk_status(b, 1, &e), STELE_ERROR);
     assert_string_equal(e.sqlstate, "P0001");
     assert_string_equal(e.message, "short of 20");
+    assert_non_null(strstr(e.context, "PL/pgSQL function "));
+    assert_non_null(strstr(e.context, " at RAISE"));
     assert_int_equal(stele_bulk_status(b, 2, &e), STELE_OK);
+    assert_string_equal(e.context, "");
     assert_int_equal(stele_bulk_status(b, 3, &e), STELE_ERROR);
     assert_string_equal(e.sqlstate, "23502");
     assert_string_equal(stele_bulk_value(b, 0, 0, NULL), "40");

@@ -214,6 +214,54 @@ static void alone(void **state) {
     assert_int_equal(info.bulks, 1000);
 }
 
+/* SELECT of a volatile function that gives a value. */
+static void functions(void **state) {
+    (void)state;
+    stele_pool_info info;
+    stele_conn *c = connect_with("set bulk_interval = '20s'");
+    stele_stmt *st;
+    run(c, "update accounts set bal = 0 where aid = 7;"
+           "create function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; begin update accounts set bal = bal - d where aid = a returning bal into b;"
+           "  if b < -100 then raise exception 'no more from %', a; end if; return b; end $$;"
+           "create function seen(a int) returns bigint stable language plpgsql as $$ declare b bigint; begin select bal into b from accounts where aid = a; return b; end $$;"
+           "create function careful(a int) returns bigint strict language plpgsql as $$ begin update accounts set bal = 0 where aid = a; return 1; end $$");
+    stele_pool_get_info(c, true, &info);
+    gives(c, "select draw(7, 10)", "-10");
+    gives(c, "select draw(7, 20) as left_over", "-30");
+    assert_int_equal(stele_prepare(c, "select draw($1, $2) as x", -1, &st, NULL), STELE_OK);
+    for (int i = 0; i < 3; i++) {
+        stele_bind_int64(st, 1, 7);
+        stele_bind_int64(st, 2, 20);
+        assert_int_equal(stele_step(st), STELE_ROW);
+        assert_string_equal(stele_column_name(st, 0), "x");
+        assert_int_equal(stele_column_int64(st, 0), -50 - 20 * i);
+        assert_int_equal(stele_step(st), STELE_DONE);
+        stele_reset(st);
+    }
+    stele_finalize(st);
+    stele_pool_get_info(c, false, &info);
+    assert_int_equal(info.calls, 5);
+    assert_int_equal(stele_exec(c, "select draw(7, 20)", NULL, NULL), STELE_ERROR);
+    assert_string_equal(state_of(c), "P0001");
+    gives(c, "select draw(12345, 1)", "NULL");
+    stele_pool_get_info(c, false, &info);
+    assert_int_equal(info.calls, 7);
+    /* These do not. */
+    gives(c, "select seen(7)", "-90");
+    gives(c, "select careful(null)", "NULL");
+    gives(c, "select abs(-3)", "3");
+    run(c, "begin");
+    gives(c, "select draw(7, 1)", "-91");
+    run(c, "rollback");
+    gives(c, "select draw(7, 1) + 0", "-91");
+    stele_pool_get_info(c, false, &info);
+    assert_int_equal(info.calls, 7);
+    run(c, "drop function draw; drop function seen; drop function careful");
+    assert_int_equal(stele_exec(c, "select draw(7, 20)", NULL, NULL), STELE_ERROR);
+    assert_string_equal(state_of(c), "42883");
+    stele_disconnect(c);
+}
+
 /* ---- one call among others ------------------------------------------------------------------------------ */
 typedef struct One {
     stele_conn *c;
@@ -357,6 +405,63 @@ static void withdrawn(void **state) {
     stele_disconnect(c);
 }
 
+/* A definition changes between bulks: one that runs is waited for. And a thread that waits for the lock to run a bulk may run out of its own time. */
+static void definitions(void **state) {
+    (void)state;
+    stele_conn *ddl = connect_with(NULL), *c = connect_with("set bulk_step_limit = 0"), *hasty = connect_with("set bulk_interval = '1ms'");
+    stele_bulk *b;
+    stele_stmt *call;
+    stele_pool_info info;
+    bool done;
+    run(conn, "update accounts set bal = 0; create procedure slow(a int, n int) language plpgsql as $$ declare i int := 0; begin "
+              "while i < n loop i := i + 1; update accounts set bal = bal + 1 where aid = a; end loop; end $$");
+    assert_int_equal(stele_bulk_new(c, "slow", &b), STELE_OK);
+    for (int64_t n = 20000;; n *= 4) { /* until it is caught running */
+        char text[24];
+        snprintf(text, sizeof text, "%lld", (long long)n);
+        run(conn, "update accounts set bal = 0");
+        assert_int_equal(stele_bulk_add(b, (const char *const[]){"2", text}), STELE_OK);
+        assert_int_equal(stele_bulk_submit(b), STELE_OK);
+        do stele_pool_get_info(conn, false, &info);
+        while (info.waiting > 0);
+        assert_int_equal(stele_bulk_wait(b, 0, &done), STELE_OK);
+        if (done && n < 100000000) {
+            stele_bulk_reset(b);
+            continue;
+        }
+        assert_false(done);
+        run(ddl, "drop procedure slow");
+        assert_int_equal(stele_bulk_wait(b, -1, &done), STELE_OK);
+        assert_int_equal(stele_bulk_status(b, 0, NULL), STELE_OK);
+        gives(conn, "select bal from accounts where aid = 2", text);
+        break;
+    }
+    stele_bulk_free(b);
+    assert_int_equal(stele_prepare(hasty, "call pay(1, 1, 1, null)", -1, &call, NULL), STELE_OK);
+    assert_int_equal(stele_run(call), STELE_DONE);
+    stele_reset(call);
+    run(hasty, "set statement_timeout = '80ms'");
+    run(ddl, "begin; truncate held");
+    for (int i = 0; i < 2; i++) { /* alone, it leads */
+        assert_int_equal(stele_run(call), STELE_ERROR);
+        assert_string_equal(state_of(hasty), "57014");
+        stele_reset(call);
+        run(hasty, "set statement_timeout = '10s'; set lock_timeout = '80ms'");
+        assert_int_equal(stele_run(call), STELE_ERROR);
+        assert_string_equal(state_of(hasty), "55P03");
+        stele_reset(call);
+        run(hasty, "set statement_timeout = '80ms'; set lock_timeout = '10s'");
+    }
+    run(ddl, "rollback");
+    run(hasty, "set statement_timeout = 0");
+    assert_int_equal(stele_run(call), STELE_DONE);
+    stele_finalize(call);
+    gives(conn, "select bal from accounts where aid = 1", "2");
+    stele_disconnect(hasty);
+    stele_disconnect(c);
+    stele_disconnect(ddl);
+}
+
 static void refused(void **state) {
     (void)state;
     stele_conn *c = connect_with("set bulk_interval = '1ms'");
@@ -398,8 +503,8 @@ static void refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(mixed),
-        cmocka_unit_test(cancelled), cmocka_unit_test(withdrawn), cmocka_unit_test(refused),
+        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(mixed),
+        cmocka_unit_test(cancelled), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);
 }

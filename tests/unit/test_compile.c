@@ -195,6 +195,42 @@ static void test_covered(void **state) {
     arena_free(a);
 }
 
+static int count_ops(const Program *p, uint16_t op) {
+    int n = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++) n += p->instrs[i].op == op;
+    return n;
+}
+/* A footprint keeps what its operations need. */
+static void test_sliced(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    /* the row's columns and what is computed of them lead to nothing; whether the row is there is not asked, since its operations cannot do harm */
+    const Proc *p = compile_one(a, "create procedure amounts(acc int, x int, out y bigint) language plpgsql as $$ declare b int; begin "
+                                   "select branch into b from account where id = acc; y := b / x; update account set balance = y where id = acc; end $$");
+    assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 0);
+    assert_int_equal(count_ops(p->footprint, OP_ROW_GET), 0);
+    assert_int_equal(count_ops(p->footprint, OP_STORE), 0);
+    assert_int_equal(count_ops(p->footprint, OP_DIV), 0);
+    assert_int_equal(count_ops(p->footprint, OP_P_IF), 0);
+    assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
+    drop_all();
+    /* a column names the next row: it is looked for, under the condition that the first row is there */
+    p = compile_one(a, "create procedure through(acc int) language plpgsql as $$ declare b int; n text; begin "
+                       "select branch, note into b, n from account where id = acc; update branch set total = 0 where id = b; end $$");
+    assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 1);
+    assert_int_equal(count_ops(p->footprint, OP_ROW_GET), 1);
+    assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
+    drop_all();
+    /* and so is one that decides, and loops stay */
+    p = compile_one(a, "create procedure decides(acc int, n int) language plpgsql as $$ declare b int; z int := 0; begin select branch into b from account where id = acc; "
+                       "if b = 1 then for i in 1 .. n loop update account set balance = 0 where id = i; z := z + i; end loop; end if; end $$");
+    assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 1);
+    assert_true(count_ops(p->footprint, OP_P_IF) >= 2);
+    assert_int_equal(count_ops(p->footprint, OP_P_LOOP), 1);
+    drop_all();
+    arena_free(a);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
@@ -218,7 +254,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops), cmocka_unit_test(test_first_of_group), cmocka_unit_test(test_covered),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops), cmocka_unit_test(test_first_of_group), cmocka_unit_test(test_covered), cmocka_unit_test(test_sliced),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

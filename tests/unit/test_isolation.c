@@ -109,16 +109,24 @@ static void more(void **state) {
     (void)state;
     run_script("more.iso");
 }
+static void snapshots(void **state) {
+    (void)state;
+    run_script("snapshots.iso");
+}
+static void savepoints(void **state) {
+    (void)state;
+    run_script("savepoints.iso");
+}
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
 enum { KEYS = 6, THREADS = 4, OPS_MAX = 24, MIX = 5 };
 typedef struct Op { int key; int64_t value, replaced; bool write; } Op; /* replaced: of a write */
-typedef struct Commit { int n; Op ops[OPS_MAX]; } Commit;
+typedef struct Commit { int n; bool torn; Op ops[OPS_MAX]; } Commit; /* torn: it read a key twice, and not the same */
 typedef struct Worker {
     stele_db *db;
     int id, transactions;
     int64_t next_value;
-    int n_commits, refused;
+    int n_commits, refused, saved; /* saved: by ROLLBACK TO, from a refused write */
     Commit *commits;
     const char *wrong;
     char why[256];
@@ -136,8 +144,14 @@ static bool exec(Worker *w, stele_conn *c, const char *sql, bool (*row)(void *, 
 }
 static void add_op(Commit *t, Op op) {
     if (!op.write) { /* what it wrote itself, or has read before, says nothing new, but must be the same */
-        for (int i = t->n - 1; i >= 0; i--)
-            if (t->ops[i].key == op.key && t->ops[i].value == op.value) return;
+        bool own = false, known = false;
+        for (int i = t->n - 1; i >= 0; i--) {
+            if (t->ops[i].key != op.key) continue;
+            if (t->ops[i].value == op.value) return;
+            known = true;
+            own |= t->ops[i].write;
+        }
+        t->torn |= known && !own;
     }
     if (t->n < OPS_MAX) t->ops[t->n++] = op;
 }
@@ -189,14 +203,28 @@ static void *work(void *arg) {
     while (!w->wrong && w->n_commits < w->transactions) {
         Commit *t = &w->commits[w->n_commits];
         t->n = 0;
+        t->torn = false;
         int kind = rand_r(&seed) % MIX;
-        bool ok;
+        bool ok, writes = kind == 0;
         if (kind == 0) { /* a single statement, or a call that joins a bulk */
             ok = write_one(w, c, t, &seed, rand_r(&seed) % 2 ? BY_UPDATE : BY_CALL);
         } else {
             ok = exec(w, c, "begin", NULL, NULL);
             for (int i = 1 + rand_r(&seed) % 4; ok && i > 0; i--) {
-                ok = rand_r(&seed) % 2 ? read_some(w, c, t, &seed) : write_one(w, c, t, &seed, rand_r(&seed) % 3 ? BY_UPDATE : BY_CALL);
+                if (kind == 2 || rand_r(&seed) % 2) { /* one that only reads is never refused */
+                    ok = read_some(w, c, t, &seed);
+                } else if (rand_r(&seed) % 4 == 0) { /* written and taken back */
+                    Commit kept = *t;
+                    ok = exec(w, c, "savepoint s", NULL, NULL);
+                    bool went = ok && write_one(w, c, t, &seed, BY_UPDATE);
+                    if (rand_r(&seed) % 2) sched_yield();
+                    *t = kept;
+                    ok = ok && exec(w, c, "rollback to s", NULL, NULL);
+                    if (ok && !went) w->saved++;
+                } else {
+                    writes = true;
+                    ok = write_one(w, c, t, &seed, rand_r(&seed) % 3 ? BY_UPDATE : BY_CALL);
+                }
                 if (rand_r(&seed) % 2) sched_yield();
             }
             if (ok && kind == 1) { /* nobody may ever see what it wrote */
@@ -205,8 +233,10 @@ static void *work(void *arg) {
                 ok = ok && exec(w, c, "commit", NULL, NULL);
                 if (!ok && stele_transaction_state(c) != 'I') (void)stele_exec(c, "rollback", NULL, NULL);
                 w->refused += !ok;
+                if (!ok && !writes) w->wrong = "refused, though nothing was changed";
             }
         }
+        if (t->torn) w->wrong = "a row was read twice, and not the same";
         if (ok && t->n > 0) w->n_commits++;
     }
     stele_disconnect(c);
@@ -323,17 +353,17 @@ static const char *judge(const Commit *commits, int n, const int64_t last[KEYS])
 /* The judge itself: it must find what is wrong. */
 static void judged(void **state) {
     (void)state;
-    Commit ok[] = {{1, {{0, 1, 0, true}}}, {2, {{0, 1, 0, false}, {1, 2, 0, true}}}};
+    Commit ok[] = {{1, false, {{0, 1, 0, true}}}, {2, false, {{0, 1, 0, false}, {1, 2, 0, true}}}};
     assert_null(judge(ok, 2, NULL));
-    Commit lost[] = {{1, {{0, 1, 0, true}}}, {1, {{0, 2, 0, true}}}};
+    Commit lost[] = {{1, false, {{0, 1, 0, true}}}, {1, false, {{0, 2, 0, true}}}};
     assert_non_null(judge(lost, 2, NULL));
-    Commit skew[] = {{3, {{0, 0, 0, false}, {1, 0, 0, false}, {0, 1, 0, true}}}, {3, {{0, 0, 0, false}, {1, 0, 0, false}, {1, 2, 0, true}}}};
+    Commit skew[] = {{3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {0, 1, 0, true}}}, {3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {1, 2, 0, true}}}};
     assert_non_null(judge(skew, 2, NULL));
-    Commit circular[] = {{2, {{0, 1, 0, true}, {1, 2, 0, false}}}, {2, {{1, 2, 0, true}, {0, 1, 0, false}}}};
+    Commit circular[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, false}}}, {2, false, {{1, 2, 0, true}, {0, 1, 0, false}}}};
     assert_non_null(judge(circular, 2, NULL));
-    Commit aborted[] = {{1, {{0, 9, 0, false}}}};
+    Commit aborted[] = {{1, false, {{0, 9, 0, false}}}};
     assert_non_null(judge(aborted, 1, NULL));
-    Commit split[] = {{2, {{0, 1, 0, true}, {1, 2, 0, true}}}, {2, {{0, 1, 0, false}, {1, 0, 0, false}}}};
+    Commit split[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, true}}}, {2, false, {{0, 1, 0, false}, {1, 0, 0, false}}}};
     assert_non_null(judge(split, 2, NULL));
 }
 
@@ -360,10 +390,11 @@ static void histories(void **state) {
         assert_non_null(w[i].commits);
         assert_int_equal(pthread_create(&threads[i], NULL, work, &w[i]), 0);
     }
-    int n = 0, refused = 0;
+    int n = 0, refused = 0, saved = 0;
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         refused += w[i].refused;
+        saved += w[i].saved;
         n += w[i].n_commits;
     }
     atomic_store(&disturber.stop, true);
@@ -384,7 +415,7 @@ static void histories(void **state) {
     int64_t last[KEYS] = {0};
     assert_int_equal(stele_exec(c, "select k, v from kv", take_read, &end), STELE_OK);
     for (int i = 0; i < end.n; i++) last[end.ops[i].key] = end.ops[i].value;
-    print_message("%d transactions committed, %d refused\n", n, refused);
+    print_message("%d transactions committed, %d refused, %d saved by ROLLBACK TO\n", n, refused, saved);
     const char *wrong = judge(all, n, last);
     if (wrong) fail_msg("%s", wrong);
     assert_true(refused > 0); /* they did meet */
@@ -520,6 +551,66 @@ static void out_of_memory(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
+/* Memory runs out while a commit is kept for an older snapshot (0, a bulk: 1), or the older snapshot is looked at (2), or validated (3): it is lost, or what it was; the commit stands or
+ * never was. */
+static void snapshots_without_memory(void **state) {
+    (void)state;
+    stele_db *db;
+    stele_conn *c, *old;
+    Cells got;
+    stele_error_info e;
+    int failed = 0, lost = 0;
+    int64_t sum = 0;
+    assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
+    assert_int_equal(stele_connect(db, &c), STELE_OK);
+    assert_int_equal(stele_connect(db, &old), STELE_OK);
+    must(c, "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from generate_series(1, 50) g(i);"
+            "create procedure plus(k int) language plpgsql as $$ begin update r set a = a + 1 where id = k; end $$", NULL);
+    for (int where = 0; where < 4; where++)
+        for (int n = 1; n < 120; n++) {
+            char before[64], sql[64] = "update r set a = a + 1 where id = 7";
+            if (where == 1) snprintf(sql, sizeof sql, "call bulk_call('plus', 'select 7')");
+            snprintf(before, sizeof before, "%lld", (long long)sum);
+            must(old, "begin", NULL);
+            must(old, "select sum(a) from r", &got);
+            assert_string_equal(got.text, before);
+            if (where == 3) must(old, "savepoint x; insert into r values (1000, 1000, 'new')", NULL);
+            if (where < 2) mem_fail_at(n);
+            bool ok = stele_exec(c, sql, NULL, NULL) == STELE_OK;
+            if (!ok) stele_error(c, &e);
+            if (where == 1) (void)stele_exec(c, "select 1", NULL, NULL); /* brings it into the tables, or leaves it in its image */
+            bool ran_out = where < 2 && mem_fail_at(0) <= 0;
+            if (!ok) {
+                assert_true(ran_out);
+                if (strcmp(e.sqlstate, "53200") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                failed++;
+            }
+            sum += ok;
+            if (where >= 2) mem_fail_at(n);
+            if (where == 3) ok = stele_exec(old, "commit", NULL, NULL) == STELE_OK;
+            else ok = (got.n = 0, stele_exec(old, "select sum(a) from r", add_row, &got)) == STELE_OK;
+            if (where >= 2) ran_out = mem_fail_at(0) <= 0;
+            if (ok) {
+                assert_true(where != 3); /* it has read what the other changed */
+                assert_string_equal(got.text, before);
+            } else {
+                stele_error(old, &e);
+                assert_true(ran_out || where == 3);
+                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, where < 2 ? "72000" : "40001") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                lost += ran_out;
+            }
+            if (stele_transaction_state(old) != 'I') must(old, "rollback", NULL);
+            must(c, "select sum(a), count(*) from r", &got);
+            assert_int_equal(atoll(got.text), sum);
+            assert_string_equal(strchr(got.text, ','), ",50");
+            verify(db);
+        }
+    assert_true(failed > 3 && lost > 20);
+    stele_disconnect(c);
+    stele_disconnect(old);
+    assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+
 /* ---- bulks beside statements ------------------------------------------------------------------------------------ */
 /* What bulks see after any changes by statements and transactions is what queries see. */
 static void bulks_beside(void **state) {
@@ -643,6 +734,6 @@ static void phantoms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(snapshots), cmocka_unit_test(savepoints), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(snapshots_without_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }

@@ -155,7 +155,7 @@ static char *seen(const Proc *const *procs, const BulkResult *r, ImageSet *image
                 if (im->live[row] != ROW_LIVE) continue;
                 fprintf(f, "%s:", im->table->name);
                 for (int32_t c = 0; c < im->n_cols; c++)
-                    if (im->cols[c].used) see(f, im->cols[c].phys, im->cols[c].cells, im->cols[c].valid, row);
+                    if (im->cols[c].used) see(f, im->cols[c].phys, image_cell(&im->cols[c], row), image_is_valid(&im->cols[c], row) ? NULL : (const uint8_t *)"", 0);
                 fputc('\n', f);
             }
         }

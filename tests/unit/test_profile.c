@@ -21,12 +21,12 @@ static int setup(void **state) {
 static Profile *sample(void) {
     static Profile p;
     memset(&p, 0, sizeof p);
-    p.cpu = (CpuProfile){.threads = 16, .read_gbps_thread = 14.25, .read_gbps_all = 180.5};
+    p.cpu = (CpuProfile){.threads = 16, .read_gbps_thread = 14.25, .read_gbps_all = 180.5, .bulk_set_min = 6};
     p.n_devices = 2;
     p.devices[0] = (DeviceProfile){.id = "cuda:0", .name = "NVIDIA H200", .arch = "sm_90", .driver = "580.1 = new # not a comment", .read_gbps = 4591.125,
                                    .copy_gbps = 4288, .to_device_gbps = 55.6, .to_host_gbps = 55.4, .mapped_gbps = 51.4, .launch_us = 3.1,
                                    .launch_sync_us = 8.1, .local_atomic_mps = 630000, .compute_gips = 9123.5, .latency_ns = 612.25,
-                                   .pipeline_us = 31.5, .pipeline_kernel_us = 4.125,
+                                   .pipeline_us = 31.5, .pipeline_kernel_us = 4.125, .bulk_set_min = 64, .bulk_groups = 65536,
                                    .channels = {.n = 1, .at = {{16, 65536, 1 << 24, 350.25}}},
                                    .gather = {.n = 3, .bytes = {1 << 20, 1 << 26, 1 << 30}, .mps = {168000, 80000.5, 42000}},
                                    .atomic_add = {.n = 1, .bytes = {1 << 20}, .mps = {102000}}};
@@ -48,6 +48,7 @@ static void expect_same(const Profile *a, const Profile *b) {
     expect_near(a->cpu.threads, b->cpu.threads);
     expect_near(a->cpu.read_gbps_thread, b->cpu.read_gbps_thread);
     expect_near(a->cpu.read_gbps_all, b->cpu.read_gbps_all);
+    expect_near(a->cpu.bulk_set_min, b->cpu.bulk_set_min);
     assert_int_equal(a->n_devices, b->n_devices);
     for (int64_t i = 0; i < a->n_devices; i++) {
         const DeviceProfile *x = &a->devices[i], *y = profile_device(b, x->id, x->name);
@@ -55,6 +56,8 @@ static void expect_same(const Profile *a, const Profile *b) {
         assert_string_equal(x->arch, y->arch);
         assert_string_equal(x->driver, y->driver);
         expect_near(x->read_gbps, y->read_gbps);
+        expect_near(x->bulk_set_min, y->bulk_set_min);
+        expect_near(x->bulk_groups, y->bulk_groups);
         expect_near(x->copy_gbps, y->copy_gbps);
         expect_near(x->to_device_gbps, y->to_device_gbps);
         expect_near(x->to_host_gbps, y->to_host_gbps);

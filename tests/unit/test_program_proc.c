@@ -87,6 +87,50 @@ static void test_jumps(void **state) {
     stop(&x);
 }
 
+static void test_try(void **state) {
+    (void)state;
+    Fixture x;
+    static const char *const states[] = {"23505", "22000", "others"};
+    CatchSite catches = {1, 3, states};
+    start(&x);
+    stmt(&x, OP_P_TRY, 1);                 /* 0 */
+    store(&x, PH_I64, 2, load(&x, PH_I64, 3)); /* 1, 2 */
+    stmt(&x, OP_P_CATCH, 1);               /* 3 */
+    Reg yes = reg(&x, PH_BOOL), what = reg(&x, PH_STR);
+    aux(&x, OP_CATCHES, PH_BOOL, yes, 0, 0, &catches); /* 4 */
+    p_if(&x, yes);                         /* 5 */
+    builder_emit(&x.b, OP_CAUGHT, PH_STR, what, 0, 0, 0)->imm = 2; /* 6 */
+    store(&x, PH_STR, 4, what);            /* 7 */
+    stmt(&x, OP_P_ELSE, 0);                /* 8 */
+    stmt(&x, OP_RERAISE, 1);               /* 9 */
+    stmt(&x, OP_P_ENDIF, 0);               /* 10 */
+    stmt(&x, OP_P_ENDTRY, 1);              /* 11 */
+    Program *p = finish(&x);
+    if (!p) fail_msg("%s", x.e.message);
+    assert_int_equal(p->instrs[0].jump, 3);
+    assert_int_equal(p->instrs[3].jump, 11);
+    const char *text = program_text(p, x.a);
+    static const char *const lines[] = {"00 p_try #1\n01   ", "03 p_catch #1\n04   r2 = catches #1 23505 22000 others\n05   p_if r2\n06     r3 = caught #1 sqlstate\n", "09     reraise #1\n10   p_endif\n11 p_endtry\n"};
+    for (int64_t i = 0; i < ARRAY_LEN(lines); i++)
+        if (!strstr(text, lines[i])) fail_msg("no %s in %s", lines[i], text);
+    p->instrs[3].imm = 2; /* a finished program that somebody broke */
+    assert_int_equal(program_verify(p, &x.e), ST_ERROR);
+    assert_non_null(strstr(x.e.message, "bracket without partner"));
+    stop(&x);
+
+    start(&x);
+    stmt(&x, OP_P_CATCH, 1);
+    rejected(&x, "bracket closed that is not open");
+    start(&x);
+    stmt(&x, OP_P_TRY, 1);
+    stmt(&x, OP_P_ENDTRY, 1);
+    rejected(&x, "bracket closed that is not open");
+    start(&x);
+    stmt(&x, OP_P_TRY, 1);
+    stmt(&x, OP_P_CATCH, 1);
+    rejected(&x, "bracket not closed");
+}
+
 static void test_rows(void **state) {
     (void)state;
     Fixture x;
@@ -94,7 +138,7 @@ static void test_rows(void **state) {
     Reg k = load(&x, PH_I64, 0), row = reg(&x, PH_I64), v = reg(&x, PH_I32), nr = reg(&x, PH_I64), nx = reg(&x, PH_I64), s = load(&x, PH_STR, 1);
     Reg key[] = {k, v}, cells[] = {k, 0, s}, args[] = {s};
     RowKey find = {0, 1, 1, key}, next = {0, 2, 0, NULL};
-    RowCol col = {0, 3}, row0 = {0, -1};
+    RowCol col = {.col = 3}, row0 = {.col = -1};
     RowInsert ins = {1, 3, cells, true};
     RaiseSite raise = {"P0001", "no %", NULL, NULL, 1, args};
     ItemSite item = {.table = 1, .group = 2, .kind = 1, .has_amount = true, .col = 3, .n = 1, .args = key};
@@ -213,7 +257,7 @@ static void test_rejects(void **state) {
     stmt(&x, OP_P_ENDIF, 0);
     rejected(&x, "must be boolean");
     start(&x);
-    RowCol col = {0, 1};
+    RowCol col = {.col = 1};
     r = load(&x, PH_I32, 0);
     aux(&x, OP_ROW_PUT, PH_I32, 0, r, r, &col);
     rejected(&x, "operand types");
@@ -233,6 +277,6 @@ static void test_rejects(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jumps), cmocka_unit_test(test_rows), cmocka_unit_test(test_rejects)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jumps), cmocka_unit_test(test_try), cmocka_unit_test(test_rows), cmocka_unit_test(test_rejects)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

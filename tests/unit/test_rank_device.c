@@ -1,7 +1,7 @@
 /* test_rank_device.c - orders made on a device against schedule_make: on the host device, on OpenCL where there is a platform; the text also through NVRTC.
  *
  *   test_rank_device                    the tests
- *   test_rank_device check DEVICE       random bulks on another device
+ *   test_rank_device check DEVICE [N]   random bulks on another device; oclgrind: two of them, or one of N calls
  *   test_rank_device bench DEVICE [N]   times of both orders for some shapes of bulks of up to N operations, compared with the host's; wants a quiet machine
  *   oclgrind --data-races --uniform-writes --check-api tests/test_rank_device check oclgrind */
 #include "unit.h"
@@ -213,12 +213,33 @@ static void check_locks(Rig *g, const Bulk *b, const RankLocks *got, Arena *a) {
     assert_int_equal(figures[0], want.width0);
     assert_int_equal(figures[1], want.crossing);
 }
+/* Calls with locks by time, and then the others by the upper bits of their types. */
+static void check_order(Rig *g, const Bulk *b, const RankInput *in, const RankLocks *l, Arena *a) {
+    int64_t n = b->n_calls, types = MAX_OF(in->n_types, 1), at = 0, first = 0;
+    int drop = 0;
+    if (in->group_bits == 0 || n == 0) {
+        assert_int_equal(l->order, 0);
+        return;
+    }
+    while ((types - 1) >> drop >> in->group_bits > 0) drop++;
+    const uint32_t *start = fetch(g, a, l->lock_start, (n + 1) * 4), *order = fetch(g, a, l->order, n * 4), *n_first = fetch(g, a, l->n_first, 4);
+    for (int64_t c = 0; c < n; c++)
+        if (start[c] != start[c + 1]) assert_int_equal(order[at++], c);
+    first = at;
+    for (int64_t key = 0; key <= (types - 1) >> drop; key++)
+        for (int64_t c = 0; c < n; c++)
+            if (start[c] == start[c + 1] && (in->types ? b->types[c] >> drop : 0) == key) assert_int_equal(order[at++], c);
+    assert_int_equal(at, n);
+    assert_int_equal(n_first[0], first);
+}
 static void check(Rig *g, const Bulk *b, bool counted) {
     Arena *a = arena_new(&root, &err);
     RankInput in = upload(g, b, counted);
     RankLocks l;
+    in.group_bits = in.n_types > 1000 ? 2 : (int32_t)rnd_below(4);
     OK(rank_device_locks(g->r, g->q, &in, &l, &err));
     check_locks(g, b, &l, a);
+    check_order(g, b, &in, &l, a);
     RankSets s;
     OK(rank_device_sets(g->r, g->q, &in, &s, &err));
     assert_int_equal(s.ops_left, l.ops_left);
@@ -502,7 +523,7 @@ static void bench_one(Rig *g, int shape, int64_t n) {
     bulk_free(&b);
 }
 static const char *chosen;
-static int64_t bench_max = 8 << 20;
+static int64_t bench_max = 8 << 20, check_calls;
 static void bench(void **state) {
     Rig g;
     int shape = (int)(intptr_t)*state;
@@ -520,8 +541,9 @@ static void on_chosen(void **state) {
     if (!rig_open(&g, chosen)) fail();
     bool interpreted = strcmp(chosen, "oclgrind") == 0;
     if (!interpreted) shapes(&g, 100, 100000);
-    for (int i = 0; interpreted && i < 2; i++) {
-        Bulk b = bulk_random(i ? 20 : 250, 6, i ? 9 : 300, 1, 15, 2); /* of several groups, and of one */
+    for (int i = 0; interpreted && i < (check_calls ? 1 : 2); i++) {
+        int64_t calls = check_calls ? check_calls : 250;
+        Bulk b = bulk_random(i ? 20 : calls, 6, i ? 9 : calls + 50, 1, 15, 2); /* of several groups, and of one */
         if (i) shuffle(&b);
         check(&g, &b, i);
         bulk_free(&b);
@@ -539,8 +561,11 @@ int main(int argc, char **argv) {
         return cmocka_run_group_tests(tests, NULL, NULL);
     }
     if (argc > 2 && strcmp(argv[1], "check") == 0) {
+        if (argc > 3) check_calls = atoll(argv[3]);
         const struct CMUnitTest tests[] = {cmocka_unit_test(on_chosen)};
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        int failed = cmocka_run_group_tests(tests, NULL, NULL);
+        printf("%d passed, %d failed\n", !failed, failed); /* for run_all.py */
+        return failed;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(on_host), cmocka_unit_test(filtered), cmocka_unit_test(deterministic), cmocka_unit_test(refused),
                                        cmocka_unit_test(faults),  cmocka_unit_test(on_opencl), cmocka_unit_test(compiles_for_cuda)};

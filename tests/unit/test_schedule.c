@@ -41,7 +41,7 @@ static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int h
             b.ops[i] = b.ops[j];
             b.ops[j] = t;
         }
-    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .workers = 4};
+    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .type_drop = (int)(n_calls % 3), .group_free = n_calls % 2 != 0, .workers = 4};
     return b;
 }
 
@@ -90,8 +90,19 @@ static void check_kset(const Bulk *b, const Schedule *s, const int32_t *depth) {
         for (int64_t i = s->set_start[k]; i < s->set_start[k + 1]; i++) {
             uint32_t c = s->order[i], p = i > s->set_start[k] ? s->order[i - 1] : c;
             assert_int_equal(depth[c], k);
-            if (p != c) assert_true(b->types[p] < b->types[c] || (b->types[p] == b->types[c] && p < c));
+            int before = b->types[p] >> b->in.type_drop, mine = b->types[c] >> b->in.type_drop;
+            if (p != c) assert_true(before < mine || (before == mine && p < c));
         }
+}
+/* By time, or calls with locks by time, and then the others by type. */
+static void check_tpl(const Bulk *b, const Schedule *s) {
+    int64_t last = -1;
+    for (int64_t i = 0; i < s->n_calls; i++) {
+        uint32_t c = s->order[i];
+        int64_t group = !b->in.group_free || s->lock_start[c] != s->lock_start[c + 1] ? 0 : 1 + (b->types[c] >> b->in.type_drop), key = group << 32 | c;
+        assert_true(key > last);
+        last = key;
+    }
 }
 /* Who conflicts is in one partition, in order. */
 static void check_parts(const Bulk *b, const Schedule *s, bool all_pairs) {
@@ -176,7 +187,8 @@ static void small_bulks(void **state) {
         check_parts(&b, &s, true);
         for (int64_t i = 0; i < n; i++) assert_int_equal(s.order[i], i);
         run(&b, pool, a, STRATEGY_TPL, &s);
-        for (int64_t i = 0; i < n; i++) assert_int_equal(s.order[i], i);
+        check_permutation(&s, seen);
+        check_tpl(&b, &s);
         run_locks(&s, done);
         for (int64_t x = 0; x < n; x++)
             for (int64_t y = 0; y < x; y++)
@@ -284,6 +296,56 @@ static void algorithm_1(void **state) {
     bulk_free(&b);
 }
 
+/* Calls that work on one item each, some of them twice: several workers find the depths, unless some call has a second item. */
+static void one_item_each(void **state) {
+    (void)state;
+    Pool *pool = pool_new(3, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    for (int round = 0; round < 60; round++) {
+        static const int64_t items[] = {2, 40, 5000, 1 << 20};
+        Bulk one = bulk_random(9000 + rnd_below(20000), 1, items[round % 4], round % 3, round % 5 ? 7 : 4, true, 3), b = one;
+        b.ops = malloc((size_t)(2 * one.in.n_ops) * sizeof(TxnOp));
+        b.in.n_ops = 0;
+        for (int64_t i = 0; i < one.in.n_ops; i++) {
+            b.ops[b.in.n_ops++] = one.ops[i];
+            if (round % 2 == 0 || rnd_below(3)) continue;
+            b.ops[b.in.n_ops] = b.ops[b.in.n_ops - 1];
+            b.ops[b.in.n_ops].item += round % 10 == 9 && rnd_below(1000) == 0;
+            b.ops[b.in.n_ops++].kind = (uint8_t)rnd_below(3);
+        }
+        b.in.ops = b.ops;
+        b.in.workers = 1 + round % 4;
+        if (round % 7) b.in.scratch = scratch;
+        Arena *a = arena_new(&root, &err);
+        int64_t n = b.in.n_calls;
+        int32_t *depth = arena_array(a, int32_t, n);
+        uint8_t *seen = arena_array(a, uint8_t, n);
+        assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
+        Schedule s, alone;
+        run(&b, pool, a, STRATEGY_KSET, &s);
+        check_permutation(&s, seen);
+        check_kset(&b, &s, depth);
+        ScheduleInput in = b.in; /* narrow sets want something else after all */
+        in.set_min = round % 2 ? 1 : n;
+        in.locks_pay = round % 4 < 2;
+        in.c_max = 1;
+        in.strategy = STRATEGY_AUTO;
+        assert_int_equal(schedule_make(&in, pool, a, &s, &err), ST_OK);
+        assert_int_equal(schedule_make(&in, NULL, a, &alone, &err), ST_OK);
+        assert_int_equal(s.strategy, alone.strategy);
+        assert_int_equal(s.depth, alone.depth);
+        assert_int_equal(s.width0, alone.width0);
+        assert_int_equal(s.crossing, alone.crossing);
+        assert_memory_equal(s.order, alone.order, (size_t)n * 4);
+        arena_free(a);
+        free(b.ops);
+        bulk_free(&one);
+    }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 static void sizes(void **state) {
     (void)state;
     Pool *pool = pool_new(4, &err);
@@ -312,6 +374,8 @@ static void sizes(void **state) {
             check_permutation(&s, seen);
             check_parts(&b, &s, false);
             run(&b, pool, a, STRATEGY_TPL, &s);
+            check_permutation(&s, seen);
+            check_tpl(&b, &s);
             for (int64_t c = 0; c < n; c++)
                 for (int64_t k = s.lock_start[c]; k < s.lock_start[c + 1]; k++) assert_true(s.locks[k].lock < s.n_locks && s.locks[k].from <= c);
             arena_free(a);
@@ -470,6 +534,7 @@ int main(void) {
         cmocka_unit_test(small_bulks),      cmocka_unit_test(locks_share),
         cmocka_unit_test(partitions_given), cmocka_unit_test(algorithm_1),
         cmocka_unit_test(sizes),            cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(one_item_each),
         cmocka_unit_test(zero_sets_are_k_sets), cmocka_unit_test(zero_sets_with_arrivals),
         cmocka_unit_test(zero_sets_out_of_memory),
     };

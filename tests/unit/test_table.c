@@ -285,7 +285,7 @@ static void run_random(uint64_t seed, int steps) {
     Table *t = make_table();
     UndoLog *u = NULL;
     for (int i = 0; i < steps; i++) {
-        switch (rnd_below(14)) {
+        switch (rnd_below(15)) {
         case 0: case 1: case 2: op_append(t, u, false, pool); break;
         case 3: op_append(t, u, true, pool); break;
         case 4: case 5: op_delete(t, u); break;
@@ -307,6 +307,21 @@ static void run_random(uint64_t seed, int steps) {
             if (!u) {
                 u = undo_new(&root, &e);
                 saved = model;
+            }
+            break;
+        case 13:
+            if (u) { /* out of the table and back */
+                Model now = model;
+                int64_t content = t->content;
+                bool elsewhere = rnd() % 2;
+                assert_int_equal(undo_reserve(u, 0, &e), ST_OK);
+                undo_hide(u);
+                model = saved;
+                compare(t);
+                undo_show(u, elsewhere);
+                model = now;
+                assert_true(elsewhere ? undo_mark(u) == 0 || t->content > content : t->content == content);
+                assert_int_equal(undo_check_keys(u, &e), ST_OK);
             }
             break;
         default:
@@ -331,6 +346,115 @@ static void run_random(uint64_t seed, int steps) {
 static void test_random(void **state) {
     (void)state;
     for (uint64_t s = 1; s <= 6; s++) run_random(s, 120);
+}
+
+static void some_change(Table *t, UndoLog *u, Pool *pool, int only) {
+    Err e = {0};
+    switch (only >= 0 ? only : (int)rnd_below(12)) {
+    case 0: case 1: case 2: op_append(t, u, false, pool); break;
+    case 3: case 4: op_delete(t, u); break;
+    case 5: op_append(t, u, true, pool); break;
+    case 6:
+        assert_int_equal(table_truncate(t, u, &e), ST_OK);
+        memset(model.live, 0, sizeof model.live);
+        break;
+    case 7: assert_int_equal(table_analyze(t, pool, &e), ST_OK); break;
+    default: op_update(t, u);
+    }
+    compare(t);
+}
+/* Kept logs: the table goes back behind any of them and forward again, with changes on top that are taken back, or come out and stay so while others are made. */
+static void run_versions(uint64_t seed) {
+    enum { VERSIONS = 8 };
+    static Model models[VERSIONS + 1];
+    UndoLog *logs[VERSIONS];
+    int64_t contents[VERSIONS + 1];
+    rng = seed * 0x9e3779b97f4a7c15ULL + 1;
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    Pool *pool = pool_new(2, &e);
+    memset(&model, 0, sizeof model);
+    Table *t = make_table();
+    op_append(t, NULL, rnd() % 2, pool);
+    if (rnd() % 2) op_append(t, NULL, true, pool);
+    compare(t);
+    models[0] = model;
+    contents[0] = t->content;
+    int n = 0, view = 0;
+    for (int step = 0; step < 60; step++) {
+        int to = rnd_below(2) ? n : (int)rnd_below(n + 1);
+        for (; view > to; view--) undo_hide(logs[view - 1]);
+        for (; view < to; view++) undo_show(logs[view], false);
+        model = models[view];
+        bool whole = false; /* of those, the record came in the middle of the change */
+        for (int i = view; i < n; i++) whole = whole || undo_is_whole(logs[i], 0);
+        if (!whole) assert_int_equal(t->content, contents[view]);
+        compare(t);
+        UndoLog *u = undo_new(&root, &e);
+        for (int64_t i = rnd_below(4); i >= 0; i--) some_change(t, u, pool, view < n ? (int)rnd_below(5) : -1);
+        assert_int_equal(undo_reserve(u, 0, &e), ST_OK);
+        if (view == n && n < VERSIONS && undo_mark(u) > 0 && rnd() % 2) { /* committed */
+            undo_hide(u);
+            contents[n] = t->content; /* a load that failed leaves a new one */
+            undo_show(u, false);
+            logs[n++] = u;
+            view = n;
+            models[n] = model;
+            contents[n] = t->content;
+            continue;
+        }
+        if (rnd() % 2) { /* it steps aside for a change of somebody else, and never comes back */
+            undo_hide(u);
+            if (view == n) contents[n] = t->content;
+            for (; view > 0 && rnd() % 2; view--) undo_hide(logs[view - 1]);
+            model = models[view];
+            compare(t);
+            UndoLog *other = undo_new(&root, &e);
+            some_change(t, other, pool, view < n ? (int)rnd_below(5) : -1);
+            if (rnd() % 2) {
+                assert_int_equal(undo_reserve(other, 0, &e), ST_OK);
+                undo_hide(other);
+                undo_abandon(u);
+                undo_abandon(other);
+            } else {
+                undo_abandon(u);
+                undo_rollback(other, 0);
+            }
+            undo_free(other);
+        } else {
+            undo_rollback(u, 0);
+        }
+        undo_free(u);
+        model = models[view];
+        compare(t);
+        if (view == n) contents[n] = t->content; /* a load that was taken back leaves a new one */
+        if (n > 1 && rnd() % 4 == 0) { /* two versions become one */
+            int k = (int)rnd_below(n - 1);
+            if (view == k + 1) continue;
+            int64_t bytes, both = undo_bytes(logs[k]) + undo_bytes(logs[k + 1]);
+            assert_int_equal(undo_move(logs[k + 1], logs[k], view > k, &bytes, &e), ST_OK);
+            assert_true(undo_bytes(logs[k]) <= both);
+            undo_free(logs[k + 1]);
+            for (int i = k + 1; i < n - 1; i++) logs[i] = logs[i + 1];
+            for (int i = k + 1; i < n; i++) models[i] = models[i + 1], contents[i] = contents[i + 1];
+            if (view > k) view--;
+            n--;
+        }
+    }
+    for (; view < n; view++) undo_show(logs[view], false);
+    model = models[n];
+    compare(t);
+    for (int i = 0; i < n; i++) undo_free(logs[i]);
+    assert_false(table_has_undo(t));
+    if (table_merge(t, pool, &e) != ST_OK) fail_msg("%s", e.message);
+    compare(t);
+    table_free(t);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+static void test_versions(void **state) {
+    (void)state;
+    for (uint64_t s = 1; s <= 8; s++) run_versions(s);
 }
 static void test_constant_hash(void **state) {
     (void)state;
@@ -462,7 +586,7 @@ static void test_bulk_order(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_versions), cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
                                        cmocka_unit_test(test_bulk_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

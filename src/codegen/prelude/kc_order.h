@@ -1,7 +1,8 @@
 /* kc_order.h - ordered groups of an image's index in kernels: txn/image_order.c says what they are, and these functions leave what those do. Not part of the
  * prelude: codegen/emit_proc.c puts it behind it where a table has such an index.
  *
- * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its values, plus ORD_DESC.
+ * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its values, plus ORD_DESC, plus 256 times the bytes from
+ * row to row.
  */
 #ifndef KC_ORDER_H
 #define KC_ORDER_H
@@ -14,9 +15,10 @@
 #define ORD_DESC 16u
 
 FN i64 ord_value(u64 cells, u32 kind, i64 row) {
-    if ((kind & 15u) == 2u) return (i64)GVOL(i16, cells)[row];
-    if ((kind & 15u) == 4u) return (i64)GVOL(i32, cells)[row];
-    return GVOL(i64, cells)[row];
+    const u64 cell = cells + (u64)row * (kind >> 8);
+    if ((kind & 15u) == 2u) return (i64)GVOL(i16, cell)[0];
+    if ((kind & 15u) == 4u) return (i64)GVOL(i32, cell)[0];
+    return GVOL(i64, cell)[0];
 }
 FN bool ord_before(u32 kind, i64 av, i64 a, i64 bv, i64 b) { return av != bv ? (av < bv) != ((kind & ORD_DESC) != 0) : a < b; }
 

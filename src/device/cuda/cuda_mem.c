@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "device/cuda/cuda_int.h"
 
-enum { PINNED_KEEP = 256 << 20, PINNED_ALIGN = 4096 };
+enum { PINNED_KEEP = 1 << 30, PINNED_ALIGN = 4096 };
 
 /* ---- device memory ---------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* compile.c - all procedures: passes, what they write, groups of columns and their keys; variables and expressions of one. */
+#include "program/operands.h"
 #include "sql/pl/compile_int.h"
 
 #include <stdio.h>
@@ -111,7 +112,10 @@ Status cp_refuse(Cp *c, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    c->reason = c->line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->line, text) : arena_printf(c->reg->arena, "%s", text);
+    const CpCall *outer = c->call;
+    while (outer && outer->up) outer = outer->up;
+    if (outer) c->reason = arena_printf(c->reg->arena, "line %d: in %s, line %d: %s", (int)outer->line, c->f->signature, (int)c->line, text);
+    else c->reason = c->line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->line, text) : arena_printf(c->reg->arena, "%s", text);
     if (!c->reason) c->oom = true;
     return ST_ERROR;
 }
@@ -119,8 +123,7 @@ Status cp_oom(Cp *c) {
     c->oom = true;
     return ST_ERROR;
 }
-/* What binding or lowering could not do. */
-static Status refuse_error(Cp *c) {
+Status cp_refuse_error(Cp *c) {
     if (!err_is_set(&c->scratch) || strcmp(c->scratch.sqlstate, ERR_OUT_OF_MEMORY) == 0) return cp_oom(c);
     cp_refuse(c, "%s", c->scratch.message);
     err_clear(&c->scratch);
@@ -128,9 +131,30 @@ static Status refuse_error(Cp *c) {
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
+/* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
+static const char *call_context(Cp *c) {
+    if (c->context && c->context_call == c->call && c->context_line == c->line && c->context_place == c->place) return c->context;
+    const char *t = c->line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s", c->f->signature, (int)c->line, c->place)
+                                : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->f->signature);
+    if (t && c->f->is_sql) t = arena_printf(c->reg->arena, "SQL function \"%s\" statement %d", c->f->name, (int)c->line);
+    for (const CpCall *k = c->call; k && t; k = k->up) {
+        if (k->statement) t = arena_printf(c->reg->arena, "%s\nSQL statement \"%.200s\"", t, k->statement);
+        if (k->up && t) t = arena_printf(c->reg->arena, "%s\nPL/pgSQL function %s line %d at %s", t, k->f->signature, (int)k->line, k->place);
+    }
+    c->context = t;
+    c->context_call = c->call;
+    c->context_line = c->line;
+    c->context_place = c->place;
+    return t;
+}
 void cp_mark(Cp *c) {
+    if (c->lines.len == c->pipe.b.instrs.len) return;
+    const CpCall *outer = c->call;
+    while (outer && outer->up) outer = outer->up;
+    int32_t line = outer ? outer->line : c->line;
+    const char *place = outer ? outer->place : c->place, *context = outer ? call_context(c) : NULL;
     while (c->lines.len < c->pipe.b.instrs.len) {
-        if (!vec_push(c->arena, &c->lines, c->line) || !vec_push(c->arena, &c->places, c->place)) {
+        if ((outer && !context) || !vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) || !vec_push(c->arena, &c->contexts, context)) {
             c->oom = true;
             return;
         }
@@ -180,7 +204,7 @@ int32_t cp_var_new(Cp *c, const char *name, Type type) {
 
 Reg cp_load(Cp *c, int32_t var) {
     Reg r = lower_col(&c->low, &c->pipe, c->vars.items[var].col);
-    if (!r) (void)refuse_error(c);
+    if (!r) (void)cp_refuse_error(c);
     return r;
 }
 
@@ -229,7 +253,7 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
     if (!cast_exists(e->type, to, CAST_ASSIGNMENT) && e->kind == EX_CONST && type_is_text(e->type)) { /* PL/pgSQL assigns by way of the text */
         Value v;
         if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session ? c->reg->session->tz_offset : 0, c->arena, &v, &c->scratch) != ST_OK) {
-            (void)refuse_error(c);
+            (void)cp_refuse_error(c);
             return NULL;
         }
         Expr *n = expr_const(&c->ctx, &v);
@@ -270,6 +294,18 @@ void cp_known_meet(Cp *c, const bool *k, int64_t n) {
 
 void cp_forget_since(Cp *c, int64_t clock) {
     for (int64_t i = 0; i < c->vars.len; i++) c->vars.items[i].known &= c->vars.items[i].stamp <= clock;
+}
+Status cp_known_leaves(Cp *c, CpKnown *k) {
+    if (!cp_foot(c)) return ST_OK;
+    if (!k->known) {
+        k->n = c->vars.len;
+        return (k->known = cp_known_copy(c)) ? ST_OK : ST_ERROR;
+    }
+    for (int64_t i = 0; i < k->n; i++) k->known[i] &= c->vars.items[i].known;
+    return ST_OK;
+}
+void cp_known_arrive(Cp *c, const CpKnown *k) {
+    for (int64_t i = 0; k->known && i < c->vars.len; i++) c->vars.items[i].known &= i < k->n && k->known[i];
 }
 bool cp_skipping(const Cp *c) {
     for (int64_t i = 0; i < c->labels.len; i++)
@@ -314,12 +350,12 @@ bool cp_known(Cp *c, const Expr *e) {
 
 Reg cp_lower(Cp *c, Expr *e) {
     Reg r = lower_expr(&c->low, &c->pipe, e);
-    if (!r) (void)refuse_error(c);
+    if (!r) (void)cp_refuse_error(c);
     return r;
 }
 Reg cp_lower_as(Cp *c, Expr *e, Type t) {
     Reg r = cp_lower(c, e);
-    if (r && !(r = lower_canonical(&c->low, &c->pipe, r, t))) (void)refuse_error(c);
+    if (r && !(r = lower_canonical(&c->low, &c->pipe, r, t))) (void)cp_refuse_error(c);
     return r;
 }
 Reg cp_condition(Cp *c, Expr *e) { return cp_lower_as(c, e, type_make(T_BOOL)); }
@@ -367,7 +403,11 @@ static int32_t snapshot(Cp *c, int32_t var) {
 
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
-    if (e->kind == EX_SUBQUERY) return cp_refuse(c, "a subquery in an expression"), false;
+    if (e->kind == EX_SUBQUERY) {
+        for (int32_t i = 0; i < (e->subquery == SQ_IN ? e->u.sub.n_cols : 0); i++)
+            if (!expr_walk(e->u.sub.compare[i], to_column, c)) return false;
+        return cp_plan_columns(c, e->u.sub.plan) == ST_OK;
+    }
     if (e->kind != EX_PARAM) return true;
     PlRef r = c->names.refs.items[e->u.param - 1];
     int32_t var = cp_ref(c, r);
@@ -380,31 +420,36 @@ static bool to_column(void *ctx, Expr *e) {
     return true;
 }
 static Status slot_to_column(void *ctx, Expr **slot) { return expr_walk(*slot, to_column, ctx) ? ST_OK : ST_ERROR; }
-static Status plan_to_columns(Cp *c, Plan *p) {
+Status cp_columns(Cp *c, Expr **slot) { return slot_to_column(c, slot); }
+Status cp_plan_columns(Cp *c, Plan *p) {
     if (++c->depth > PLAN_MAX_DEPTH) return cp_refuse(c, "the statement is nested too deeply");
     TRY(plan_each_expr(p, slot_to_column, c));
     for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
         for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->rows[r][i]));
-    for (int32_t i = 0; i < p->n_children; i++) TRY(plan_to_columns(c, p->children[i]));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(cp_plan_columns(c, p->children[i]));
     c->depth--;
     return ST_OK;
 }
 
-BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
+void cp_names(Cp *c, const PlExpr *x) {
     pl_names_init(&c->names, c->arena, c->f, x);
     c->names.field_type = field_type;
     c->names.var_type = var_type;
     c->names.ctx = c;
     c->ctx.variables = &c->names.hook;
+    c->site = x;
+    c->site_calls = 0;
+}
+BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
+    cp_names(c, x);
     BoundStmt *b = NULL;
     Status st = sql_bind(&c->ctx, stmt, 0, NULL, &b);
     c->ctx.variables = NULL;
-    if (st != ST_OK) return (void)refuse_error(c), NULL;
+    if (st != ST_OK) return (void)cp_refuse_error(c), NULL;
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
-    if (c->ctx.calls_routine) return (void)cp_refuse(c, "a call of a function of the database"), NULL;
     c->depth = 0;
     c->copies.len = 0;
-    if (plan_to_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
+    if (cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
     return b;
 }
 
@@ -423,12 +468,39 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
     Expr *e = NULL;
     for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_exprs; i++)
         if (p->out_cols[i] == b->result[0]) e = p->exprs[i];
-    if (!e || p->children[0]->kind != LP_VALUES) return (void)cp_refuse(c, "an expression that is a query"), NULL;
+    if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id) return (void)cp_refuse(c, "an expression that is a query"), NULL;
+    if (cp_settle(c, &e) != ST_OK) return NULL;
     return want.id == T_UNKNOWN ? e : cp_cast(c, e, want);
 }
 
+Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx) {
+    bool known = cp_known(c, cond), blind = c->blind, *before = cp_foot(c) ? cp_known_copy(c) : NULL;
+    int64_t n = c->vars.len;
+    if (cp_foot(c) && !before) return ST_ERROR;
+    if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, cond), 0));
+    else c->blind = true;
+    TRY(part(c, ctx));
+    if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    c->blind = blind;
+    if (before) cp_known_meet(c, before, n);
+    return ST_OK;
+}
+
 /* ---- a pass over one procedure ------------------------------------------------------------------------------ */
-static Status declare(Cp *c) {
+/* Whether a statement of that kind, or a block with handlers (PLS_BLOCK), stands in the body. */
+static bool body_has(const PlBody *b, PlStmtKind kind) {
+    for (int32_t i = 0; i < b->n; i++) {
+        const PlStmt *s = b->stmts[i];
+        if (s->kind == kind && (kind != PLS_BLOCK || s->n_handlers > 0)) return true;
+        if (body_has(&s->body, kind)) return true;
+        for (int32_t k = 0; k < s->n_arms; k++)
+            if (body_has(&s->arms[k].body, kind)) return true;
+        for (int32_t k = 0; k < s->n_handlers; k++)
+            if (body_has(&s->handlers[k].body, kind)) return true;
+    }
+    return false;
+}
+Status cp_declare(Cp *c) {
     const PlFunction *f = c->f;
     if (!(c->var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) || !(c->records = arena_array(c->arena, CpRecord, f->n_vars + 1))) return cp_oom(c);
     for (int32_t i = 0; i < f->n_vars; i++) c->var_of[i] = -1;
@@ -453,14 +525,83 @@ static Status declare(Cp *c) {
                 if ((r->vars[r->n] = cp_var_new(c, v->field_names[r->n], v->field_types[r->n])) < 0) return ST_ERROR;
         }
     c->ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
+    PlBody whole = {1, (PlStmt *[]){f->body}};
+    c->row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK) ? cp_var_new(c, NULL, type_make(T_INT8)) : -1; /* a statement that fails keeps the old one */
     return c->oom ? ST_ERROR : ST_OK;
 }
 
-static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, bool *uses_found, const char **reason, Program **out) {
+/* The body without guards, and without what is only there to name their items: the virtual machine's. */
+static bool only_names(const Instr *in) { return in->dst && (in->op == OP_LOAD || in->op == OP_ROW_GET || in->op == OP_CVT); }
+static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **out) {
+    bool *gone = arena_calloc(c->arena, g->n_instrs + 1);
+    int32_t *uses = arena_array(c->arena, int32_t, g->n_regs + 1), *dropped = arena_array(c->arena, int32_t, g->n_regs + 1);
+    if (!gone || !uses || !dropped) return ST_ERROR;
+    Reg r;
+    for (int32_t i = 0; i < g->n_instrs; i++)
+        for (int32_t u = 0; (r = instr_use(&g->instrs[i], u)) >= 0; u++) uses[r]++;
+    for (int32_t i = g->n_instrs - 1; i >= 0; i--) {
+        const Instr *in = &g->instrs[i];
+        gone[i] = in->op == OP_GUARD || in->op == OP_UNGUARD || (only_names(in) && uses[in->dst] > 0 && dropped[in->dst] == uses[in->dst]);
+        for (int32_t u = 0; gone[i] && (r = instr_use(in, u)) >= 0; u++) dropped[r]++;
+    }
+    ProgramBuilder b;
+    builder_init(&b, c->arena);
+    b.n_sites = g->n_sites;
+    b.regs.len = 0;
+    for (int32_t i = 0; i < g->n_regs; i++)
+        if (!vec_push(c->arena, &b.regs, g->regs[i])) return ST_ERROR;
+    for (int32_t i = 0; i < g->n_instrs; i++) {
+        plain[i] = (int32_t)b.instrs.len;
+        if (!gone[i] && !vec_push(c->arena, &b.instrs, g->instrs[i])) return ST_ERROR;
+    }
+    int64_t lines = MIN_OF(c->lines.len, (int64_t)g->n_instrs);
+    for (int64_t i = 0; i < lines; i++) {
+        c->lines.items[plain[i]] = c->lines.items[i];
+        c->places.items[plain[i]] = c->places.items[i];
+        c->contexts.items[plain[i]] = c->contexts.items[i];
+    }
+    Err e = {0};
+    *out = program_finish(&b, &g->source, &g->sink, &e);
+    return *out || strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) != 0 ? ST_OK : ST_ERROR;
+}
+/* It is the same procedure as before, and its guards are where the footprint said. */
+static Status use_guards(Cp *c, Program *g) {
+    Proc *proc = c->proc;
+    if (c->vars.len != proc->n_vars || c->tables.len != proc->n_tables || c->guard_items.len == 0) return ST_OK;
+    for (int32_t i = 0; i < proc->n_tables; i++)
+        if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
+    int32_t *plain = arena_array(c->arena, int32_t, g->n_instrs + 1);
+    Program *p = NULL;
+    if (!plain || without_guards(c, g, plain, &p) != ST_OK) return ST_ERROR;
+    if (!p) return ST_OK;
+    proc->body = p;
+    proc->lines = c->lines.items;
+    proc->places = c->places.items;
+    proc->contexts = c->contexts.items;
+    proc->guarded = g;
+    proc->plain = plain;
+    proc->n_guards = (int32_t)c->guard_items.len;
+    proc->guards = c->guard_items.items;
+    return ST_OK;
+}
+
+/* A routine that is STRICT does nothing when an argument is NULL. */
+static Status skip_nulls(Cp *c) {
+    for (int32_t i = 0; i < c->f->n_params; i++) {
+        if (c->f->param_modes[i] == PL_OUT) continue;
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->var_of[i])), 0));
+        TRY(cp_control(c, OP_P_RETURN, 0, 0));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+
+static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, CpFootSites *foot, bool *uses_found, const char **reason, Program **out) {
     Arena *a = reg->arena;
     Cp *c = arena_new_of(a, Cp);
     if (!c) return ST_ERROR;
-    *c = (Cp){.reg = reg, .f = f, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .place = "function", .next_block = 1};
+    *c = (Cp){.reg = reg, .f = f, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .place = "function", .next_block = 1, .try_block = -1, .caught = -1, .found_to = -1, .count_to = -1, .foot = foot, .foot_site = -1,
+              .guarding = mode == CP_BODY && foot};
     c->err = &c->scratch;
     c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
     if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
@@ -468,8 +609,10 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     builder_init(&c->pipe.b, a);
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
     c->in_scope = colset_new(&c->ctx);
-    Status st = declare(c);
+    Status st = cp_declare(c);
     if (st == ST_OK && c->uses_found && c->var_of[f->found] >= 0) st = cp_store_int(c, c->var_of[f->found], 0);
+    if (st == ST_OK && c->row_count >= 0) st = cp_store_int(c, c->row_count, 0);
+    if (st == ST_OK && f->strict) st = skip_nulls(c);
     for (int32_t i = 0; st == ST_OK && mode != CP_BODY && i < proc->n_tables; i++) { /* the numbers are the body's */
         CpTable *t = NULL;
         for (int64_t k = 0; k < reg->tables.len && !t; k++)
@@ -479,6 +622,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
     PlBody body = {1, (PlStmt *[]){f->body}};
     if (st == ST_OK) st = cp_body(c, &body);
+    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->ret >= 0) st = c->var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record") : cp_copy(c, c->ret, c->var_of[f->result_var]);
     int64_t n = c->pipe.b.instrs.len;
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
     if (st == ST_OK && c->ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL);
@@ -491,6 +635,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         return c->reason && !c->oom ? ST_OK : ST_ERROR;
     }
     if (mode == CP_SITES || dry) return ST_OK;
+    if (mode == CP_FOOTPRINT) TRY(cp_slice(c));
     Sink sink = {.kind = SINK_NONE};
     Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
     if (!p) {
@@ -498,6 +643,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         return ST_OK;
     }
     *out = p;
+    if (c->guarding) return use_guards(c, p);
     int32_t n_vars = (int32_t)c->vars.len;
     ProcVar *vars = arena_array(a, ProcVar, n_vars + 1);
     if (!vars) return ST_ERROR;
@@ -511,6 +657,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     proc->vars = vars;
     proc->lines = c->lines.items;
     proc->places = c->places.items;
+    proc->contexts = c->contexts.items;
     proc->tables = c->tables.items;
     proc->n_tables = (int32_t)c->tables.len;
     proc->n_params = 0;
@@ -534,6 +681,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
 /* Something failed after the first change of a call: the change has to be taken back. Loops: a change comes before everything in the loop. */
 static bool needs_undo(const Program *p, bool adds_fail) {
     int32_t first = -1, loop = -1, depth = 0;
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_P_TRY) return true;
     for (int32_t i = 0; i < p->n_instrs && first < 0; i++) {
         uint16_t op = p->instrs[i].op;
         if (op == OP_P_LOOP && depth++ == 0) loop = i;
@@ -575,14 +724,15 @@ static void count_inserts(Proc *p) {
 }
 
 Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions, Arena *a, Proc **out, Err *e) {
-    Registry reg = {.arena = a, .catalog = catalog, .session = session};
+    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions};
     Proc *procs = arena_array(a, Proc, n + 1);
+    CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
     bool *found = procs ? arena_calloc(a, n + 1) : NULL;
-    if (!procs || !found) return err_oom(e);
+    if (!procs || !found || !foot) return err_oom(e);
     for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .arena = a};
     /* What is written: of those procedures that can be compiled at all. */
     for (int32_t i = 0; i < n; i++)
-        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, &found[i], &procs[i].reason, NULL) != ST_OK) return err_oom(e);
+        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, NULL, &found[i], &procs[i].reason, NULL) != ST_OK) return err_oom(e);
     int64_t before = 0;
     for (bool again = true; again;) { /* a procedure that turns out to be impossible takes its writes with it */
         again = false;
@@ -598,10 +748,11 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         for (int step = 0; step < 2 && !again; step++)
             for (int32_t i = 0; i < n; i++) {
                 if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, &found[i], &procs[i].reason, &procs[i].body) != ST_OK) return err_oom(e);
+                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, NULL, &found[i], &procs[i].reason, &procs[i].body) != ST_OK) return err_oom(e);
                 again |= procs[i].reason != NULL;
             }
         if (again) continue;
+        memset(foot, 0, (size_t)n * sizeof *foot);
         for (int32_t i = 0; i < n; i++)
             if (!procs[i].reason) count_inserts(&procs[i]);
         for (int64_t t = 0; t < reg.tables.len; t++)
@@ -610,7 +761,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
             for (int64_t t = 0; step && t < reg.tables.len; t++) make_keys(reg.tables.items[t]);
             for (int32_t i = 0; i < n; i++) {
                 if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK) return err_oom(e);
+                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, step ? &foot[i] : NULL, &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK) return err_oom(e);
                 again |= procs[i].reason != NULL;
             }
         }
@@ -625,6 +776,9 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         for (int32_t t = 0; t < p->n_tables; t++)
             for (int64_t k = 0; k < reg.tables.len; k++)
                 if (reg.tables.items[k]->table->id == p->tables[t].table_id) p->tables[t].need = reg.tables.items[k]->need;
+        const char *why = NULL;
+        Program *guarded = NULL;
+        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &guarded) != ST_OK) return err_oom(e);
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);
         p->undo_adds = needs_undo(p->body, true);

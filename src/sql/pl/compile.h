@@ -4,8 +4,9 @@
  * them. Whoever registers, changes or drops one, or changes a table, compiles anew.
  *
  * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and queries, EXIT, CONTINUE, RETURN, RAISE EXCEPTION,
- * ASSERT, SELECT INTO [STRICT], PERFORM, INSERT, UPDATE, DELETE with RETURNING INTO, FOUND; queries over tables (inner joins included) by equality with columns, with
- * aggregates without GROUP BY, ORDER BY with LIMIT 1, LIMIT. Everything else runs one call at a time, and Proc.reason says why.
+ * ASSERT, blocks with EXCEPTION, SELECT INTO [STRICT], PERFORM, CALL, INSERT (ON CONFLICT too), UPDATE, DELETE with RETURNING INTO, FOUND; calls of other routines in
+ * expressions, but not for the rows of a query, and not of themselves; GET DIAGNOSTICS of ROW_COUNT and of what a handler caught; queries over tables by equality with columns, or
+ * over all of a small one (inner joins; left joins by a unique key), with aggregates without GROUP BY, ORDER BY, LIMIT; scalar subqueries and EXISTS. Everything else runs one call at a time, and Proc.reason says why.
  */
 #ifndef STELE_SQL_PL_COMPILE_H
 #define STELE_SQL_PL_COMPILE_H

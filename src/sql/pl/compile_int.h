@@ -3,10 +3,11 @@
  *   compile.c        all procedures: passes, registry of written columns, groups and their keys
  *   compile_stmt.c   statements
  *   compile_query.c  SQL statements: bound plans to lookups and loops over rows
+ *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *
- * A procedure is gone through four times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
+ * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
  * goes through it as the footprint does, to learn which columns are known where a group is touched: their common part is the group's key. CP_FOOTPRINT: makes the
- * footprint.
+ * footprint. CP_BODY, guarding: the body once more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
  *
  * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that nobody writes are, in rows
  * that are found by known keys in a table where no rows come or go; what is computed from known values. Where a condition is not known, both ways are gone, one after the
@@ -27,6 +28,16 @@
 
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
+
+/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, and the number of the place in it. */
+typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind; bool insert; const bool *key; } CpItem;
+typedef struct CpFootSite {
+    const PlStmt *stmt;
+    int32_t no, n;
+    bool once;          /* as often in the body as here: not in a loop that the footprint goes through once */
+    CpItem items[3];
+} CpFootSite;
+typedef struct CpFootSites { VEC(CpFootSite) sites; } CpFootSites;
 
 /* A place that touches a group, with the columns that are known there (of the first 64). */
 typedef struct CpSite { int32_t group; uint8_t kind; uint64_t known; } CpSite;
@@ -51,6 +62,8 @@ typedef struct Registry {
     const Catalog *catalog;
     const SessionInfo *session;
     VEC(CpTable *) tables;
+    int32_t n_functions;
+    const PlFunction *const *functions;
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
@@ -69,8 +82,21 @@ typedef struct CpVar {
 typedef struct CpRecord { int32_t n; const char **names; int32_t *vars; } CpRecord;
 
 /* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, somebody may have gone on to the next round (then the rest of this one is blind), or may
- * have left (then nobody knows afterwards what was assigned). */
-typedef struct CpLabel { int32_t loop, exit_block, next_block; bool dead, may_next, may_exit; } CpLabel;
+ * have left (then nobody knows afterwards what was assigned). Where one leaves knowingly, no more is known afterwards than there. */
+typedef struct CpKnown { bool *known; int64_t n; } CpKnown; /* NULL: nobody left */
+typedef struct CpLabel { int32_t loop, exit_block, next_block; bool dead, may_next, may_exit; CpKnown left, next; } CpLabel;
+
+/* A call that is compiled where it stands: who calls, and from where. */
+typedef struct CpCall {
+    const struct CpCall *up;
+    const PlFunction *f;   /* the caller */
+    int32_t line;
+    const char *place;
+    const char *statement; /* for the context of errors: "SQL statement \"..\""; NULL: an expression */
+    int32_t block;         /* that RETURN leaves; its label is number `label` */
+    int64_t label;
+} CpCall;
+enum { CP_CALLS_MAX = 32 /* inside each other */, CP_INSTRS_MAX = 100000, CP_STATEMENTS_MAX = 100000 };
 
 typedef struct Cp {
     Registry *reg;
@@ -78,6 +104,13 @@ typedef struct Cp {
     Proc *proc;
     CpMode mode;
     bool dry;            /* first body pass: written columns are not known yet */
+    bool guarding;       /* last body pass: with guards */
+    CpFootSites *foot;   /* made by the footprint, used by the body with guards */
+    const PlStmt *stmt;  /* the statement, */
+    int32_t site_no, stmt_open; /* places in it so far, loops around it that are gone through once */
+    int64_t foot_site;   /* footprint: the place that items belong to, -1 none */
+    VEC(int32_t) guards; /* of the statements around that count at their end */
+    VEC(const ItemSite *) guard_items;
     PlanCtx ctx;
     Lower low;
     Pipe pipe;
@@ -89,33 +122,60 @@ typedef struct Cp {
     CpRecord *records;   /* by PlFunction variable */
     VEC(ProcTable) tables;
     VEC(CpTable *) reg_tables; /* parallel */
-    VEC(int32_t) lines;  /* per instruction */
+    VEC(int32_t) lines;  /* per instruction: of the routine that is compiled */
     VEC(const char *) places;
-    int32_t line;
+    VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
+    int32_t line;        /* of the routine whose text is gone through */
     const char *place;
+    const CpCall *call;  /* NULL: that is the one that is compiled */
+    const PlExpr *site;  /* what was bound last, and calls in it so far: names a place that calls */
+    int32_t site_calls;
+    const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
+    VEC(struct CpFrame *) frames;
+    const char *context; /* the last one made, for ... */
+    const CpCall *context_call;
+    int32_t context_line;
+    const char *context_place;
     PlNames names;
     bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
     bool in_statement;   /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
     VEC(int32_t) copies; /* ... of the last one: variable, its copy */
     bool uses_found, found_seen;
+    int32_t row_count;   /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
+    int32_t count_to;    /* ... of the statement until it has ended; -1 none */
+    int32_t found_to;    /* a statement's FOUND until it has ended; -1: the variable itself */
     int32_t ret;         /* variable of a function's result, -1 none */
     VEC(CpLabel) labels;
     int32_t next_block;  /* numbers for P_BLOCK and P_LOOP */
     int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
     bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
     int64_t clock;       /* assignments so far */
+    int64_t leaves;      /* footprint: the outermost label that somebody leaves knowingly since this was set; -1: the procedure */
+    int64_t n_statements; /* gone through so far, trials included */
+    int32_t tries;       /* blocks with handlers around, */
+    int32_t try_block;   /* footprint: the block that the innermost one is, which those who raise an error leave; -1 none */
+    int32_t n_tries;     /* numbers of P_TRY */
+    int32_t caught;      /* the P_TRY whose handler this is, -1 none */
+    int32_t trial;       /* > 0: what is compiled is thrown away, only what is known counts */
     int32_t depth;
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
     int32_t order_col;
     bool order_desc;
     const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read them as well; NULL none */
     const bool *change_groups;
+    const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
+    const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
+    const Plan *target_scan; /* UPDATE: of the table that is changed */
+    bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
+    VEC(int32_t) rows;   /* variables of the rows that are being looked at, outermost first */
     ColSet in_scope;     /* columns of rows that are being looked at */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
     const char *reason;
     bool oom;
 } Cp;
 
+/* slice.c: drops what the footprint that was made does not need for its operations. */
+Status cp_slice(Cp *c);
 /* Ends the compilation of this procedure with a reason. */
 Status cp_refuse(Cp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Status cp_oom(Cp *c);
@@ -144,12 +204,23 @@ bool *cp_known_copy(Cp *c);
 void cp_known_set(Cp *c, const bool *k, int64_t n); /* of the variables there were, n */
 void cp_known_meet(Cp *c, const bool *k, int64_t n);
 void cp_forget_since(Cp *c, int64_t clock); /* what was assigned since */
+Status cp_known_leaves(Cp *c, CpKnown *k);   /* footprint: somebody leaves here */
+void cp_known_arrive(Cp *c, const CpKnown *k); /* ... to come here */
 bool cp_skipping(const Cp *c);               /* some round may have been left for the next */
 
 /* ---- expressions ---- */
 /* An expression's text bound and ready to lower: variables are columns. want T_UNKNOWN: as it is. */
 Expr *cp_expr(Cp *c, const PlExpr *x, Type want);
 BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x);
+/* Variables of the routine in a bound expression or plan become columns. */
+Status cp_columns(Cp *c, Expr **slot);
+Status cp_plan_columns(Cp *c, Plan *p);
+void cp_names(Cp *c, const PlExpr *x); /* before binding */
+Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do */
+Status cp_declare(Cp *c);              /* the variables of c->f */
+/* Condition: what is compiled by `part` runs where it is true. In the footprint, if that is not known, blindly. */
+typedef Status (*CpPart)(Cp *c, void *ctx);
+Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx);
 int32_t cp_ref(Cp *c, PlRef r);                    /* variable; -1 none */
 bool cp_known(Cp *c, const Expr *e);
 Reg cp_lower(Cp *c, Expr *e);                      /* any phys */
@@ -157,6 +228,30 @@ Reg cp_lower_as(Cp *c, Expr *e, Type t);           /* canonical phys of t */
 Reg cp_condition(Cp *c, Expr *e);                  /* BOOL */
 ColEntry *cp_entry(Cp *c, ColId id);
 Status cp_raise(Cp *c, const char *sqlstate, const char *format, int32_t n, Reg *args, const char *detail, const char *hint);
+
+/* ---- calls and subqueries (compile_call.c) ---- */
+/* Calls of routines and subqueries in the expressions are computed here, in the order of evaluation, and stand for variables afterwards. */
+Status cp_settle(Cp *c, Expr **e);
+Status cp_settle_list(Cp *c, int32_t n, Expr **e);
+bool cp_unsettled(Cp *c, const Expr *e);
+/* The routine of the catalog that a call is of; NULL: a function of the system's. */
+const Routine *cp_routine(Cp *c, const Expr *e);
+/* The body of a routine: values of its IN and INOUT parameters, in order; out: variables of the results. */
+typedef struct CpOuts { int32_t n; int32_t *vars; } CpOuts;
+Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *statement, CpOuts *out);
+Status cp_call_statement(Cp *c, const PlStmt *s);
+/* Subqueries on the table that the statement changes are computed before it, where nobody can tell: they need no row of it, and cannot fail. */
+Status cp_hoist(Cp *c, Plan *p, const Table *changed);
+/* The query gives at most one row: it has all columns of a unique key, or is an aggregate. */
+bool cp_finds_one(Cp *c, const Plan *p);
+/* What is left in a statement after settling: no calls; no subquery that reads the table that it changes (NULL: none). */
+Status cp_check_parts(Cp *c, Plan *p, const Table *changed);
+/* The rows of the query may fail to be computed. */
+bool cp_may_fail(Cp *c, Plan *p);
+/* The table of that id, if the plan or its subqueries read it, else NULL. */
+const Table *cp_reads_table(Cp *c, Plan *p, int64_t id);
+/* As cp_settle, of a copy: for plans that are gone through again. */
+Status cp_settle_copy(Cp *c, Expr **e);
 
 /* ---- SQL statements (compile_query.c) ---- */
 typedef Status (*CpRow)(Cp *c, void *ctx); /* compiles what is done for a row */
@@ -173,5 +268,8 @@ typedef struct CpState { int64_t instrs, regs, ranges, lines, labels, writes; in
 CpState cp_state(const Cp *c);
 void cp_state_back(Cp *c, CpState s);
 Status cp_body(Cp *c, const PlBody *b);
+Status cp_set_found(Cp *c, bool v);
+/* A scalar subquery's value, or whether there is a row (bool): to the variable. */
+Status cp_subquery(Cp *c, const Expr *e, int32_t var);
 
 #endif

@@ -7,6 +7,8 @@
  * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence of rows where they come and go. */
 #include "sql/pl/compile_int.h"
 
+enum { WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */ };
+
 typedef struct Conds { int32_t n, cap; Expr **items; } Conds;
 static Status conds_add(Cp *c, Conds *k, Expr *e) {
     if (e->kind == EX_AND) {
@@ -49,9 +51,14 @@ typedef struct Scan {
     int32_t n_key;
     int32_t *key_cols;
     bool unique;
+    bool outer;        /* there is a row of NULLs if there is none */
     bool one;          /* the first row of a group by c->order_col is all that is wanted */
     Expr *bound;       /* ... after this value (or `at` it); NULL: of all */
     bool at;
+    int32_t first_site; /* number of its first place in the statement */
+    bool before;       /* guards: the row is not there yet */
+    bool may_wait;     /* INSERT: a taken key is an error */
+    uint64_t guarded;  /* places that have their guards, from the first on */
     Conds *conds;      /* not used for the lookup: to be tested */
     ColSet *needed;
     CpRow rows;
@@ -102,7 +109,16 @@ static uint64_t known_bits(const Scan *s) {
     for (int i = 0; i < s->table->table->n_cols && i < 64; i++) bits |= (uint64_t)s->known[i] << i;
     return bits;
 }
-/* One ITEM: `group` as the schedule sees it, by the columns `key`. */
+/* Whether the columns have a whole unique key of the table. */
+static bool whole_key(const Table *t, const bool *cols) {
+    for (int k = 0; k < t->n_keys; k++) {
+        bool all = t->keys[k].n_cols > 0;
+        for (int i = 0; i < t->keys[k].n_cols; i++) all &= cols[t->keys[k].cols[i]];
+        if (all) return true;
+    }
+    return false;
+}
+/* One ITEM, or in bodies GUARD: `group` as the schedule sees it, by the columns `key`. */
 static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, OpKind kind, int32_t amount_col, Expr *amount) {
     CpTable *t = s->table;
     int n_cols = t->table->n_cols;
@@ -121,18 +137,71 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
     }
     bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .col = amount_col, .n = n, .args = args};
-    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
+    /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too. */
+    bool insert = !s->plan && kind == OPK_WRITE && group == ITEM_ROWS && !whole_key(t->table, key);
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .col = amount_col, .n = n, .args = args};
+    Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
     cp_mark(c);
+    if (c->guarding) {
+        x->guard = (int32_t)c->guard_items.len;
+        return vec_push(c->arena, &c->guard_items, x) ? ST_OK : cp_oom(c);
+    }
+    if (c->foot_site < 0) return ST_OK;
+    CpFootSite *f = &c->foot->sites.items[c->foot_site];
+    if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
+    f->items[f->n++] = (CpItem){s->number, group, (uint8_t)kind, x->insert, key};
+    return ST_OK;
+}
+
+/* ---- guards ------------------------------------------------------------------------------- */
+static CpFootSite *foot_site(Cp *c, int32_t no) {
+    for (int64_t i = 0; i < c->foot->sites.len; i++)
+        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
+    return NULL;
+}
+/* The footprint comes to a place, perhaps once more: what it said before was a trial. */
+static Status begin_site(Cp *c, int32_t no) {
+    CpFootSite *f = foot_site(c, no);
+    if (!f) {
+        CpFootSite x = {.stmt = c->stmt, .no = no};
+        if (!vec_push(c->reg->arena, &c->foot->sites, x)) return cp_oom(c);
+        f = &c->foot->sites.items[c->foot->sites.len - 1];
+    }
+    f->n = 0;
+    f->once = c->stmt_open == 0;
+    c->foot_site = f - c->foot->sites.items;
+    return ST_OK;
+}
+/* Guards of a place. Before the row is there (s->row < 0): those whose keys need no row; s->guarded remembers them. */
+static Status guard_site(Cp *c, Scan *s, int32_t no) {
+    const CpFootSite *f = foot_site(c, no);
+    int32_t n = no - s->first_site;
+    if (!f || f->n == 0 || (n < 64 && s->guarded >> n & 1)) return ST_OK;
+    for (int32_t k = 0; k < f->n; k++) {
+        if (f->items[k].number != s->number) return cp_refuse(c, "another table");
+        for (int i = 0; i < s->table->table->n_cols && s->before; i++)
+            if (f->items[k].key[i] && !s->eq[i]) return ST_OK;
+    }
+    for (int32_t k = 0; k < f->n; k++) {
+        TRY(emit_item(c, s, f->items[k].group, f->items[k].key, (OpKind)f->items[k].kind, -1, NULL));
+        ItemSite *x = (ItemSite *)(uintptr_t)c->guard_items.items[c->guard_items.len - 1];
+        x->insert = f->items[k].insert;
+        x->release = f->once;
+        if (f->once && !vec_push(c->arena, &c->guards, x->guard)) return cp_oom(c);
+    }
+    if (n < 64) s->guarded |= UINT64_C(1) << n;
     return ST_OK;
 }
 
 /* An operation on a group of columns of the row, or on the existence of rows. */
-static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
+static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
     enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
     CpTable *t = s->table;
+    int32_t no = c->site_no++;
+    if (c->guarding) return guard_site(c, s, no);
+    if (c->mode == CP_FOOTPRINT) TRY(begin_site(c, no));
     if (c->mode == CP_SITES) {
         CpSite site = {group, (uint8_t)kind, known_bits(s)};
         return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
@@ -161,7 +230,7 @@ static Status scan_item(Cp *c, const Scan *s, int32_t group, OpKind kind, int32_
 }
 
 /* The operations of looking at a row: existence, and the groups of the columns that are read. */
-static Status read_items(Cp *c, const Scan *s) {
+static Status read_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
     if (!rows_static(t)) TRY(scan_item(c, s, rows_group(t), OPK_READ, -1, NULL));
     bool done[CP_MAX_GROUPS] = {false};
@@ -203,26 +272,29 @@ static Status use_row(Cp *c, Scan *s) {
         const Column *k = &t->table->cols[col];
         *e = (ColEntry){0};
         Phys ph = type_phys(k->type);
-        bool same = s->eq[col] && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
+        bool named = s->eq[col] && (!s->outer || (cp_foot(c) && c->upsert == t->table));
+        bool same = named && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
         if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
-            *cell = (RowCol){s->number, col};
-            *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null, .stable_str = true, .type = k->type,
+            *cell = (RowCol){.table = s->number, .col = col};
+            *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null || s->outer, .stable_str = true, .type = k->type,
                             .range = range_of_type(k->type), .row_var = c->vars.items[s->row].col, .cell = cell};
             if (colset_has(s->needed, id)) t->need.cols[col] = true;
             if (cp_foot(c) && key_column(t->table, col)) s->known[col] = true;
-        } else if (s->eq[col] && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
+        } else if (named && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
             Expr *v = cp_cast(c, s->eq[col], k->type);
             if (!v) return ST_ERROR;
             *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
         }
     }
-    if (cp_foot(c)) TRY(read_items(c, s));
+    if (c->guarding) c->site_no = s->first_site;
+    if (cp_foot(c) || c->guarding) TRY(read_items(c, s));
     int32_t open = 0;
     bool blind = c->blind;
     for (int32_t i = 0; i < s->conds->n; i++) {
         Expr *e = s->conds->items[i];
+        TRY(cp_settle_copy(c, &e));
         if (cp_foot(c) && !cp_known(c, e)) {
             c->blind = true;
             continue;
@@ -230,11 +302,20 @@ static Status use_row(Cp *c, Scan *s) {
         TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
-    if (!found && cp_foot(c)) c->blind = true;
+    if (!found && cp_foot(c) && !s->outer) c->blind = true;
+    if (found && !vec_push(c->arena, &c->rows, s->row)) return cp_oom(c);
     TRY(s->rows(c, s->ctx));
+    c->rows.len -= found;
     c->blind = blind;
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
+}
+
+static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
+    if (!a || !b) return 0;
+    Reg r = lower_reg(&c->low, &c->pipe, ph, t, nullable, range_of_type(t));
+    if (!r || !builder_emit(&c->pipe.b, op, ph, r, a, b, d)) return c->oom = true, 0;
+    return r;
 }
 
 static Reg find_row(Cp *c, Scan *s, Opcode op) {
@@ -271,7 +352,7 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
     if (s->table->written[c->order_col]) return false;
     for (int32_t i = 0; i < rest->n; i++) {
         const Expr *e = rest->items[i];
-        if (e->kind != EX_FUNC || e->n_args != 2) return false;
+        if (e->kind != EX_FUNC || e->n_args != 2 || cp_unsettled(c, e)) return false;
         uint16_t op = e->u.func->opcode;
         bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
         int side = plain_column(s->plan, e->args[0]) == c->order_col ? 0 : 1;
@@ -291,7 +372,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     Scan *s = arena_new_of(c->arena, Scan);
     Conds *rest = arena_new_of(c->arena, Conds);
     if (!s || !rest) return cp_oom(c);
-    *s = (Scan){.plan = p, .row = -1, .rows = row, .ctx = ctx, .needed = needed, .conds = rest, .index = -1};
+    *s = (Scan){.plan = p, .row = -1, .outer = c->outer_scan == p, .rows = row, .ctx = ctx, .needed = needed, .conds = rest, .index = -1};
     if ((s->number = cp_table(c, t)) < 0) return ST_ERROR;
     s->table = c->reg_tables.items[s->number];
     s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
@@ -311,6 +392,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
             int32_t col = plain_column(p, e->args[side]);
             Expr *v = e->args[1 - side];
             if (col < 0 || s->eq[col] || !available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
+            TRY(cp_settle_copy(c, &v));
             s->eq[col] = v;
             from[col] = i;
             break;
@@ -327,7 +409,6 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (!s->unique) {
         for (int i = 0; i < t->n_cols; i++)
             if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
-        if (s->n_key == 0) return cp_refuse(c, "a scan of table \"%s\" without equality on a column that nobody updates", t->name);
     }
     /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
     bool *key = arena_calloc(c->arena, t->n_cols + 1);
@@ -347,14 +428,23 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     }
     conds->n = kept;
     s->one = c->order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
+    bool ordered = s->one && !s->table->written[c->order_col];
+    if (s->n_key == 0 && !ordered && t->live_rows > WHOLE_MAX)
+        return cp_refuse(c, "a scan of table \"%s\", which is large, without equality on a column that nobody updates", t->name);
     if (!s->unique && !c->dry) {
-        bool ordered = s->one && !s->table->written[c->order_col];
         if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->order_col + 1 : 0, ordered && c->order_desc)) < 0) return cp_oom(c);
     }
-    if (!s->unique && !s->one) *single = false;
+    if (s->outer && (!s->unique || rest->n > 0 || conds->n > 0)) return cp_refuse(c, "a left join that is not by a unique key alone");
+    if (!s->unique && !s->one) {
+        *single = false;
+        c->several_sources |= p != c->target_scan;
+    }
     bool enumerate = !cp_foot(c) || rows_static(s->table);
     for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
     if (s->bound && cp_foot(c)) enumerate &= cp_known(c, s->bound);
+    if (cp_foot(c) && s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
+        for (int32_t i = 0; i < p->n_out; i++)
+            enumerate &= p->scan_cols[i] < 0 ? p != c->change_scan : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
     /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
     if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
         bool ask = false;
@@ -370,9 +460,22 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         c->open -= !s->unique;
         return ST_OK;
     }
+    if (c->guarding) { /* before it is looked at */
+        s->first_site = c->site_no;
+        s->before = true;
+        TRY(read_items(c, s));
+        s->before = false;
+    }
     if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
     c->vars.items[s->row].known = true;
     TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
+    if (s->outer) {
+        Type i8 = type_make(T_INT8);
+        Value null = {.type = i8, .is_null = true};
+        Reg r = emit_reg(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row), lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
+        TRY(cp_store(c, s->row, r));
+        return use_row(c, s);
+    }
     if (s->unique || s->one) {
         TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
         TRY(use_row(c, s));
@@ -410,7 +513,13 @@ typedef struct Above {
     int32_t *vars;
     int32_t count, best;
     bool unknown; /* footprint: some value that is kept is not known */
+    /* rows in order: */
+    int32_t *last;          /* by key: of the row before */
+    int32_t any;            /* there is one */
+    int64_t rows_from;      /* rows around the query */
+    int32_t n_ties, *ties;  /* numbers of the rows that a candidate is made of: best, last */
 } Above;
+enum { TIES_MAX = 16 };
 
 /* Conditions that nothing below used. */
 static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
@@ -419,11 +528,13 @@ static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     Conds mine = *conds;
     conds->n = 0;
     for (int32_t i = 0; i < mine.n; i++) {
-        if (cp_foot(c) && !cp_known(c, mine.items[i])) {
+        Expr *e = mine.items[i];
+        TRY(cp_settle_copy(c, &e));
+        if (cp_foot(c) && !cp_known(c, e)) {
             c->blind = true;
             continue;
         }
-        TRY(cp_control(c, OP_P_IF, cp_condition(c, mine.items[i]), 0));
+        TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
     TRY(row(c, ctx));
@@ -446,24 +557,107 @@ static Status define(Cp *c, ColId id, Expr *e) {
 }
 static Status project_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    for (int32_t i = 0; i < a->plan->n_out; i++) TRY(define(c, a->plan->out_cols[i], a->plan->exprs[i]));
+    for (int32_t i = 0; i < a->plan->n_out; i++) {
+        Expr *e = a->plan->exprs[i];
+        TRY(cp_settle_copy(c, &e));
+        TRY(define(c, a->plan->out_cols[i], e));
+    }
     return a->row(c, a->ctx);
 }
 
-static Status join_left(Cp *c, void *ctx) {
+static int part_score(Cp *c, const Plan *p, const Conds *conds);
+
+/* An inner join of several tables: first the one that is found by what is there already. */
+bool cp_finds_one(Cp *c, const Plan *p) {
+    Conds all = {0};
+    for (; p->kind == LP_PROJECT || p->kind == LP_FILTER; p = p->children[0])
+        for (int32_t i = 0; i < p->n_conds; i++)
+            if (conds_add(c, &all, p->conds[i]) != ST_OK) return false;
+    if (p->kind == LP_AGG) return p->n_keys == 0;
+    return p->kind == LP_SCAN && part_score(c, p, &all) == 5;
+}
+typedef struct Joined {
+    int32_t n, left;
+    Plan **parts; /* NULL: done */
+    Conds *conds;
+    ColSet *needed;
+    CpRow row;
+    void *ctx;
+    bool *single;
+} Joined;
+static int part_score(Cp *c, const Plan *p, const Conds *conds) {
+    if (p->kind != LP_SCAN) return p->kind == LP_VALUES ? 9 : 1;
+    Table *t = p->table;
+    CpTable *x = registry_table(c->reg, t);
+    bool *eq = arena_calloc(c->arena, t->n_cols + 1), any = false;
+    if (!x || !eq) return c->oom = true, 0;
+    for (int32_t k = 0; k < conds->n + p->n_conds; k++) {
+        const Expr *e = k < conds->n ? conds->items[k] : p->conds[k - conds->n];
+        if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
+        for (int side = 0; side < 2; side++) {
+            int32_t col = plain_column(p, e->args[side]);
+            if (col < 0 || x->written[col] || !available(c, e->args[1 - side]) || !same_cells(t->cols[col].type, e->args[1 - side]->type)) continue;
+            eq[col] = any = true;
+        }
+    }
+    for (int k = 0; k < t->n_keys; k++) {
+        bool all = t->keys[k].n_cols > 0;
+        for (int i = 0; i < t->keys[k].n_cols; i++) all &= eq[t->keys[k].cols[i]];
+        if (all) return 5;
+    }
+    return any ? 2 : 0;
+}
+static Status join_next(Cp *c, void *ctx) {
+    Joined *j = ctx;
+    if (j->left == 0) return test_rest(c, j->conds, j->row, j->ctx);
+    int32_t best = -1;
+    int score = -1;
+    for (int32_t i = 0; i < j->n; i++) {
+        int x = j->parts[i] ? part_score(c, j->parts[i], j->conds) : -1;
+        if (x > score) best = i, score = x;
+    }
+    if (c->oom) return ST_ERROR;
+    Plan *p = j->parts[best];
+    j->parts[best] = NULL;
+    j->left--;
+    TRY(rows_of(c, p, j->conds, j->needed, join_next, j, j->single));
+    j->left++;
+    j->parts[best] = p;
+    return ST_OK;
+}
+static Status join_parts(Cp *c, Plan *p, Joined *j, int32_t cap) {
+    if (p->kind == LP_JOIN && p->join == JN_INNER && !p->dependent) {
+        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, j->conds, p->conds[i]));
+        TRY(join_parts(c, p->children[0], j, cap));
+        return join_parts(c, p->children[1], j, cap);
+    }
+    if (j->n == cap) return cp_refuse(c, "a join of more than %d tables", (int)cap);
+    j->parts[j->n++] = p;
+    return ST_OK;
+}
+/* A left join: the row of a unique key, or NULLs. */
+static Status left_join(Cp *c, void *ctx) {
     Above *a = ctx;
-    return rows_of(c, a->right, a->conds, a->needed, a->row, a->ctx, a->single);
+    Conds *on = arena_new_of(c->arena, Conds);
+    if (!on) return cp_oom(c);
+    for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(conds_add(c, on, a->plan->conds[i]));
+    if (c->guarding) return cp_refuse(c, "guards in a left join");
+    c->outer_scan = a->right;
+    TRY(rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
+    c->outer_scan = NULL;
+    return ST_OK;
+}
+
+/* What is gone through for trial leaves its columns in scope. */
+static ColSet scope_copy(Cp *c) {
+    ColSet s = colset_new(&c->ctx);
+    colset_add_all(&c->ctx, &s, &c->in_scope);
+    return s;
 }
 
 /* Aggregates over all rows: accumulators are variables. */
 static Status agg_init(Cp *c, const AggCall *g, int32_t var) { return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var); }
 
-static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
-    if (!a || !b) return 0;
-    Reg r = lower_reg(&c->low, &c->pipe, ph, t, nullable, range_of_type(t));
-    if (!r || !builder_emit(&c->pipe.b, op, ph, r, a, b, d)) return c->oom = true, 0;
-    return r;
-}
 static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
     for (int32_t i = 0; cp_foot(c) && i < a->plan->n_aggs; i++) {
@@ -531,8 +725,10 @@ static Status agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     *x = (Above){.plan = p, .vars = vars, .unknown = cp_foot(c) && blind};
     if (cp_foot(c)) { /* is all of it known? */
         CpState before = cp_state(c);
+        ColSet scope = scope_copy(c);
         TRY(rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
         cp_state_back(c, before);
+        c->in_scope = scope;
         inner->n = 0;
     }
     for (int32_t i = 0; i < p->n_aggs; i++) {
@@ -660,8 +856,10 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     }
     if (cp_foot(c)) { /* is all of it known? */
         a->unknown = blind;
+        ColSet scope = scope_copy(c);
         TRY(rows_of(c, p->children[0], inner, &below, top_row, a, &single));
         cp_state_back(c, before);
+        c->in_scope = scope;
         inner->n = 0;
         for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
@@ -689,11 +887,199 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
+/* Rows in an order, and rows of a LIMIT: for each, all candidates are gone through for the first one after the row before. Of rows that are equal in all keys the one with the
+ * smaller number comes first, as where the rows are sorted. */
+static Reg key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
+    Type t = c->ctx.cols.items[k->expr->u.col].type;
+    Phys ph = type_phys(t);
+    Reg v = cp_lower_as(c, k->expr, t), other = cp_load(c, var);
+    if (!v || !other) return 0;
+    Reg cmp = cp_cmp(c, after == k->desc ? OP_LT : OP_GT, ph, v, other);
+    if (!cmp || !lower_info(&c->pipe, v)->nullable) return cmp;
+    Reg vn = cp_test(c, OP_IS_NULL, v), on = cp_test(c, OP_IS_NULL, other); /* NULLs: first or last */
+    Reg here = after == k->nulls_first ? on : vn, there = after == k->nulls_first ? vn : on;
+    return emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
+}
+static Status leave_if(Cp *c, Reg cond, int32_t block) {
+    if (!cond) return ST_ERROR;
+    TRY(cp_control(c, OP_P_IF, cond, 0));
+    TRY(cp_leave(c, block, false));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+/* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`. */
+static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t tie, int32_t later, int32_t earlier) {
+    for (int32_t i = 0; i < (a->plan ? a->plan->n_sort : 0); i++)
+        for (int after = 1; after >= 0; after--) TRY(leave_if(c, key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
+    for (int32_t i = 0; i < a->n_ties; i++)
+        for (int after = 1; after >= 0; after--)
+            TRY(leave_if(c, cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]), cp_load(c, a->ties[2 * i + tie])), after ? later : earlier));
+    return cp_leave(c, earlier, false);
+}
+static Status sorted_row(Cp *c, void *ctx) {
+    Above *a = ctx;
+    for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
+        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
+        if (!e) return cp_oom(c);
+        a->unknown |= c->blind || !cp_known(c, e);
+    }
+    a->unknown |= cp_foot(c) && c->blind;
+    if (a->unknown) return ST_OK;
+    int32_t n_keys = a->plan ? a->plan->n_sort : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
+    if (!best) return cp_oom(c);
+    a->n_ties = (int32_t)(c->rows.len - a->rows_from);
+    if (a->n_ties > TIES_MAX) return cp_refuse(c, "an order of too many tables");
+    for (int32_t i = 0; i < 2 * a->n_ties; i++) {
+        if (a->ties[i] < 0 && (a->ties[i] = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
+        c->vars.items[a->ties[i]].known = true;
+    }
+    for (int32_t i = 0; i < n_keys; i++)
+        for (int32_t j = 0; j < a->count; j++)
+            if (a->vars[2 * j] == a->plan->sort[i].expr->u.col) best[i] = a->vars[2 * j + 1];
+    int32_t done = c->next_block++, after = c->next_block++, better = c->next_block++;
+    TRY(cp_control(c, OP_P_BLOCK, 0, done));
+    TRY(cp_control(c, OP_P_BLOCK, 0, after));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, a->any), 0));
+    TRY(compare_row(c, a, a->last, 1, after, done));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, after));
+    TRY(cp_control(c, OP_P_BLOCK, 0, better));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
+    TRY(compare_row(c, a, best, 0, done, better));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, better));
+    for (int32_t j = 0; j < a->count; j++) {
+        Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
+        if (!e) return cp_oom(c);
+        TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
+    }
+    for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->rows.items[a->rows_from + i])));
+    TRY(cp_store_int(c, a->best, 1));
+    return cp_control(c, OP_P_ENDBLOCK, 0, done);
+}
+
+/* sort NULL: in no order, but LIMIT. limit NULL: all. */
+static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
+    Above *a = arena_new_of(c->arena, Above);
+    Conds *inner = arena_new_of(c->arena, Conds);
+    if (!a || !inner) return cp_oom(c);
+    if (c->guarding) return cp_refuse(c, "guards in rows in an order");
+    int32_t n_keys = sort ? sort->n_sort : 0, n_left = -1;
+    *a = (Above){.plan = sort, .rows_from = c->rows.len};
+    ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
+    plan_outputs(&c->ctx, child, &out);
+    colset_add_all(&c->ctx, &below, needed);
+    for (int32_t i = 0; i < n_keys; i++) {
+        if (sort->sort[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
+        colset_add(&c->ctx, &below, sort->sort[i].expr->u.col);
+    }
+    a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
+    a->last = arena_array(c->arena, int32_t, n_keys + 1);
+    a->ties = arena_array(c->arena, int32_t, 2 * TIES_MAX);
+    if (!a->vars || !a->last || !a->ties) return cp_oom(c);
+    for (int32_t i = 0; i < 2 * TIES_MAX; i++) a->ties[i] = -1;
+    ColId n_ids = (ColId)c->ctx.cols.len;
+    Type b = type_make(T_BOOL), i8 = type_make(T_INT8);
+    if ((a->best = cp_var_new(c, NULL, b)) < 0 || (a->any = cp_var_new(c, NULL, b)) < 0) return ST_ERROR;
+    for (int32_t i = 0; i < n_keys; i++) {
+        if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort[i].expr->u.col].type)) < 0) return ST_ERROR;
+        c->vars.items[a->last[i]].known = true;
+    }
+    for (ColId id = 1; id < n_ids; id++) {
+        if (!colset_has(&below, id) || !colset_has(&out, id)) continue;
+        int32_t v = cp_var_new(c, NULL, c->ctx.cols.items[id].type);
+        if (v < 0) return ST_ERROR;
+        a->vars[2 * a->count] = id;
+        a->vars[2 * a->count++ + 1] = v;
+        c->vars.items[v].known = true;
+    }
+    bool several = false, blind = c->blind;
+    if (limit && !(limit = cp_cast(c, limit, i8))) return ST_ERROR;
+    if (cp_foot(c)) { /* is all of it known? */
+        CpState before = cp_state(c);
+        a->unknown = blind || (limit && !cp_known(c, limit));
+        ColSet scope = scope_copy(c);
+        TRY(rows_of(c, child, inner, &below, sorted_row, a, &several));
+        cp_state_back(c, before);
+        c->in_scope = scope;
+        inner->n = 0;
+    }
+    int32_t loop = c->next_block++;
+    if (!a->unknown) {
+        if (limit) {
+            if ((n_left = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
+            TRY(cp_store(c, n_left, cp_lower_as(c, limit, i8)));
+            TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), 0));
+            TRY(cp_raise(c, ERR_INVALID_LIMIT, "LIMIT must not be negative", 0, NULL, NULL, NULL));
+            TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+        }
+        TRY(cp_store_int(c, a->any, 0));
+        TRY(cp_control(c, OP_P_LOOP, 0, loop));
+        if (limit) TRY(leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
+        TRY(cp_store_int(c, a->best, 0));
+    }
+    TRY(rows_of(c, child, inner, &below, a->unknown ? NULL : sorted_row, a, &several));
+    c->blind = blind;
+    for (int32_t j = 0; j < a->count; j++) {
+        ColEntry *e = cp_entry(c, a->vars[2 * j]);
+        Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
+        if (!e || !v) return cp_oom(c);
+        *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
+        colset_add(&c->ctx, &c->in_scope, a->vars[2 * j]);
+        c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
+    }
+    if (a->unknown) {
+        c->blind = true;
+        c->open++;
+        TRY(test_rest(c, conds, row, ctx));
+        c->open--;
+        c->blind = blind;
+        return ST_OK;
+    }
+    TRY(leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
+    for (int32_t i = 0; i < n_keys; i++)
+        for (int32_t j = 0; j < a->count; j++)
+            if (a->vars[2 * j] == sort->sort[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
+    for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_copy(c, a->ties[2 * i + 1], a->ties[2 * i]));
+    TRY(cp_store_int(c, a->any, 1));
+    if (limit) {
+        Reg left = emit_reg(c, OP_SUB, PH_I64, i8, true, cp_load(c, n_left), cp_int(c, PH_I64, 1), 0);
+        TRY(cp_store(c, n_left, left));
+    }
+    TRY(test_rest(c, conds, row, ctx));
+    return cp_control(c, OP_P_ENDLOOP, 0, loop);
+}
+
 /* LIMIT 1 without an order. */
 static Status limit_row(Cp *c, void *ctx) {
     Above *a = ctx;
     TRY(test_rest(c, a->conds, a->row, a->ctx));
     return cp_foot(c) ? ST_OK : cp_leave(c, a->count, false);
+}
+
+/* FROM f(..): one row. */
+static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
+    const Routine *r = catalog_routine_by_id(c->reg->catalog, p->routine_id);
+    Expr **args = arena_array(c->arena, Expr *, p->n_exprs + 1);
+    CpOuts outs;
+    if (!args) return cp_oom(c);
+    if (!r) return cp_refuse(c, "a function that has been dropped");
+    for (int32_t i = 0; i < p->n_exprs; i++)
+        if (!(args[i] = expr_copy(&c->ctx, p->exprs[i]))) return cp_oom(c);
+    TRY(cp_settle_list(c, p->n_exprs, args));
+    TRY(cp_inline(c, r, p->n_exprs, args, c->site->text, &outs));
+    if (outs.n != p->n_out) return cp_refuse(c, "a query from function \"%s\"", r->name);
+    for (int32_t i = 0; i < p->n_out; i++) {
+        Expr *e = expr_col(&c->ctx, c->vars.items[outs.vars[i]].col);
+        if (!e) return cp_oom(c);
+        TRY(define(c, p->out_cols[i], e));
+    }
+    return test_rest(c, conds, row, ctx);
+}
+static bool has_routine(const Plan *p) {
+    if (p->kind == LP_VALUES && p->routine_id) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (has_routine(p->children[i])) return true;
+    return false;
 }
 
 static Status nothing(Cp *c, void *ctx) {
@@ -709,8 +1095,13 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
     switch ((PlanKind)p->kind) {
     case LP_SCAN: return scan_rows(c, p, conds, needed, row, ctx, single);
     case LP_VALUES:
+        if (p->routine_id) return routine_row(c, p, conds, row, ctx);
         if (p->n_rows != 1) return cp_refuse(c, "VALUES with several rows in a query");
-        for (int32_t i = 0; i < p->n_out; i++) TRY(define(c, p->out_cols[i], p->rows[0][i]));
+        for (int32_t i = 0; i < p->n_out; i++) {
+            Expr *e = p->rows[0][i];
+            TRY(cp_settle_copy(c, &e));
+            TRY(define(c, p->out_cols[i], e));
+        }
         return test_rest(c, conds, row, ctx);
     case LP_FILTER: {
         Conds *all = arena_new_of(c->arena, Conds);
@@ -731,24 +1122,45 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
         return rows_of(c, p->children[0], none, needed, project_row, a, single);
     }
     case LP_JOIN: {
-        if (p->join != JN_INNER) return cp_refuse(c, "an outer join or a subquery");
-        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, conds, p->conds[i]));
+        if ((p->join != JN_INNER && p->join != JN_LEFT) || p->dependent) return cp_refuse(c, "an outer join or a subquery");
+        if (has_routine(p)) return cp_refuse(c, "a join with the result of a function of the database");
+        if (p->join == JN_INNER) {
+            enum { PARTS_MAX = 16 };
+            Joined *j = arena_new_of(c->arena, Joined);
+            if (!j) return cp_oom(c);
+            *j = (Joined){.parts = arena_array(c->arena, Plan *, PARTS_MAX), .conds = conds, .needed = needed, .row = row, .ctx = ctx, .single = single};
+            if (!j->parts) return cp_oom(c);
+            TRY(join_parts(c, p, j, PARTS_MAX));
+            j->left = j->n;
+            return join_next(c, j);
+        }
+        if (p->children[1]->kind != LP_SCAN) return cp_refuse(c, "a left join with a query");
         a->right = p->children[1];
         Above *t = arena_new_of(c->arena, Above);
         if (!t) return cp_oom(c);
         *t = (Above){.conds = conds, .row = row, .ctx = ctx};
         a->row = filter_row;
         a->ctx = t;
-        return rows_of(c, p->children[0], conds, needed, join_left, a, single);
+        return rows_of(c, p->children[0], conds, needed, left_join, a, single);
     }
     case LP_AGG: return agg_rows(c, p, conds, needed, row, ctx);
     case LP_SORT:
         if (p->limit == 1 && p->offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
-        return cp_refuse(c, "ORDER BY without LIMIT 1");
+        if (p->limit >= 0 || p->offset > 0) return cp_refuse(c, "ORDER BY with LIMIT");
+        *single = false;
+        return sorted_rows(c, p, p->children[0], NULL, conds, needed, row, ctx);
     case LP_LIMIT: {
         Plan *k = p->children[0];
         if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null && p->limit_expr->type.id == T_INT8) p->limit = p->limit_expr->u.value.u.i64;
-        if (p->limit != 1 || p->offset_expr || p->offset > 0) return cp_refuse(c, "LIMIT other than 1");
+        if (p->offset_expr || p->offset > 0) return cp_refuse(c, "OFFSET");
+        if (p->limit != 1) {
+            Expr *limit = p->limit_expr;
+            *single = false;
+            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit};
+            if (!limit && p->limit >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
+            if (limit) TRY(cp_settle_copy(c, &limit));
+            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, conds, needed, row, ctx);
+        }
         if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
         int32_t block = c->next_block++;
         a->count = block;
@@ -819,6 +1231,7 @@ typedef struct Change {
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write */
     bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     uint64_t site;
+    bool once; /* UPDATE .. FROM */
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -968,23 +1381,94 @@ static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, E
     return ST_OK;
 }
 
+/* A new value of set item i that is NULL where none may be is an error. */
+static bool null_fails(Cp *c, const Change *k, int32_t i, Reg value) {
+    return k->table->table->cols[k->b->set_cols[i]].not_null && lower_info(&c->pipe, value)->nullable;
+}
+static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, Reg value) {
+    RowCol *cell = arena_new_of(c->arena, RowCol);
+    if (!cell) return cp_oom(c);
+    *cell = (RowCol){.table = k->number, .col = k->b->set_cols[i]};
+    cell->only_null = op == OP_ROW_PUT && k->amounts[i];
+    Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
+    if (!in) return ST_ERROR;
+    if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
+    return ST_OK;
+}
+/* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found before that a value must not be NULL, and of those the first one in
+ * the statement is told. Additions that may fail for a NULL come last of all additions; where that might not be the first to be told, they add 0 instead, and fail in their turn. */
+static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
+    const BoundStmt *b = k->b;
+    CpTable *t = k->table;
+    int32_t may_fail = 0;
+    for (int32_t i = 0; i < b->n_set; i++) may_fail += null_fails(c, k, i, vals[i]);
+    for (int late = 0; late < 2; late++)
+        for (int32_t i = 0; i < b->n_set; i++) {
+            if (!k->amounts[i] || null_fails(c, k, i, vals[i]) != (late == 1)) continue;
+            Reg by = vals[i];
+            Type type = t->table->cols[b->set_cols[i]].type;
+            if (late && may_fail > 1) by = emit_reg(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
+            if (!by) return cp_oom(c);
+            TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
+        }
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Reg at = row, value = vals[i];
+        if (k->amounts[i]) {
+            if (may_fail < 2 || !null_fails(c, k, i, vals[i])) continue;
+            at = emit_reg(c, OP_SELECT, PH_I64, type_make(T_INT8), true, cp_test(c, OP_IS_NULL, value), row, cp_int(c, PH_I64, -1));
+            if (!at) return cp_oom(c);
+        }
+        TRY(put_column(c, k, OP_ROW_PUT, i, at, value));
+    }
+    for (int32_t i = 0; i < b->n_set; i++) {
+        int32_t col = b->set_cols[i];
+        t->need.cols[col] = true;
+        t->written[col] = true;
+        if (c->dry) t->writers[col] += k->site; /* equal sets of statements make equal numbers */
+    }
+    return ST_OK;
+}
+
+static Status update_items(Cp *c, Change *k) {
+    const BoundStmt *b = k->b;
+    bool done[CP_MAX_GROUPS] = {false};
+    for (int32_t i = 0; i < b->n_set; i++) {
+        int32_t col = b->set_cols[i], g = k->table->group[col];
+        if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
+        else if (k->amounts[i] || !done[g]) TRY(scan_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
+        done[g] |= !k->amounts[i];
+    }
+    return ST_OK;
+}
+/* The row's columns name the item. */
+static Status row_columns(Cp *c, Scan *s) {
+    for (int i = 0; i < s->table->table->n_cols; i++) {
+        ColId id = scan_col(s->plan, i);
+        if ((s->eq[i] = id ? expr_col(&c->ctx, id) : NULL) == NULL && id) return cp_oom(c);
+    }
+    s->first_site = c->site_no;
+    s->guarded = 0;
+    return ST_OK;
+}
+static Status guard_update(Cp *c, Change *k) {
+    TRY(row_columns(c, k->scan));
+    return update_items(c, k);
+}
+
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     BoundStmt *b = k->b;
     CpTable *t = k->table;
+    if (k->once && c->several_sources) return cp_refuse(c, "UPDATE FROM several rows");
+    if (k->once && c->guarding) return cp_refuse(c, "guards in UPDATE FROM");
     if (cp_foot(c)) {
-        bool done[CP_MAX_GROUPS] = {false};
-        for (int32_t i = 0; i < b->n_set; i++) {
-            int32_t col = b->set_cols[i], g = t->group[col];
-            if (k->amounts[i] && k->writes[g]) TRY(covered_amount(c, k->scan, g, col, k->amounts[i]));
-            else if (k->amounts[i] || !done[g]) TRY(scan_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
-            done[g] |= !k->amounts[i];
-        }
+        TRY(update_items(c, k));
         TRY(keep_result(c, b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b));
+    if (c->guarding) TRY(guard_update(c, k));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return cp_oom(c);
@@ -996,20 +1480,7 @@ static Status update_row(Cp *c, void *ctx) {
         if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
     }
     if (!r) return ST_ERROR;
-    for (int32_t j = 0; j < 2 * b->n_set; j++) { /* additions first: that one overflows is found before that a value must not be NULL */
-        int32_t i = j % b->n_set, col = b->set_cols[i];
-        if ((k->amounts[i] != NULL) != (j < b->n_set)) continue;
-        RowCol *cell = arena_new_of(c->arena, RowCol);
-        if (!cell) return cp_oom(c);
-        *cell = (RowCol){k->number, col};
-        Phys ph = type_phys(t->table->cols[col].type);
-        if (!emit_op(c, k->amounts[i] ? OP_ROW_ADD : OP_ROW_PUT, ph, 0, r, vals[i], cell)) return ST_ERROR;
-        if (lower_info(&c->pipe, vals[i])->nullable == false || !t->table->cols[col].not_null)
-            if (!k->amounts[i]) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].pad = LOWER_PROVEN_SAFE;
-        t->need.cols[col] = true;
-        t->written[col] = true;
-        if (c->dry) t->writers[col] += k->site; /* equal sets of statements make equal numbers */
-    }
+    TRY(put_columns(c, k, r, vals));
     cp_fresh(c);
     cp_mark(c);
     return k->row ? k->row(c, k->ctx) : ST_OK;
@@ -1050,6 +1521,33 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
+/* UPDATE .. FROM takes a row once, by an aggregate over its number. Where the other tables give one row, it comes once: a projection. */
+static bool pass_once(Cp *c, BoundStmt *b) {
+    Plan *p = b->plan;
+    if (p->kind != LP_AGG || p->n_keys != 1 || p->exprs[0]->kind != EX_COL) return false;
+    ColId *cols = arena_array(c->arena, ColId, p->n_aggs + 1);
+    Expr **exprs = arena_array(c->arena, Expr *, p->n_aggs + 1);
+    if (!cols || !exprs) return c->oom = true, false;
+    cols[0] = p->out_cols[0];
+    exprs[0] = p->exprs[0];
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        cols[i + 1] = p->aggs[i].out;
+        exprs[i + 1] = p->aggs[i].arg;
+    }
+    p->kind = LP_PROJECT;
+    p->n_out = p->n_exprs = p->n_aggs + 1;
+    p->out_cols = cols;
+    p->exprs = exprs;
+    p->n_keys = p->n_aggs = 0;
+    return true;
+}
+static bool reads_also(const Plan *p, const Plan *scan) {
+    if (p->kind == LP_SCAN && p != scan && p->table == scan->table) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (reads_also(p->children[i], scan)) return true;
+    return false;
+}
+
 Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
     TRY(refuse_foreign(c, t));
@@ -1059,8 +1557,12 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
-    Plan *scan = find_scan(b->plan, t, b->rowid);
+    k->once = pass_once(c, b);
+    Plan *scan = find_scan(b->plan, t, k->once ? b->plan->exprs[0]->u.col : b->rowid);
     if (!scan) return cp_refuse(c, "UPDATE with several tables");
+    if (k->once && reads_also(b->plan, scan)) return cp_refuse(c, "UPDATE FROM the table itself");
+    c->target_scan = scan;
+    c->several_sources = false;
     for (int32_t i = 0; i < b->n_set; i++)
         for (int j = 0; j < t->n_keys; j++)
             for (int m = 0; m < t->keys[j].n_cols; m++)
@@ -1069,10 +1571,10 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     if (!k->amounts) return cp_oom(c);
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
-        k->amounts[i] = v && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
+        k->amounts[i] = v && !cp_unsettled(c, v) && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
         if (c->oom) return ST_ERROR;
     }
-    if (cp_foot(c)) {
+    if (cp_foot(c) || c->guarding) {
         if (!(k->scan = change_scan(c, scan, k->table, k->number)) || !(k->writes = arena_calloc(c->arena, k->table->n_groups + 1))) return cp_oom(c);
         for (int32_t i = 0; i < b->n_set; i++) {
             int32_t g = k->table->group[b->set_cols[i]];
@@ -1094,7 +1596,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
     TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
-    c->change_scan = NULL;
+    c->change_scan = c->target_scan = NULL;
     return ST_OK;
 }
 
@@ -1106,11 +1608,15 @@ static Status delete_row(Cp *c, void *ctx) {
         TRY(keep_result(c, k->b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
+    if (c->guarding) {
+        TRY(row_columns(c, k->scan));
+        TRY(scan_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL));
+    }
     TRY(keep_result(c, k->b));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
     RowCol *cell = arena_new_of(c->arena, RowCol);
     if (!row || !cell) return cp_oom(c);
-    *cell = (RowCol){k->number, -1};
+    *cell = (RowCol){.table = k->number, .col = -1};
     Reg r = cp_lower_as(c, row, type_make(T_INT8));
     if (!r || !emit_op(c, OP_ROW_DELETE, PH_I64, 0, r, 0, cell)) return ST_ERROR;
     k->table->deleted = true;
@@ -1127,7 +1633,7 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     k->table = c->reg_tables.items[k->number];
     Plan *scan = find_scan(b->plan, b->table, b->rowid);
     if (!scan) return cp_refuse(c, "DELETE with several tables");
-    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    if ((cp_foot(c) || c->guarding) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
     *s = colset_new(&c->ctx);
@@ -1137,12 +1643,20 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     return rows_needed(c, b->plan, s, delete_row, k, single);
 }
 
+static Status guard_insert(Cp *c, Change *k) {
+    Scan s = {.table = k->table, .number = k->number, .row = -1, .first_site = c->site_no, .may_wait = !k->b->on_conflict_nothing};
+    Table *t = k->b->table;
+    if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
+    for (int i = 0; i < t->n_cols; i++)
+        if (!(s.eq[i] = expr_col(&c->ctx, k->b->values[i]))) return cp_oom(c);
+    return scan_item(c, &s, rows_group(k->table), OPK_WRITE, -1, NULL);
+}
 static Status insert_row(Cp *c, void *ctx) {
     Change *k = ctx;
     BoundStmt *b = k->b;
     Table *t = b->table;
     if (cp_foot(c)) {
-        Scan s = {.table = k->table, .number = k->number, .row = -1};
+        Scan s = {.table = k->table, .number = k->number, .row = -1, .may_wait = !b->on_conflict_nothing};
         s.eq = arena_array(c->arena, Expr *, t->n_cols + 1);
         s.known = arena_calloc(c->arena, t->n_cols + 1);
         if (!s.eq || !s.known) return cp_oom(c);
@@ -1175,6 +1689,7 @@ static Status insert_row(Cp *c, void *ctx) {
     }
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
     TRY(checks(c, b));
+    if (c->guarding) TRY(guard_insert(c, k));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
@@ -1202,9 +1717,130 @@ static Status insert_row(Cp *c, void *ctx) {
     cp_fresh(c);
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
+/* ---- ON CONFLICT DO UPDATE ---- */
+/* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit says whether it is updated. */
+static Status foot_upsert(Cp *c, Change *k) {
+    BoundStmt *b = k->b;
+    Change in = *k;
+    int32_t n_result = b->n_result;
+    bool done[CP_MAX_GROUPS] = {false}, blind = c->blind;
+    in.row = NULL;
+    b->n_result = 0;
+    TRY(insert_row(c, &in));
+    b->n_result = n_result;
+    TRY(known_columns(c, k->scan));
+    for (int32_t i = 0; i < b->n_set; i++) {
+        int32_t g = k->table->group[b->set_cols[i]];
+        if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
+        if (!done[g]) TRY(scan_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL));
+        done[g] = true;
+    }
+    TRY(keep_result(c, b));
+    c->blind = true; /* there may be no row */
+    if (k->row) TRY(k->row(c, k->ctx));
+    c->blind = blind;
+    return ST_OK;
+}
+/* A proposed row must be possible even when it is not inserted. */
+static Status check_proposed(Cp *c, const BoundStmt *b) {
+    for (int i = 0; i < b->table->n_cols; i++) {
+        const Column *col = &b->table->cols[i];
+        Expr *v = expr_col(&c->ctx, b->values[i]);
+        if (!col->not_null) continue;
+        Reg r = v ? cp_lower_as(c, v, col->type) : 0;
+        if (!r) return ST_ERROR;
+        if (!lower_info(&c->pipe, r)->nullable) continue;
+        char *text = arena_printf(c->arena, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", col->name, b->table->name);
+        if (!text) return cp_oom(c);
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
+        TRY(cp_raise(c, ERR_NOT_NULL_VIOLATION, text, 0, NULL, NULL, NULL));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+static Reg row_register(Cp *c, const BoundStmt *b) {
+    Expr *row = expr_col(&c->ctx, b->rowid);
+    return row ? cp_lower_as(c, row, type_make(T_INT8)) : (c->oom = true, 0);
+}
+static Status upsert_row(Cp *c, void *ctx) {
+    Change *k = ctx;
+    BoundStmt *b = k->b;
+    CpTable *t = k->table;
+    if (cp_foot(c)) return foot_upsert(c, k);
+    int32_t changed = cp_var_new(c, NULL, type_make(T_BOOL)), *sets = arena_array(c->arena, int32_t, b->n_set + 1);
+    if (changed < 0 || !sets) return cp_oom(c);
+    TRY(compute_first(c, b->table->n_cols, b->values));
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Expr *v = expr_col(&c->ctx, b->set_values[i]);
+        if (!v || (sets[i] = cp_var_new(c, NULL, t->table->cols[b->set_cols[i]].type)) < 0) return cp_oom(c);
+        TRY(cp_assign(c, sets[i], v));
+    }
+    TRY(checks(c, b));
+    TRY(check_proposed(c, b));
+    TRY(keep_result(c, b));
+    TRY(cp_store_int(c, changed, 0));
+    TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, row_register(c, b)), 0));
+    Change in = *k;
+    int32_t n_checks = b->n_checks, n_result = b->n_result;
+    in.row = NULL;
+    b->n_checks = b->n_result = 0;
+    TRY(insert_row(c, &in));
+    b->n_checks = n_checks;
+    b->n_result = n_result;
+    TRY(cp_store_int(c, changed, 1));
+    TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    Expr *hit = expr_col(&c->ctx, b->hit);
+    if (!hit) return cp_oom(c);
+    TRY(cp_control(c, OP_P_IF, cp_condition(c, hit), 0));
+    Reg row = row_register(c, b), *vals = arena_array(c->arena, Reg, b->n_set + 1);
+    if (!row || !vals) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_set; i++)
+        if (!(vals[i] = cp_load(c, sets[i]))) return ST_ERROR;
+    TRY(put_columns(c, k, row, vals));
+    TRY(cp_store_int(c, changed, 1));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    if (!k->row) return ST_OK;
+    TRY(cp_control(c, OP_P_IF, cp_load(c, changed), 0));
+    TRY(k->row(c, k->ctx));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
+    Table *t = b->table;
+    if (c->guarding) return cp_refuse(c, "guards in ON CONFLICT DO UPDATE");
+    for (int32_t i = 0; i < b->n_set; i++)
+        if (key_column(t, b->set_cols[i])) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
+    const Plan *v = b->plan;
+    while (v->n_children > 0) v = v->children[0];
+    if (v->kind != LP_VALUES || v->n_rows != 1) return cp_refuse(c, "ON CONFLICT DO UPDATE of several rows");
+    Change *k = arena_new_of(c->arena, Change);
+    ColSet *s = arena_new_of(c->arena, ColSet);
+    if (!k || !s) return cp_oom(c);
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .amounts = arena_array(c->arena, Expr *, b->n_set + 1)};
+    if (!k->amounts || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
+    for (int32_t i = 0; i < b->n_set; i++) k->amounts[i] = NULL;
+    k->table = c->reg_tables.items[k->number];
+    k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    Plan *scan = find_scan(b->plan, t, b->rowid);
+    if (!scan) return cp_refuse(c, "ON CONFLICT DO UPDATE");
+    if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    *s = colset_new(&c->ctx);
+    colset_add(&c->ctx, s, b->rowid);
+    colset_add(&c->ctx, s, b->hit);
+    for (int32_t i = 0; i < b->n_set; i++) colset_add(&c->ctx, s, b->set_values[i]);
+    for (int i = 0; i < t->n_cols; i++) colset_add(&c->ctx, s, b->values[i]);
+    for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
+    for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
+    if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
+    c->upsert = t;
+    TRY(rows_needed(c, b->plan, s, upsert_row, k, NULL));
+    c->upsert = NULL;
+    return ST_OK;
+}
+
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     TRY(refuse_foreign(c, b->table));
-    if (b->hit) return cp_refuse(c, "ON CONFLICT DO UPDATE");
+    if (b->hit) return upsert(c, b, row, ctx);
     if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1) return cp_refuse(c, "ON CONFLICT with one of several keys");
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);

@@ -11,8 +11,8 @@ Status cp_body(Cp *c, const PlBody *b) { return body(c, b); }
 
 /* A value known here, which the footprint may only assign where it is sure to get there. */
 static Status set_bool(Cp *c, int32_t var, bool v) { return cp_foot(c) && c->blind ? cp_unknown(c, var) : cp_store_int(c, var, v); }
-static Status set_found(Cp *c, bool v) {
-    int32_t var = c->var_of[c->f->found];
+Status cp_set_found(Cp *c, bool v) {
+    int32_t var = c->found_to >= 0 ? c->found_to : c->var_of[c->f->found];
     return c->uses_found && var >= 0 ? set_bool(c, var, v) : ST_OK;
 }
 
@@ -26,14 +26,15 @@ void cp_state_back(Cp *c, CpState s) {
     c->pipe.b.regs.len = s.regs;
     c->pipe.ranges.len = MIN_OF(s.ranges, s.regs);
     c->pipe.b.n_sites = s.sites;
-    c->lines.len = c->places.len = MIN_OF(s.lines, c->lines.len);
+    c->lines.len = c->places.len = c->contexts.len = MIN_OF(s.lines, c->lines.len);
     c->labels.len = s.labels;
     c->write_tables.len = s.writes;
     c->blind = s.blind;
 }
-/* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is compiled for trial. */
+/* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is compiled for trial; the last time stands for all. */
 typedef Status (*Part)(Cp *c, void *ctx);
 static Status settle_known(Cp *c, Part run, void *ctx) {
+    c->trial++;
     for (bool again = true; again;) {
         int64_t n = c->vars.len;
         bool *before = cp_known_copy(c);
@@ -43,11 +44,12 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
         cp_state_back(c, s);
         again = false;
         for (int64_t i = 0; i < n; i++) {
-            again |= before[i] && !c->vars.items[i].known;
+            again |= before[i] && !c->vars.items[i].known && !c->blind; /* what is forgotten blindly does not depend on what is known */
             c->vars.items[i].known &= before[i];
         }
         for (int64_t i = n; i < c->vars.len; i++) c->vars.items[i].known = false;
     }
+    c->trial--;
     return ST_OK;
 }
 /* Gone through once, in case: nothing is assigned. */
@@ -56,7 +58,7 @@ static Status run_blind(Cp *c, Part run, void *ctx) {
     c->blind = true;
     c->open++;
     TRY(settle_known(c, run, ctx));
-    TRY(run(c, ctx));
+    if (!c->trial) TRY(run(c, ctx));
     c->open--;
     c->blind = blind;
     return ST_OK;
@@ -123,19 +125,32 @@ typedef struct Into {
     bool sure;          /* the footprint got here knowing that it does */
     bool *known;        /* what is known where the block is left */
     bool single;
+    bool exists;        /* EXISTS: the variable says that there is a row */
+    bool subquery;      /* no statement: FOUND stays */
 } Into;
 
+/* One more for ROW_COUNT. */
+static Status count_row(Cp *c) {
+    if (c->count_to < 0) return ST_OK;
+    Reg n = cp_load(c, c->count_to), one = cp_int(c, PH_I64, 1), r = n && one ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), true, range_of_type(type_make(T_INT8))) : 0;
+    if (!r || !builder_emit(&c->pipe.b, OP_ADD_N, PH_I64, r, n, one, 0)) return cp_oom(c);
+    return cp_store(c, c->count_to, r);
+}
 static Status into_row(Cp *c, void *ctx) {
     Into *k = ctx;
     if (k->count >= 0 && !k->single && !cp_foot(c)) {
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->count), 0));
-        TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", 0, NULL, NULL, "Make sure the query returns a single row, or use LIMIT 1."));
+        if (k->subquery) TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", 0, NULL, NULL, NULL));
+        else if (c->found_to >= 0) TRY(cp_store_int(c, c->var_of[c->f->found], 1));
+        if (!k->subquery) TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", 0, NULL, NULL, "Make sure the query returns a single row, or use LIMIT 1."));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
     bool blind = cp_foot(c) && c->blind;
-    TRY(assign_row(c, k->b, k->n, k->vars));
-    TRY(set_found(c, true));
+    if (k->exists) TRY(set_bool(c, k->vars[0], true));
+    else TRY(assign_row(c, k->b, k->n, k->vars));
+    if (!k->subquery) TRY(cp_set_found(c, true));
+    if (!k->subquery) TRY(count_row(c));
     if (blind) return ST_OK;
     k->sure = true;
     if (k->block >= 0) {
@@ -146,16 +161,40 @@ static Status into_row(Cp *c, void *ctx) {
 }
 static Status found_row(Cp *c, void *ctx) {
     (void)ctx;
-    return set_found(c, true);
+    TRY(count_row(c));
+    return cp_set_found(c, true);
 }
 
-static Status check_loop_writes(Cp *c, const Plan *p, int64_t from);
+Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
+    BoundStmt *b = arena_new_of(c->arena, BoundStmt);
+    if (!b) return cp_oom(c);
+    if (c->guarding) return cp_refuse(c, "guards in a subquery");
+    *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
+    Into k = {.b = b, .block = -1, .count = -1, .n = 1, .vars = &var, .exists = e->subquery == SQ_EXISTS, .subquery = true};
+    if (k.exists) {
+        k.block = c->next_block++;
+        b->n_result = 0;
+        TRY(set_bool(c, var, false));
+        TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
+    } else {
+        if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+        TRY(set_bool(c, k.count, false));
+        TRY(cp_store_null(c, var));
+    }
+    TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
+    if (k.block >= 0) TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
+    if (cp_foot(c) && (!k.sure || (k.known && !k.known[var]))) return cp_unknown(c, var);
+    return ST_OK;
+}
+
+static Status check_loop_writes(Cp *c, Plan *p, int64_t from);
 
 /* A statement that reads its own targets sees them as they were until it ends: its rows go to other variables first. */
 static Status spare_targets(Cp *c, Into *k) {
     bool read = false;
     for (int64_t r = 0; r < c->names.refs.len; r++)
         for (int32_t i = 0; i < k->n; i++) read |= cp_ref(c, c->names.refs.items[r]) == k->vars[i];
+    read |= c->tries > 0; /* a handler sees them as they were when the statement fails */
     if (!read) return ST_OK;
     int32_t *spare = arena_array(c->arena, int32_t, k->n + 1);
     if (!spare) return cp_oom(c);
@@ -165,20 +204,53 @@ static Status spare_targets(Cp *c, Into *k) {
     return ST_OK;
 }
 
+/* Calls of routines in a statement: of SELECT and INSERT .. VALUES, without tables. PERFORM computes what nobody wants. */
+static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
+    Plan *p = b->plan;
+    while ((p->kind == LP_PROJECT || p->kind == LP_LIMIT || p->kind == LP_FILTER) && p->children[0]->kind != LP_VALUES) p = p->children[0];
+    Plan *v = p->kind == LP_VALUES ? p : p->n_children == 1 && p->children[0]->kind == LP_VALUES ? p->children[0] : NULL;
+    if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER || b->plan->kind == LP_LIMIT) return ST_OK;
+    c->in_statement = true;
+    if (v->n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->rows[0]));
+    if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
+    c->in_statement = false;
+    for (int32_t i = 0; perform && p != v && !cp_foot(c) && i < p->n_exprs; i++) {
+        int32_t var = expr_can_fail(p->exprs[i]) ? cp_var_new(c, NULL, p->exprs[i]->type) : -1;
+        if (var >= 0) TRY(cp_assign(c, var, p->exprs[i]));
+    }
+    return ST_OK;
+}
+
+static Status end_statement(Cp *c) {
+    int32_t found = c->found_to, count = c->count_to;
+    c->found_to = c->count_to = -1;
+    if (c->row_count >= 0 && cp_foot(c)) TRY(cp_unknown(c, c->row_count));
+    else if (count >= 0) TRY(cp_copy(c, c->row_count, count));
+    return found >= 0 ? cp_copy(c, c->var_of[c->f->found], found) : ST_OK;
+}
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     c->in_statement = true;
     BoundStmt *b = cp_bind(c, q->stmt, q);
     c->in_statement = false;
     if (!b) return ST_ERROR;
     bool change = b->kind != STMT_SELECT;
+    TRY(settle_statement(c, b, s->kind == PLS_PERFORM));
+    if (change) TRY(cp_hoist(c, b->plan, b->table));
+    TRY(cp_check_parts(c, b->plan, change ? b->table : NULL));
+    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+    if (c->row_count >= 0 && !cp_foot(c)) {
+        if ((c->count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
+        TRY(cp_store_int(c, c->count_to, 0));
+    }
+    CpRow found = c->uses_found || c->row_count >= 0 ? found_row : NULL;
     if (!s->has_into) {
-        if (!change && s->kind == PLS_SQL) return cp_refuse(c, "a query without destination");
-        TRY(set_found(c, false));
-        if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, c->uses_found ? found_row : NULL, NULL));
-        else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, c->uses_found ? found_row : NULL, NULL, NULL));
-        else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, c->uses_found ? found_row : NULL, NULL, NULL));
+        if (!change && s->kind == PLS_SQL && !c->f->is_sql) return cp_refuse(c, "a query without destination");
+        TRY(cp_set_found(c, false));
+        if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, found, NULL));
+        else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, found, NULL, NULL));
+        else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, found, NULL, NULL));
         else TRY(cp_rows(c, b->plan, b->n_result, b->result, found_row, NULL, NULL));
-        return ST_OK;
+        return end_statement(c);
     }
     Type *types = arena_array(c->arena, Type, b->n_result + 1);
     if (!types) return cp_oom(c);
@@ -195,7 +267,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         k.block = c->next_block++;
         TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     }
-    TRY(set_found(c, false));
+    TRY(cp_set_found(c, false));
     for (int32_t i = 0; k.block < 0 && i < k.n; i++) TRY(cp_store_null(c, k.vars[i])); /* without a row the targets are NULL */
     if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, into_row, &k));
     else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, into_row, &k, &k.single));
@@ -213,16 +285,17 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     } else if (cp_foot(c) && !k.sure) {
         for (int32_t i = 0; i < k.n; i++) TRY(cp_unknown(c, k.vars[i]));
     }
-    for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
-        if (cp_foot(c) && c->blind) TRY(cp_unknown(c, targets[i]));
-        else TRY(cp_copy(c, targets[i], k.vars[i]));
-    }
+    TRY(end_statement(c));
     if (s->strict && k.count >= 0 && !cp_foot(c)) {
         Reg no = cp_test(c, OP_IS_FALSE, cp_load(c, k.count));
         if (!no) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, no, 0));
         TRY(cp_raise(c, ERR_NO_DATA_FOUND, "query returned no rows", 0, NULL, NULL, NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
+        if (cp_foot(c) && c->blind) TRY(cp_unknown(c, targets[i]));
+        else TRY(cp_copy(c, targets[i], k.vars[i]));
     }
     return ST_OK;
 }
@@ -272,6 +345,9 @@ typedef struct LoopRun {
     BoundStmt *b;        /* FOR over a query */
     int32_t *vars, n_vars;
     bool may_exit;       /* footprint: some EXIT is reached by a condition that is not known */
+    bool unknown, ends;  /* ... the condition of WHILE is not known; something leaves the loop knowingly */
+    CpKnown left;        /* ... knowingly */
+    int32_t array;       /* FOREACH: the array */
 } LoopRun;
 
 static Status leave_unless(Cp *c, Reg cond, int32_t loop) {
@@ -288,6 +364,23 @@ static Reg add64(Cp *c, Opcode op, Reg a, Reg b) {
     return r;
 }
 
+static const FuncDef *function(const char *name) {
+    int64_t n;
+    const FuncDef *f = func_table(&n);
+    for (int64_t i = 0; i < n; i++)
+        if (strcmp(f[i].name, name) == 0) return &f[i];
+    return NULL;
+}
+/* array[cur]; cur: bigint. */
+static Expr *element_expr(Cp *c, int32_t array, int32_t cur) {
+    Expr *a = expr_col(&c->ctx, c->vars.items[array].col), *i = expr_col(&c->ctx, c->vars.items[cur].col);
+    Expr *e = a && i ? expr_new(&c->ctx, EX_FUNC, type_element(a->type), 2) : NULL;
+    if (!e) return c->oom = true, NULL;
+    e->u.func = function("array_subscript");
+    e->args[0] = a;
+    return (e->args[1] = cp_cast(c, i, type_make(T_INT4))) ? e : NULL;
+}
+
 static Status loop_part(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     const PlStmt *s = k->s;
@@ -297,41 +390,50 @@ static Status loop_part(Cp *c, void *ctx) {
         Expr *e = cp_expr(c, s->expr, type_make(T_BOOL));
         if (!e) return ST_ERROR;
         if (cp_known(c, e)) TRY(leave_unless(c, cp_condition(c, e), k->loop));
-        else c->blind = true; /* seen by the caller */
+        else k->unknown = c->blind = true;
     } else if (s->kind == PLS_WHILE) {
         if (!cp_expr(c, s->expr, type_make(T_BOOL))) return ST_ERROR;
+    }
+    if (s->kind == PLS_FOREACH && !k->open) {
+        TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
+        TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
     }
     if (s->kind == PLS_FOR && !k->open) {
         TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
         TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
     }
     bool blind = c->blind;
+    int64_t leaves = c->leaves;
+    c->leaves = c->labels.len;
     TRY(body(c, &s->body));
-    k->may_exit |= c->labels.items[--c->labels.len].may_exit;
+    label = c->labels.items[--c->labels.len];
+    k->may_exit |= label.may_exit;
+    k->left = label.left;
+    k->ends = c->leaves <= c->labels.len;
+    c->leaves = MIN_OF(leaves, c->leaves);
     c->blind = blind || cp_skipping(c);
     if (k->open) return ST_OK;
+    cp_known_arrive(c, &label.next);
     TRY(cp_control(c, OP_P_STEP, 0, k->loop));
-    if (s->kind == PLS_FOR) {
+    if (s->kind == PLS_FOR || s->kind == PLS_FOREACH) {
         TRY(cp_store(c, k->cur, add64(c, s->reverse ? OP_SUB_N : OP_ADD_N, cp_load(c, k->cur), cp_load(c, k->by))));
     }
     return ST_OK;
 }
 
-static Status loop_known(Cp *c, LoopRun *k) {
+static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
     k->loop = c->next_block++;
-    int64_t clock = c->clock;
-    if (cp_foot(c)) {
-        bool blind = c->blind;
-        TRY(settle_known(c, loop_part, k));
-        c->blind = blind;
+    if (cp_foot(c) && !settled) TRY(settle_known(c, loop_part, k));
+    if (!c->trial) {
+        TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
+        bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
+        if (cp_foot(c) && !before) return ST_ERROR;
+        int64_t n = c->vars.len;
+        TRY(loop_part(c, k));
+        TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
+        if (cp_foot(c)) cp_known_meet(c, before, n);
     }
-    TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
-    bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
-    if (cp_foot(c) && !before) return ST_ERROR;
-    int64_t n = c->vars.len;
-    TRY(loop_part(c, k));
-    TRY(cp_control(c, OP_P_ENDLOOP, 0, k->loop));
-    if (cp_foot(c)) cp_known_meet(c, before, n);
+    cp_known_arrive(c, &k->left);
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     return ST_OK;
 }
@@ -341,25 +443,16 @@ static Status loop_statement(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
     *k = (LoopRun){.s = s, .loop = c->next_block++};
-    if (!cp_foot(c)) return loop_known(c, k);
+    int64_t clock = c->clock, leaves = c->leaves;
+    if (!cp_foot(c)) return loop_known(c, k, false, clock);
     if (!c->blind) {
-        CpState st = cp_state(c);
         bool *before = cp_known_copy(c);
         if (!before) return ST_ERROR;
-        int64_t n = c->vars.len, first = c->pipe.b.instrs.len;
+        int64_t n = c->vars.len;
         TRY(settle_known(c, loop_part, k));
-        TRY(loop_part(c, k));
-        bool ends = !c->blind;
-        if (s->kind == PLS_LOOP) {
-            ends = false;
-            for (int64_t i = first; i < c->pipe.b.instrs.len; i++) {
-                const Instr *in = &c->pipe.b.instrs.items[i];
-                ends |= in->op == OP_P_RETURN || (in->op == OP_P_LEAVE && in->imm == k->loop && !in->aux);
-            }
-        }
-        cp_state_back(c, st);
+        if (s->kind == PLS_LOOP ? k->ends : !k->unknown) return loop_known(c, k, true, clock);
         cp_known_set(c, before, n);
-        if (ends) return loop_known(c, k);
+        c->leaves = leaves;
     }
     k->open = true;
     return run_blind(c, loop_part, k);
@@ -415,10 +508,42 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
         int32_t first = cp_var_new(c, NULL, type_make(T_BOOL));
         if (first < 0) return ST_ERROR;
         TRY(cp_store(c, first, any));
-        TRY(loop_known(c, k));
+        TRY(loop_known(c, k, false, c->clock));
         return cp_store(c, c->var_of[c->f->found], cp_load(c, first));
     }
-    return loop_known(c, k);
+    return loop_known(c, k, false, c->clock);
+}
+
+static Status foreach_statement(Cp *c, const PlStmt *s) {
+    LoopRun *k = arena_new_of(c->arena, LoopRun);
+    if (!k) return cp_oom(c);
+    *k = (LoopRun){.s = s, .loop = c->next_block++};
+    if (s->is_row || (k->var = cp_ref(c, s->targets[0])) < 0) return cp_refuse(c, "FOREACH into a record");
+    int32_t found = c->var_of[c->f->found];
+    Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
+    if (!e) return ST_ERROR;
+    if (e->type.id != T_ARRAY) return cp_refuse(c, "FOREACH over what is no array");
+    if (cp_foot(c) && (c->blind || !cp_known(c, e))) {
+        TRY(cp_unknown(c, k->var));
+        k->open = true;
+        TRY(run_blind(c, loop_part, k));
+        return cp_unknown(c, k->var), cp_unknown(c, found);
+    }
+    Type i8 = type_make(T_INT8);
+    if ((k->array = cp_var_new(c, NULL, e->type)) < 0 || (k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
+    TRY(cp_assign(c, k->array, e));
+    TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, k->array)), 0));
+    TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null", 0, NULL, NULL, NULL));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    Expr *n = expr_new(&c->ctx, EX_FUNC, type_make(T_INT4), 1);
+    if (!n || !(n->args[0] = expr_col(&c->ctx, c->vars.items[k->array].col))) return cp_oom(c);
+    n->u.func = function("cardinality");
+    TRY(store64(c, k->hi, n));
+    TRY(cp_store_int(c, k->cur, 1));
+    TRY(cp_store_int(c, k->by, 1));
+    TRY(loop_known(c, k, false, c->clock));
+    if (!c->uses_found) return ST_OK;
+    return cp_store(c, found, cp_cmp(c, OP_GT, PH_I64, cp_load(c, k->hi), cp_int(c, PH_I64, 0)));
 }
 
 /* FOR over a query: the loop is that of the rows; a P_BLOCK around all of it to leave, one around the body to go on. */
@@ -434,8 +559,11 @@ static Status query_loop_row(Cp *c, void *ctx) {
     if (!blind) TRY(cp_control(c, OP_P_BLOCK, 0, next));
     TRY(body(c, &s->body));
     if (!blind) TRY(cp_control(c, OP_P_ENDBLOCK, 0, next));
-    k->may_exit |= c->labels.items[--c->labels.len].may_exit;
+    label = c->labels.items[--c->labels.len];
+    k->may_exit |= label.may_exit;
+    k->left = label.left;
     c->blind = blind || cp_skipping(c);
+    cp_known_arrive(c, &label.next);
     return ST_OK;
 }
 static Status query_loop(Cp *c, void *ctx) {
@@ -447,6 +575,8 @@ static Status query_loop(Cp *c, void *ctx) {
     c->snapshot = false;
     if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
+    if (c->tries > 0 && cp_may_fail(c, k->b->plan)) return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
+    TRY(cp_check_parts(c, k->b->plan, NULL));
     Type *types = arena_array(c->arena, Type, k->b->n_result + 1);
     if (!types) return cp_oom(c);
     for (int32_t i = 0; i < k->b->n_result; i++) types[i] = c->ctx.cols.items[k->b->result[i]].type;
@@ -455,12 +585,12 @@ static Status query_loop(Cp *c, void *ctx) {
     return check_loop_writes(c, k->b->plan, from);
 }
 /* The query's rows are those of its start: nothing in the loop may change its tables. */
-static Status check_loop_writes(Cp *c, const Plan *p, int64_t from) {
-    if (p->kind == LP_SCAN)
-        for (int64_t i = from; i < c->write_tables.len; i++)
-            if (c->write_tables.items[i] == p->table->id) return cp_refuse(c, "a loop over a query whose table \"%s\" is changed in the loop", p->table->name);
-    for (int32_t i = 0; i < p->n_children; i++) TRY(check_loop_writes(c, p->children[i], from));
-    return ST_OK;
+static Status check_loop_writes(Cp *c, Plan *p, int64_t from) {
+    for (int64_t i = from; i < c->write_tables.len; i++) {
+        const Table *t = cp_reads_table(c, p, c->write_tables.items[i]);
+        if (t) return cp_refuse(c, "a loop over a query whose table \"%s\" is changed in the loop", t->name);
+    }
+    return c->oom ? ST_ERROR : ST_OK;
 }
 static Status for_query(Cp *c, const PlStmt *s) {
     if (!s->query) return cp_refuse(c, "a loop over dynamic SQL");
@@ -476,10 +606,13 @@ static Status for_query(Cp *c, const PlStmt *s) {
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
     int64_t n = c->vars.len;
-    TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
-    TRY(query_loop(c, k));
-    TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
-    if (cp_foot(c)) cp_known_meet(c, before, n);
+    if (!c->trial) {
+        TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
+        TRY(query_loop(c, k));
+        TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
+        if (cp_foot(c)) cp_known_meet(c, before, n);
+    }
+    cp_known_arrive(c, &k->left);
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     if (!c->uses_found) return ST_OK;
     int32_t found = c->var_of[c->f->found];
@@ -493,22 +626,113 @@ static Status exit_statement(Cp *c, const PlStmt *s) {
         if (c->labels.items[i].loop == s->loop) l = &c->labels.items[i];
     if (!l) return cp_refuse(c, "EXIT of a loop that is not around it");
     int32_t to = s->is_exit ? l->exit_block : l->next_block;
+    int64_t at = l - c->labels.items;
     bool step = !s->is_exit && l->exit_block == l->next_block, dead = l->dead;
     Expr *e = s->expr ? cp_expr(c, s->expr, type_make(T_BOOL)) : NULL;
     if (s->expr && !e) return ST_ERROR;
+    l = &c->labels.items[at]; /* what is in the condition may have had labels of its own */
     if (cp_foot(c) && (c->blind || dead || (e && !cp_known(c, e)))) {
         if (s->is_exit) l->may_exit = true;
         else l->may_next = c->blind = true;
         return ST_OK;
     }
     if (e) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
+    TRY(cp_known_leaves(c, s->is_exit ? &l->left : &l->next));
+    if (s->is_exit || at + 1 < c->labels.len) c->leaves = MIN_OF(c->leaves, at + !s->is_exit);
     TRY(cp_leave(c, to, step));
     return e ? cp_control(c, OP_P_ENDIF, 0, 0) : ST_OK;
 }
 
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+static Status reraise(Cp *c, int32_t number) {
+    Instr *in = builder_emit(&c->pipe.b, OP_RERAISE, PH_BOOL, 0, 0, 0, 0);
+    if (!in) return cp_oom(c);
+    in->imm = number;
+    cp_mark(c);
+    return ST_OK;
+}
+/* The footprint comes to an error. */
+static Status fails_here(Cp *c) {
+    if (c->blind) return ST_OK;
+    if (c->try_block >= 0) return cp_leave(c, c->try_block, false);
+    c->leaves = -1;
+    return cp_control(c, OP_P_RETURN, 0, 0);
+}
+
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
+static Status store_caught(Cp *c, int32_t var, int64_t what) {
+    Reg t = lower_reg(&c->low, &c->pipe, PH_STR, type_make(T_TEXT), false, (Range){0});
+    Instr *in = t ? builder_emit(&c->pipe.b, OP_CAUGHT, PH_STR, t, 0, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    in->imm = what;
+    return cp_store(c, var, t);
+}
+/* What an error in the block does, if some handler is for it. */
+static Status handlers(Cp *c, void *ctx) {
+    const PlStmt *s = ctx;
+    int32_t number = c->caught;
+    for (int32_t i = 0; i < s->n_handlers; i++) {
+        const PlHandler *h = &s->handlers[i];
+        if (cp_foot(c)) {
+            TRY(body(c, &h->body));
+            continue;
+        }
+        CatchSite *x = arena_new_of(c->arena, CatchSite);
+        Reg r = x ? lower_reg(&c->low, &c->pipe, PH_BOOL, type_make(T_BOOL), false, (Range){true, 0, 1}) : 0;
+        Instr *in = r ? builder_emit(&c->pipe.b, OP_CATCHES, PH_BOOL, r, 0, 0, 0) : NULL;
+        if (!in) return cp_oom(c);
+        *x = (CatchSite){number, h->n_states, h->states};
+        in->aux = x;
+        TRY(cp_control(c, OP_P_IF, r, 0));
+        for (int k = 0; k < 2; k++) {
+            int32_t var = c->var_of[k ? s->message_var : s->state_var];
+            if (var < 0) return cp_refuse(c, "SQLSTATE without a variable");
+            TRY(store_caught(c, var, number * 2 + k));
+        }
+        cp_mark(c);
+        TRY(body(c, &h->body));
+        TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    }
+    if (cp_foot(c)) return ST_OK;
+    TRY(reraise(c, number));
+    for (int32_t i = 0; i < s->n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    return ST_OK;
+}
+/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it stopped nobody knows: nothing that it assigns is known afterwards. */
+static Status guarded_body(Cp *c, const PlStmt *s) {
+    int32_t outer = c->caught, outer_block = c->try_block;
+    if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
+    if (cp_foot(c)) {
+        int64_t clock = c->clock;
+        bool blind = c->blind;
+        c->try_block = c->next_block++;
+        TRY(cp_control(c, OP_P_BLOCK, 0, c->try_block));
+        c->tries++;
+        TRY(body(c, &s->body));
+        c->tries--;
+        TRY(cp_control(c, OP_P_ENDBLOCK, 0, c->try_block));
+        c->try_block = outer_block;
+        c->blind = blind || cp_skipping(c);
+        cp_forget_since(c, clock);
+        TRY(run_blind(c, handlers, (void *)(uintptr_t)s));
+        cp_forget_since(c, clock);
+        return ST_OK;
+    }
+    int32_t number = c->n_tries++;
+    TRY(cp_control(c, OP_P_TRY, 0, number));
+    c->tries++;
+    TRY(body(c, &s->body));
+    c->tries--;
+    TRY(cp_control(c, OP_P_CATCH, 0, number));
+    c->caught = number;
+    TRY(handlers(c, (void *)(uintptr_t)s));
+    c->caught = outer;
+    return cp_control(c, OP_P_ENDTRY, 0, number);
+}
+
+static Status block_body(Cp *c, const PlStmt *s) { return s->n_handlers > 0 ? guarded_body(c, s) : body(c, &s->body); }
+
 static Status block(Cp *c, const PlStmt *s) {
-    if (s->n_handlers > 0) return cp_refuse(c, "EXCEPTION");
     for (int32_t i = 0; i < s->n_inits; i++) {
         const PlVar *v = &c->f->vars[s->inits[i]];
         if (v->kind != PLV_SCALAR) {
@@ -530,21 +754,36 @@ static Status block(Cp *c, const PlStmt *s) {
         if (!e) return ST_ERROR;
         TRY(cp_assign(c, var, e));
     }
-    if (!s->label) return body(c, &s->body);
+    if (!s->label) return block_body(c, s);
     int32_t number = c->next_block++;
     CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number, .dead = false};
     if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
     int64_t clock = c->clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, number));
-    TRY(body(c, &s->body));
+    TRY(block_body(c, s));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, number));
-    if (c->labels.items[--c->labels.len].may_exit && cp_foot(c)) cp_forget_since(c, clock);
+    label = c->labels.items[--c->labels.len];
+    cp_known_arrive(c, &label.left);
+    if (label.may_exit && cp_foot(c)) cp_forget_since(c, clock);
     return ST_OK;
 }
 
 static Status raise_statement(Cp *c, const PlStmt *s) {
-    if (s->level < PLR_EXCEPTION) return cp_refuse(c, "RAISE of a notice");
-    if (!s->sqlstate && !s->format && !s->condition && s->n_options == 0) return cp_refuse(c, "RAISE without anything");
+    if (s->level < PLR_EXCEPTION && s->level > PLR_LOG) return cp_refuse(c, "RAISE of a notice");
+    if (s->level < PLR_EXCEPTION) { /* nobody is told: its arguments are computed */
+        if (s->n_options > 0) return cp_refuse(c, "RAISE of less than a notice with options");
+        for (int32_t i = 0; i < s->n_args; i++) {
+            Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
+            int32_t var = e && !cp_foot(c) && expr_can_fail(e) ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type) : -1;
+            if (!e) return ST_ERROR;
+            if (var >= 0) TRY(cp_assign(c, var, e));
+        }
+        return ST_OK;
+    }
+    if (!s->sqlstate && !s->format && !s->condition && s->n_options == 0) {
+        if (cp_foot(c)) return fails_here(c);
+        return c->caught >= 0 ? reraise(c, c->caught) : cp_refuse(c, "RAISE without anything");
+    }
     const char *state = s->sqlstate ? s->sqlstate : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
     for (int32_t i = 0; i < s->n_options; i++) {
         const PlOption *o = &s->options[i];
@@ -570,14 +809,16 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
     if (cp_foot(c)) {
         for (int32_t i = 0; i < s->n_args; i++)
             if (!cp_expr(c, s->args[i], type_make(T_UNKNOWN))) return ST_ERROR;
-        return c->blind ? ST_OK : cp_control(c, OP_P_RETURN, 0, 0);
+        return fails_here(c);
     }
     Reg *args = arena_array(c->arena, Reg, s->n_args + 1);
     if (!args) return cp_oom(c);
-    for (int32_t i = 0; i < s->n_args; i++) {
-        Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
-        if (!e || !(e = cp_cast(c, e, type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e, type_make(T_TEXT)))) return ST_ERROR;
-    }
+    Expr **e = arena_array(c->arena, Expr *, s->n_args + 1);
+    if (!e) return cp_oom(c);
+    for (int32_t i = 0; i < s->n_args; i++) /* what is computed before them, first */
+        if (!(e[i] = cp_expr(c, s->args[i], type_make(T_UNKNOWN)))) return ST_ERROR;
+    for (int32_t i = 0; i < s->n_args; i++)
+        if (!(e[i] = cp_cast(c, e[i], type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e[i], type_make(T_TEXT)))) return ST_ERROR;
     return cp_raise(c, state, format ? format : state, s->n_args, args, detail, hint);
 }
 
@@ -599,7 +840,16 @@ static Status return_statement(Cp *c, const PlStmt *s) {
         if (!e) return ST_ERROR;
         TRY(cp_assign(c, c->ret, e));
     }
-    return cp_foot(c) && c->blind ? ST_OK : cp_control(c, OP_P_RETURN, 0, 0);
+    if (c->call) {
+        CpLabel *l = &c->labels.items[c->call->label];
+        if (cp_foot(c) && c->blind) return l->may_exit = true, ST_OK;
+        TRY(cp_known_leaves(c, &l->left));
+        c->leaves = MIN_OF(c->leaves, c->call->label);
+        return cp_leave(c, c->call->block, false);
+    }
+    if (cp_foot(c) && c->blind) return ST_OK;
+    c->leaves = -1;
+    return cp_control(c, OP_P_RETURN, 0, 0);
 }
 
 static Status case_statement(Cp *c, const PlStmt *s) {
@@ -625,6 +875,31 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
     return cp_assign(c, var, e);
 }
 
+/* ROW_COUNT; in handlers SQLSTATE and the message. */
+static Status diagnostics_statement(Cp *c, const PlStmt *s) {
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        const char *name = s->options[i].name;
+        int32_t var = cp_ref(c, s->targets[i]), from = c->row_count;
+        if (var < 0) return cp_refuse(c, "GET DIAGNOSTICS into a record");
+        bool message = strcmp(name, "message_text") == 0, state = strcmp(name, "returned_sqlstate") == 0;
+        if (message || state) {
+            if (!cp_foot(c) && c->caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
+            if (cp_foot(c)) {
+                TRY(cp_unknown(c, var));
+                continue;
+            }
+            if ((from = cp_var_new(c, NULL, type_make(T_TEXT))) < 0) return ST_ERROR;
+            TRY(store_caught(c, from, c->caught * 2 + message));
+        } else if (strcmp(name, "row_count") != 0 || from < 0) {
+            return cp_refuse(c, "GET DIAGNOSTICS");
+        }
+        Expr *v = expr_col(&c->ctx, c->vars.items[from].col);
+        if (!v) return cp_oom(c);
+        TRY(cp_assign(c, var, v));
+    }
+    return ST_OK;
+}
+
 static Status one(Cp *c, const PlStmt *s) {
     switch ((PlStmtKind)s->kind) {
     case PLS_BLOCK: return block(c, s);
@@ -639,21 +914,48 @@ static Status one(Cp *c, const PlStmt *s) {
     case PLS_RETURN: return return_statement(c, s);
     case PLS_RAISE: return raise_statement(c, s);
     case PLS_ASSERT: return assert_statement(c, s);
+    case PLS_FOREACH: return foreach_statement(c, s);
     case PLS_SQL:
     case PLS_PERFORM: return sql_statement(c, s, s->query);
+    case PLS_CALL: return cp_call_statement(c, s);
+    case PLS_DIAGNOSTICS: return diagnostics_statement(c, s);
     case PLS_NULL: return ST_OK;
     default: return cp_refuse(c, "%s", pl_stmt_name((PlStmtKind)s->kind));
     }
 }
+/* The statement's guards. */
+static Status unguard(Cp *c, int64_t first) {
+    if (c->guards.len == first) return ST_OK;
+    int32_t n = (int32_t)(c->guards.len - first), *guards = arena_array(c->arena, int32_t, n);
+    GuardList *l = arena_new_of(c->arena, GuardList);
+    Instr *in = guards && l ? builder_emit(&c->pipe.b, OP_UNGUARD, PH_BOOL, 0, 0, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    memcpy(guards, c->guards.items + first, (size_t)n * sizeof *guards);
+    *l = (GuardList){n, guards};
+    in->aux = l;
+    c->guards.len = first;
+    return ST_OK;
+}
 static Status statement(Cp *c, const PlStmt *s) {
     if (c->depth > PL_MAX_DEPTH) return cp_refuse(c, "statements nested too deeply");
+    if (++c->n_statements > CP_STATEMENTS_MAX) return cp_refuse(c, "too many statements in loops and calls inside each other");
     int32_t line = c->line;
     const char *place = c->place;
     c->line = s->line;
-    c->place = pl_stmt_name((PlStmtKind)s->kind);
+    c->place = pl_stmt_words(s);
+    const PlStmt *around = c->stmt;
+    int32_t around_no = c->site_no, around_open = c->stmt_open;
+    int64_t around_guards = c->guards.len;
+    c->stmt = s;
+    c->site_no = 0;
+    c->stmt_open = c->open;
     cp_fresh(c);
     TRY(one(c, s));
     c->blind |= cp_skipping(c);
+    TRY(unguard(c, around_guards));
+    c->stmt = around;
+    c->site_no = around_no;
+    c->stmt_open = around_open;
     cp_mark(c);
     c->line = line;
     c->place = place;

@@ -120,6 +120,16 @@ const char *pl_stmt_name(PlStmtKind k) {
     };
     return (unsigned)k < ARRAY_LEN(names) ? names[k] : "?";
 }
+const char *pl_stmt_words(const PlStmt *s) {
+    switch ((int)s->kind) {
+    case PLS_EXIT: return s->is_exit ? "EXIT" : "CONTINUE";
+    case PLS_FOR_QUERY: return s->cursor >= 0 ? "FOR over cursor" : s->query ? "FOR over SELECT rows" : "FOR over EXECUTE statement";
+    case PLS_FETCH: return s->is_move ? "MOVE" : "FETCH";
+    case PLS_DIAGNOSTICS: return s->stacked ? "GET STACKED DIAGNOSTICS" : "GET DIAGNOSTICS";
+    case PLS_CALL: return s->query->stmt->kind == AST_DO ? "DO" : "CALL";
+    default: return pl_stmt_name((PlStmtKind)s->kind);
+    }
+}
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 

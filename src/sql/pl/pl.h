@@ -192,6 +192,7 @@ typedef struct PlNames {
 void pl_names_init(PlNames *n, Arena *a, const PlFunction *f, const PlExpr *x);
 
 const char *pl_stmt_name(PlStmtKind k); /* "IF", "FOR loop": PostgreSQL's words for messages, and for EXPLAIN PROCEDURE */
+const char *pl_stmt_words(const PlStmt *s); /* in contexts of errors: "CONTINUE", "FOR over cursor" */
 /* SQLSTATE of a condition's name ("division_by_zero"); NULL unknown. A second one of the same name: *other. */
 const char *pl_condition(const char *name, const char **other);
 

@@ -202,6 +202,11 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
             n->set_cols[i] = mapped_cols(k, p->set_cols[i], p->n_out);
     }
     n->out_cols = fresh_cols(k, p->out_cols, p->n_out);
+    if (p->scan_cols) { /* pruning changes it in place */
+        n->scan_cols = arena_array(k->c->arena, int32_t, p->n_out + 1);
+        if (!n->scan_cols) k->failed = true;
+        else memcpy(n->scan_cols, p->scan_cols, (size_t)p->n_out * sizeof *n->scan_cols);
+    }
     if (p->aggs) {
         n->aggs = arena_array(k->c->arena, AggCall, p->n_aggs);
         if (!n->aggs) k->failed = true;

@@ -28,14 +28,17 @@
 #define RK_WAITS 22    /* u32 per call: items that it waits on; 0 = not asked for */
 #define RK_STARTS 23   /* u32[] */
 #define RK_LOCKS 24    /* LockUse[] */
-#define RK_FIGURES 25  /* u32[3]: w0, c, greatest depth */
+#define RK_FIGURES 25  /* u32[4]: w0, c, greatest depth, calls with locks */
 #define RK_DEPTH 26    /* u32 per call */
 #define RK_CHANGED 27  /* u32 per round */
 #define RK_ROUND 28    /* RK_FIRST_ROUND: summaries only */
 #define RK_TYPES 29    /* u16 per call, or 0 */
 #define RK_N_TYPES 30
 #define RK_ORDER 31    /* u32 per call */
-#define RK_PARAMS 32
+#define RK_NAMES 32    /* u32 per lock use: name of the item; 0 = not asked for */
+#define RK_STATES 33   /* u32 per lock use: operations that the call has on the item */
+#define RK_DROP 34     /* so many lower bits of a type do not count */
+#define RK_PARAMS 35
 
 #define RK_FIRST_ROUND 0xffffffff
 #define RK_DIGITS 256

@@ -458,11 +458,37 @@ KERNEL(rank_call_starts) {
     if (LID == 0 && end == P(RK_N)) G(u32, starts)[end] = base;
 }
 KERNEL(rank_locks) {
-    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS);
+    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS), names = P(RK_NAMES);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
-        const u64 place = GRO(u64, places)[i];
-        if (place != PLACE_NONE) G(u64, locks)[GRO(u32, starts)[call_of(GRO(u64, records)[i])] + GRO(u32, P(RK_SLOTS))[i]] = place;
+        const u64 place = GRO(u64, places)[i], record = GRO(u64, records)[i];
+        if (place == PLACE_NONE) continue;
+        const u64 at = (u64)GRO(u32, starts)[call_of(record)] + GRO(u32, P(RK_SLOTS))[i];
+        u32 ops = 1;
+        G(u64, locks)[at] = place;
+        if (names == 0) continue;
+        while (i + ops < n && GRO(u64, records)[i + ops] >> 2 == record >> 2) ops++;
+        G(u32, names)[at] = (u32)(record >> 32);
+        G(u32, P(RK_STATES))[at] = ops;
     }
+}
+
+/* Calls with locks come first, by time; the others by the upper bits of their types. */
+KERNEL(rank_group) {
+    LOCAL u64 *const tmp = LM(u64, 0);
+    const u64 n = P(RK_N), uses = P(RK_CALL_USES), types = P(RK_TYPES), last = P(RK_N_TYPES) - 1;
+    u64 locked = 0;
+    for (u64 c = GID * LSIZE + LID; c < n; c += NGROUPS * LSIZE) {
+        u64 key = 0;
+        if (uses != 0 && GRO(u32, uses)[c] != 0) {
+            locked++;
+        } else {
+            const u64 type = types ? (u64)GRO(u16, types)[c] : 0;
+            key = ((type < last ? type : last) >> P(RK_DROP)) + 1;
+        }
+        G(u64, P(RK_TO))[c] = key << 32 | c;
+    }
+    locked = group_sum_u64(locked, tmp);
+    if (LID == 0 && locked) ga_add_u32(P(RK_FIGURES) + 12, (u32)locked);
 }
 
 /* ---- depths ------------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,435 @@
+/* compile_call.c - calls of other routines, and subqueries, in the expressions of a procedure.
+ *
+ * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. Its variables are the same whenever one place is compiled again.
+ * An expression with such calls or with subqueries is settled: they are computed before it, in the order of evaluation, and what was to be computed before them goes to
+ * variables. Parts that may not be evaluated become conditions. */
+#include "sql/pl/compile_int.h"
+
+/* Variables of a routine at one place that calls it. */
+typedef struct CpFrame {
+    const struct CpFrame *up;
+    const PlExpr *site;
+    int32_t nth;
+    const PlFunction *f;
+    int32_t *var_of;
+    CpRecord *records;
+    int32_t ret, row_count;
+} CpFrame;
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+const Routine *cp_routine(Cp *c, const Expr *e) {
+    if (e->kind != EX_FUNC) return NULL;
+    for (int64_t i = 0; i < c->ctx.routine_defs.len; i++)
+        if (c->ctx.routine_defs.items[i] == e->u.func) return catalog_routine_by_id(c->reg->catalog, e->args[0]->u.value.u.i64);
+    return NULL;
+}
+
+static const PlFunction *function_of(Cp *c, const Routine *r) {
+    const char *name = pl_signature_text(c->arena, r);
+    if (!name) return (void)cp_oom(c), NULL;
+    for (int32_t i = 0; i < c->reg->n_functions; i++)
+        if (strcmp(c->reg->functions[i]->signature, name) == 0) return c->reg->functions[i];
+    return (void)cp_refuse(c, "a call of %s, which cannot be read", name), NULL;
+}
+
+static Status enter_frame(Cp *c, const PlFunction *g) {
+    const CpFrame *up = c->frame;
+    int32_t nth = c->site_calls++;
+    for (int64_t i = 0; i < c->frames.len; i++) {
+        CpFrame *f = c->frames.items[i];
+        if (f->up != up || f->site != c->site || f->nth != nth || f->f != g) continue;
+        c->frame = f;
+        c->var_of = f->var_of;
+        c->records = f->records;
+        c->ret = f->ret;
+        c->row_count = f->row_count;
+        return ST_OK;
+    }
+    CpFrame *f = arena_new_of(c->arena, CpFrame);
+    if (!f || !vec_push(c->arena, &c->frames, f)) return cp_oom(c);
+    TRY(cp_declare(c));
+    *f = (CpFrame){up, c->site, nth, g, c->var_of, c->records, c->ret, c->row_count};
+    c->frame = f;
+    return ST_OK;
+}
+
+/* A routine that is STRICT does nothing when an argument is NULL. */
+static Status skip_nulls(Cp *c, CpLabel *label) {
+    for (int32_t i = 0; c->f->strict && i < c->f->n_params; i++) {
+        if (c->f->param_modes[i] == PL_OUT) continue;
+        int32_t var = c->var_of[i];
+        if (cp_foot(c) && (c->blind || !c->vars.items[var].known)) {
+            label->may_exit = c->blind = true;
+            continue;
+        }
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
+        TRY(cp_known_leaves(c, &label->left));
+        TRY(cp_leave(c, label->exit_block, false));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    return ST_OK;
+}
+
+static Status run_inlined(Cp *c, CpCall *call) {
+    const PlFunction *g = c->f;
+    PlBody body = {1, (PlStmt *[]){g->body}};
+    CpLabel label = {.loop = -1, .exit_block = call->block, .next_block = call->block};
+    call->label = c->labels.len;
+    bool blind = c->blind;
+    int64_t clock = c->clock;
+    TRY(cp_control(c, OP_P_BLOCK, 0, call->block));
+    TRY(skip_nulls(c, &label));
+    if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
+    TRY(cp_body(c, &body));
+    const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
+    bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
+    c->line = 0;
+    if (c->ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
+    c->blind = blind || cp_skipping(c);
+    label = c->labels.items[--c->labels.len];
+    if (!cp_foot(c)) return ST_OK;
+    cp_known_arrive(c, &label.left);
+    if (label.may_exit) cp_forget_since(c, clock);
+    return ST_OK;
+}
+
+Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *statement, CpOuts *out) {
+    const PlFunction *g = function_of(c, r);
+    if (!g) return ST_ERROR;
+    if (g->returns_set) return cp_refuse(c, "a call of %s, which returns a set", g->signature);
+    int32_t depth = 0;
+    bool again = c->f == g;
+    for (const CpCall *k = c->call; k; k = k->up, depth++) again |= k->f == g;
+    if (again) return cp_refuse(c, "a call of %s inside itself", g->signature);
+    if (c->guarding) return cp_refuse(c, "guards in a call");
+    if (depth >= CP_CALLS_MAX || c->pipe.b.instrs.len > CP_INSTRS_MAX) return cp_refuse(c, "too many calls of other routines");
+    CpCall call = {.up = c->call, .f = c->f, .line = c->line, .place = c->place, .statement = statement, .block = c->next_block++};
+    /* What the caller was about stays with it. */
+    Cp was = *c;
+    int32_t *caller_vars = c->var_of;
+    c->f = g;
+    TRY(enter_frame(c, g));
+    int32_t *vars = c->var_of, at = 0;
+    c->f = call.f;
+    c->var_of = caller_vars;
+    for (int32_t i = 0; i < g->n_params; i++) {
+        if (g->param_modes[i] == PL_OUT) continue;
+        if (at == n) return cp_refuse(c, "a call of %s with other arguments", g->signature);
+        TRY(cp_assign(c, vars[i], args[at++]));
+    }
+    c->f = g;
+    c->var_of = vars;
+    c->snapshot = c->in_statement = false;
+    c->order_scan = c->change_scan = NULL;
+    c->caught = c->found_to = c->count_to = -1;
+    if (c->row_count >= 0) TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->row_count) : cp_store_int(c, c->row_count, 0));
+    for (int32_t i = 0; i < g->n_params; i++)
+        if (g->param_modes[i] == PL_OUT) TRY(cp_store_null(c, vars[i]));
+    if (c->ret >= 0) TRY(cp_store_null(c, c->ret));
+    if (g->result_var >= 0 && vars[g->result_var] >= 0) TRY(cp_store_null(c, vars[g->result_var]));
+    TRY(cp_set_found(c, false));
+    cp_mark(c);
+    c->call = &call;
+    c->place = "function";
+    TRY(run_inlined(c, &call));
+    cp_mark(c);
+    out->n = 0;
+    if (!(out->vars = arena_array(c->arena, int32_t, g->n_params + 1))) return cp_oom(c);
+    for (int32_t i = 0; i < g->n_params; i++)
+        if (g->param_modes[i] != PL_IN) out->vars[out->n++] = vars[i];
+    if (!g->has_outs && g->result_var >= 0 && vars[g->result_var] < 0) return cp_refuse(c, "a call of %s, whose result is a record", g->signature);
+    if (!g->has_outs && (g->result_var >= 0 || c->ret >= 0)) out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->ret;
+    c->f = was.f;
+    c->var_of = was.var_of;
+    c->records = was.records;
+    c->ret = was.ret;
+    c->call = was.call;
+    c->frame = was.frame;
+    c->site = was.site;
+    c->site_calls = was.site_calls + 1;
+    c->line = was.line;
+    c->place = was.place;
+    c->names = was.names;
+    c->ctx.variables = was.ctx.variables;
+    c->copies = was.copies;
+    c->snapshot = was.snapshot;
+    c->in_statement = was.in_statement;
+    c->order_scan = was.order_scan;
+    c->change_scan = was.change_scan;
+    c->depth = was.depth;
+    c->caught = was.caught;
+    c->found_to = was.found_to;
+    c->count_to = was.count_to;
+    c->row_count = was.row_count;
+    return ST_OK;
+}
+
+static bool no_subquery(void *ctx, Expr *e) {
+    (void)ctx;
+    return e->kind != EX_SUBQUERY;
+}
+static bool has_subquery(Expr *e) { return !expr_walk(e, no_subquery, NULL); }
+
+Status cp_call_statement(Cp *c, const PlStmt *s) {
+    if (s->query->stmt->kind != AST_CALL) return cp_refuse(c, "DO");
+    BoundCall *b;
+    cp_names(c, s->query);
+    Status st = sql_bind_call(&c->ctx, AST_AS_CONST(AstCall, s->query->stmt)->func, true, 0, NULL, &b);
+    c->ctx.variables = NULL;
+    if (st != ST_OK) return cp_refuse_error(c);
+    const Routine *r = b->routine;
+    Expr **args = arena_array(c->arena, Expr *, b->n_args + 1);
+    int32_t *targets = arena_array(c->arena, int32_t, r->n_params + 1), n = 0, n_targets = 0;
+    if (!args || !targets) return cp_oom(c);
+    c->copies.len = 0;
+    for (int i = 0, k = 0; i < r->n_params; i++) {
+        if (!routine_is_arg(r, i)) continue;
+        Expr *e = b->args[k++];
+        if (r->param_modes[i] != 'i') {
+            const Expr *x = e;
+            while (x->kind == EX_CAST) x = x->args[0];
+            if (x->kind != EX_PARAM) return cp_refuse(c, "CALL with an argument for an OUT parameter that is no variable");
+            if ((targets[n_targets++] = cp_ref(c, c->names.refs.items[x->u.param - 1])) < 0) return cp_refuse(c, "CALL with a record as argument");
+        }
+        if (r->param_modes[i] == 'o') continue;
+        TRY(cp_columns(c, &e));
+        args[n++] = e;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (has_subquery(args[i])) return cp_refuse(c, "a subquery in the arguments of CALL");
+    TRY(cp_settle_list(c, n, args));
+    CpOuts outs;
+    TRY(cp_inline(c, r, n, args, s->query->text, &outs));
+    for (int32_t i = 0; i < n_targets; i++) {
+        Expr *v = expr_col(&c->ctx, c->vars.items[outs.vars[i]].col);
+        if (!v) return cp_oom(c);
+        TRY(cp_assign(c, targets[i], v));
+    }
+    return ST_OK;
+}
+
+/* ---- expressions ------------------------------------------------------------------------------------ */
+typedef struct Looking { Cp *c; bool found; } Looking;
+static bool look(void *ctx, Expr *e) {
+    Looking *k = ctx;
+    k->found |= e->kind == EX_SUBQUERY || cp_routine(k->c, e) != NULL;
+    return !k->found;
+}
+bool cp_unsettled(Cp *c, const Expr *e) {
+    Looking k = {c, false};
+    (void)expr_walk((Expr *)(uintptr_t)e, look, &k); /* changes nothing */
+    return k.found;
+}
+
+static Expr *var_expr(Cp *c, int32_t var) {
+    Expr *e = var < 0 ? NULL : expr_col(&c->ctx, c->vars.items[var].col);
+    if (!e) c->oom = true;
+    return e;
+}
+/* The value goes to a variable. */
+static Status keep(Cp *c, Expr **slot, int32_t *var) {
+    Type t = (*slot)->type.id == T_UNKNOWN ? type_make(T_TEXT) : (*slot)->type;
+    int32_t v = cp_var_new(c, NULL, t);
+    if (v < 0) return ST_ERROR;
+    TRY(cp_assign(c, v, *slot));
+    if (var) *var = v;
+    return (*slot = var_expr(c, v)) ? ST_OK : ST_ERROR;
+}
+
+static Status settle_call(Cp *c, const Routine *r, Expr **slot) {
+    Expr *e = *slot;
+    if (r->returns_record) return cp_refuse(c, "a call of function \"%s\", whose result is a record", r->name);
+    TRY(cp_settle_list(c, e->n_args - 1, e->args + 1));
+    CpOuts outs;
+    TRY(cp_inline(c, r, e->n_args - 1, e->args + 1, c->in_statement ? c->site->text : NULL, &outs));
+    if (r->returns_void) {
+        Value v = {.type = type_make(T_TEXT), .u.str = str_make("", 0)};
+        return (*slot = expr_const(&c->ctx, &v)) ? ST_OK : cp_oom(c);
+    }
+    Type want = e->type;
+    return (*slot = cp_cast(c, var_expr(c, outs.vars[0]), want)) ? ST_OK : ST_ERROR;
+}
+
+/* Parts of an expression that are evaluated by a condition. */
+typedef struct Parts {
+    Expr *e;
+    int32_t i, result, todo;
+} Parts;
+static Status settle_to(Cp *c, Expr *e, int32_t var) {
+    TRY(cp_settle(c, &e));
+    return cp_assign(c, var, e);
+}
+static Expr *test_expr(Cp *c, ExprKind kind, int32_t var) {
+    Expr *e = expr_new(&c->ctx, kind, type_make(T_BOOL), 1);
+    if (!e || !(e->args[0] = var_expr(c, var))) return c->oom = true, NULL;
+    return e;
+}
+static Status chain_part(Cp *c, void *ctx) {
+    Parts *p = ctx;
+    Expr *e = p->e->args[p->i];
+    TRY(cp_settle(c, &e));
+    Expr *both = expr_new(&c->ctx, (ExprKind)p->e->kind, type_make(T_BOOL), 2);
+    if (!both || !(both->args[0] = var_expr(c, p->result))) return cp_oom(c);
+    both->args[1] = e;
+    return cp_assign(c, p->result, both);
+}
+static Status coalesce_part(Cp *c, void *ctx) {
+    Parts *p = ctx;
+    return settle_to(c, p->e->args[p->i], p->result);
+}
+static Status case_hit(Cp *c, void *ctx) {
+    Parts *p = ctx;
+    TRY(settle_to(c, p->e->args[p->i + 1 < p->e->n_args ? p->i + 1 : p->i], p->result));
+    return cp_foot(c) && c->blind ? cp_unknown(c, p->todo) : cp_store_int(c, p->todo, 0);
+}
+static Status case_part(Cp *c, void *ctx) {
+    Parts *p = ctx;
+    if (p->i + 1 >= p->e->n_args) return case_hit(c, ctx); /* ELSE */
+    Expr *cond = p->e->args[p->i];
+    TRY(cp_settle(c, &cond));
+    return cp_when(c, cond, case_hit, ctx);
+}
+static Status settle_parts(Cp *c, Expr **slot) {
+    Expr *e = *slot;
+    Parts p = {.e = e, .result = cp_var_new(c, NULL, e->type), .todo = -1};
+    if (p.result < 0) return ST_ERROR;
+    bool first = e->kind != EX_CASE;
+    if (first) {
+        TRY(settle_to(c, e->args[0], p.result));
+    } else {
+        TRY(cp_store_null(c, p.result));
+        if ((p.todo = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+        TRY(cp_foot(c) && c->blind ? cp_unknown(c, p.todo) : cp_store_int(c, p.todo, 1));
+    }
+    for (p.i = first; p.i < e->n_args; p.i += first ? 1 : 2) {
+        Expr *cond = e->kind == EX_AND ? test_expr(c, EX_IS_NOT_FALSE, p.result) : e->kind == EX_OR ? test_expr(c, EX_IS_NOT_TRUE, p.result)
+                     : e->kind == EX_COALESCE ? test_expr(c, EX_IS_NULL, p.result) : var_expr(c, p.todo);
+        if (!cond) return ST_ERROR;
+        TRY(cp_when(c, cond, e->kind == EX_COALESCE ? coalesce_part : e->kind == EX_CASE ? case_part : chain_part, &p));
+    }
+    return (*slot = var_expr(c, p.result)) ? ST_OK : ST_ERROR;
+}
+
+Status cp_settle_list(Cp *c, int32_t n, Expr **e) {
+    int32_t last = n - 1;
+    while (last >= 0 && !cp_unsettled(c, e[last])) last--;
+    for (int32_t i = 0; i <= last; i++) {
+        TRY(cp_settle(c, &e[i]));
+        if (i < last && e[i]->kind != EX_CONST && e[i]->kind != EX_COL && expr_can_fail(e[i])) TRY(keep(c, &e[i], NULL));
+    }
+    return ST_OK;
+}
+
+Status cp_settle(Cp *c, Expr **slot) {
+    Expr *e = *slot;
+    if (!cp_unsettled(c, e)) return ST_OK;
+    const Routine *r = cp_routine(c, e);
+    if (r) return settle_call(c, r, slot);
+    switch ((ExprKind)e->kind) {
+    case EX_SUBQUERY: {
+        if (e->subquery == SQ_IN) return cp_refuse(c, "IN, ANY or ALL with a query");
+        int32_t var = cp_var_new(c, NULL, e->type);
+        if (var < 0) return ST_ERROR;
+        TRY(cp_subquery(c, e, var));
+        return (*slot = var_expr(c, var)) ? ST_OK : ST_ERROR;
+    }
+    case EX_AND:
+    case EX_OR:
+    case EX_CASE:
+    case EX_COALESCE: return settle_parts(c, slot);
+    case EX_NULLIF: return cp_refuse(c, "a call or subquery in NULLIF");
+    case EX_IN:
+        for (int32_t i = 1; i < e->n_args; i++)
+            if (cp_unsettled(c, e->args[i])) return cp_refuse(c, "a call or subquery in the list of IN");
+        return cp_settle(c, &e->args[0]);
+    default: return cp_settle_list(c, e->n_args, e->args);
+    }
+}
+
+Status cp_settle_copy(Cp *c, Expr **e) {
+    if (!cp_unsettled(c, *e)) return ST_OK;
+    if (!(*e = expr_copy(&c->ctx, *e))) return cp_oom(c);
+    return cp_settle(c, e);
+}
+
+/* ---- statements --------------------------------------------------------------------------------------- */
+typedef struct Parted {
+    Cp *c;
+    int64_t table;      /* looked for; -1 none */
+    const Table *read;
+    bool calls, fails, inside; /* inside: of a subquery */
+} Parted;
+static Status part_slot(void *ctx, Expr **slot);
+static Status part_plan(Parted *k, Plan *p) {
+    if (p->kind == LP_SCAN && p->table->id == k->table && k->inside) k->read = p->table;
+    TRY(plan_each_expr(p, part_slot, k));
+    for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
+        for (int32_t i = 0; i < p->n_out; i++) TRY(part_slot(k, &p->rows[r][i]));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(part_plan(k, p->children[i]));
+    return ST_OK;
+}
+static bool part(void *ctx, Expr *e) {
+    Parted *k = ctx;
+    k->calls |= cp_routine(k->c, e) != NULL;
+    if (e->kind != EX_SUBQUERY) return true;
+    bool inside = k->inside;
+    k->inside = true;
+    Status st = part_plan(k, e->u.sub.plan);
+    k->inside = inside;
+    return st == ST_OK;
+}
+static Status part_slot(void *ctx, Expr **slot) {
+    ((Parted *)ctx)->fails |= expr_can_fail(*slot);
+    return expr_walk(*slot, part, ctx) ? ST_OK : ST_ERROR;
+}
+
+Status cp_check_parts(Cp *c, Plan *p, const Table *changed) {
+    Parted k = {.c = c, .table = changed ? changed->id : -1};
+    if (part_plan(&k, p) != ST_OK) return cp_oom(c);
+    if (k.calls) return cp_refuse(c, "a call of a function of the database for the rows of a query");
+    if (k.read) return cp_refuse(c, "a subquery on table \"%s\", which the statement changes", k.read->name);
+    return ST_OK;
+}
+typedef struct Hoist {
+    Cp *c;
+    const Table *changed;
+    Status st;
+} Hoist;
+static bool hoist(void *ctx, Expr *e) {
+    Hoist *h = ctx;
+    Cp *c = h->c;
+    if (e->kind != EX_SUBQUERY || e->subquery == SQ_IN || !cp_reads_table(c, e->u.sub.plan, h->changed->id)) return true;
+    if (cp_may_fail(c, e->u.sub.plan) || (e->subquery == SQ_SCALAR && !cp_finds_one(c, e->u.sub.plan))) return true;
+    ColSet cols = colset_new(&c->ctx);
+    expr_cols(&c->ctx, e, &cols);
+    for (int64_t i = 0; i < c->vars.len; i++)
+        if (colset_has(&cols, c->vars.items[i].col)) cols.bits[c->vars.items[i].col >> 6] &= ~(UINT64_C(1) << (c->vars.items[i].col & 63));
+    for (int64_t i = 0; i < cols.n_words; i++)
+        if (cols.bits[i]) return true; /* of a row of the statement */
+    Expr *value = e;
+    h->st = cp_settle_copy(c, &value);
+    if (h->st == ST_OK) *e = *value;
+    return h->st == ST_OK;
+}
+static Status hoist_slot(void *ctx, Expr **slot) { return expr_walk(*slot, hoist, ctx) ? ST_OK : ST_ERROR; }
+static Status hoist_plan(Hoist *h, Plan *p) {
+    TRY(plan_each_expr(p, hoist_slot, h));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(hoist_plan(h, p->children[i]));
+    return ST_OK;
+}
+Status cp_hoist(Cp *c, Plan *p, const Table *changed) {
+    Hoist h = {c, changed, ST_OK};
+    return hoist_plan(&h, p);
+}
+
+bool cp_may_fail(Cp *c, Plan *p) {
+    Parted k = {.c = c, .table = -1};
+    if (part_plan(&k, p) != ST_OK) c->oom = true;
+    return k.fails;
+}
+const Table *cp_reads_table(Cp *c, Plan *p, int64_t id) {
+    Parted k = {.c = c, .table = id, .inside = true};
+    if (part_plan(&k, p) != ST_OK) c->oom = true;
+    return k.read;
+}

@@ -1,0 +1,669 @@
+-- Cases of postgres.py: every kind of statement of PL/pgSQL, and bad input. Expected results are PostgreSQL's.
+--
+-- `-- case NAME` begins a case; SQL statements follow, each up to a line that ends with a semicolon outside $$. Calls name the routines made by `create procedure` and
+-- `create function` (inner_* excepted: those are called by others); `-- table NAME` is compared afterwards; `-- call NAME arg | arg`: \N is NULL. Where calls have `=> ok` or `=> SQLSTATE place`, that is expected instead of
+-- what PostgreSQL gives, which knows no limit of steps and another one of depth.
+
+-- case assignments
+create table t (id int primary key, a int, b bigint, c numeric(12,2), d text, e boolean, f date, g double precision, h smallint);
+insert into t values (1, 1, 10, 1.50, 'one', true, '2020-01-01', 0.5, 1), (2, 2, 20, 2.50, 'two', false, '2020-02-29', -1.25, 2), (3, null, null, null, null, null, null, null, null);
+create procedure scalars(k int, x int, out o text, out n numeric(12,2), out d date, out g double precision) language plpgsql as $$
+declare
+  y int := x + 1;
+  z constant bigint := 3;
+  s text = 'start';
+  m numeric(12,2) default 0.25;
+  q int not null := 5;
+begin
+  y = y * 2;
+  s := s || '-' || y || '-' || coalesce(z::text, '');
+  m := m + y;
+  q := q + x;
+  n := m;
+  d := date '2020-01-31' + x;
+  g := x / 4.0;
+  o := s || ' ' || q;
+  update t set a = y, b = z, c = m, d = s, e = y > 4, f = scalars.d, g = scalars.g, h = x where id = k;
+end $$;
+-- table t
+-- call scalars 1 | 1
+-- call scalars 2 | \N
+-- call scalars 2 | 100000
+-- call scalars 3 | 7
+-- call scalars 9 | 3
+-- call scalars 1 | 2147483647
+
+-- case conditions
+create table t (id int primary key, n int not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure ifs(k int, x int, out o text) language plpgsql as $$
+begin
+  if x > 10 then
+    o := 'large';
+    update t set n = n + 100 where id = k;
+  elsif x > 5 then
+    o := 'middle';
+    update t set n = n + 10 where id = k;
+  elseif x is null then
+    o := 'null';
+  else
+    o := 'small';
+    delete from t where id = k;
+  end if;
+end $$;
+create procedure cases(k int, x int, out o text) language plpgsql as $$
+begin
+  case x
+    when 1, 2 then o := 'one or two';
+    when k then o := 'k';
+      update t set n = -1 where id = k;
+  end case;
+end $$;
+create procedure searched(k int, x int, out o text) language plpgsql as $$
+begin
+  case
+    when x < 0 then o := 'negative';
+    when x = k then update t set n = n * 2 where id = k;
+    else null;
+  end case;
+  o := coalesce(o, '') || case when x > 3 then '!' else '?' end;
+end $$;
+-- table t
+-- call ifs 1 | 11
+-- call ifs 2 | 6
+-- call ifs 3 | \N
+-- call ifs 4 | 1
+-- call cases 1 | 1
+-- call cases 5 | 5
+-- call cases 5 | 6
+-- call cases 5 | \N
+-- call searched 6 | -1
+-- call searched 6 | 6
+-- call searched 6 | 3
+-- call searched 6 | \N
+
+-- case loops
+create table t (id int primary key, n bigint not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure loops(k int, x int, out o text, out s bigint) language plpgsql as $$
+declare
+  i int := 0;
+begin
+  o := '';
+  s := 0;
+  <<outer_loop>>
+  loop
+    i := i + 1;
+    exit when i > x;
+    continue when i % 3 = 0;
+    for j in 1..i loop
+      continue outer_loop when j = 4;
+      exit outer_loop when s > 100;
+      s := s + j;
+    end loop;
+  end loop;
+  while i > 0 loop
+    i := i - 2;
+    o := o || i || ',';
+    if i = 3 then
+      exit;
+    end if;
+  end loop;
+  for j in reverse 5..x by 2 loop
+    o := o || j || ';';
+  end loop;
+  for j in x..x + 3 by 3 loop
+    s := s + j;
+  end loop;
+  update t set n = n + s where id = k;
+end $$;
+create procedure bad_step(k int, x int) language plpgsql as $$
+begin
+  update t set n = 0 where id = k;
+  for i in 1..3 by x loop
+    update t set n = n + 1 where id = k;
+  end loop;
+end $$;
+create procedure bad_bound(k int, x int) language plpgsql as $$
+begin
+  update t set n = 0 where id = k;
+  for i in x..3 loop
+    update t set n = n + 1 where id = k;
+  end loop;
+end $$;
+create procedure elements(k int, a int[], out s bigint) language plpgsql as $$
+declare
+  e int;
+begin
+  s := 0;
+  foreach e in array a loop
+    s := s + coalesce(e, 1000);
+  end loop;
+  for i in 1..coalesce(array_length(a, 1), 0) loop
+    s := s + a[i] * i;
+  end loop;
+  update t set n = s where id = k;
+end $$;
+-- table t
+-- call loops 1 | 0
+-- call loops 1 | 3
+-- call loops 2 | 9
+-- call loops 3 | \N
+-- call bad_step 4 | 1
+-- call bad_step 4 | 0
+-- call bad_step 4 | -1
+-- call bad_step 4 | \N
+-- call bad_bound 5 | 2
+-- call bad_bound 5 | 9
+-- call bad_bound 5 | \N
+-- call elements 6 | {1,2,3}
+-- call elements 6 | {}
+-- call elements 7 | {1,NULL,3}
+-- call elements 7 | \N
+
+-- case queries
+create table acct (id int primary key, bal bigint not null, owner text);
+create table hist (acct int, n int, amount bigint, primary key (acct, n));
+insert into acct select i, i * 100, case when i % 3 > 0 then 'o' || i % 3 end from generate_series(0, 9) i;
+insert into hist select i % 4, i, i * 10 from generate_series(0, 11) i;
+create procedure single(k int, out b bigint, out w text, out f boolean) language plpgsql as $$
+begin
+  select bal, owner into b, w from acct where id = k;
+  f := found;
+  if not found then
+    insert into acct values (k, 0, 'new');
+  end if;
+end $$;
+create procedure exact(k int, out b bigint) language plpgsql as $$
+begin
+  select bal into strict b from acct where id = k;
+  update acct set bal = bal - 1 where id = k;
+end $$;
+create procedure many_strict(k int, out b bigint) language plpgsql as $$
+begin
+  insert into hist values (k, 100, 0);
+  select amount into strict b from hist where acct = k;
+end $$;
+create procedure whole(k int, out o text) language plpgsql as $$
+declare
+  r record;
+  a acct%rowtype;
+  x acct.bal%type;
+begin
+  select * into r from acct where id = k;
+  o := coalesce(r.owner, '-') || r.bal;
+  select * into a from acct where id = k;
+  x := a.bal;
+  o := o || ' ' || coalesce(a.owner, 'none') || ' ' || coalesce(x::text, 'null');
+end $$;
+create procedure rows_of(k int, out o text, out s bigint) language plpgsql as $$
+declare
+  r record;
+begin
+  o := '';
+  s := 0;
+  for r in select n, amount from hist where acct = k order by n loop
+    o := o || r.n || ':' || r.amount || ' ';
+    continue when r.n % 2 = 1;
+    exit when s > 60;
+    s := s + r.amount;
+    update hist set amount = amount + 1 where acct = k and n = r.n;
+  end loop;
+end $$;
+create procedure aggregates(k int, out c bigint, out s bigint, out lo int, out hi int) language plpgsql as $$
+begin
+  select count(*), coalesce(sum(amount), -1), min(n), max(n) into c, s, lo, hi from hist where acct = k;
+  perform 1 from acct where id = k;
+  if not found then
+    raise exception 'no account %', k using errcode = 'P0002', hint = 'Make one.', detail = 'There are ten.';
+  end if;
+end $$;
+create procedure ordered(k int, out n int, out a bigint) language plpgsql as $$
+begin
+  select h.n, h.amount into n, a from hist h where h.acct = k order by h.n desc limit 1;
+end $$;
+create procedure joined(k int, out b bigint, out a bigint) language plpgsql as $$
+begin
+  select x.bal, y.amount into b, a from acct x join hist y on y.acct = x.id where x.id = k and y.n = k;
+end $$;
+-- table acct
+-- table hist
+-- call single 1
+-- call single 3
+-- call single 77
+-- call single \N
+-- call exact 2
+-- call exact 78
+-- call many_strict 2
+-- call many_strict 55
+-- call whole 1
+-- call whole 3
+-- call whole 99
+-- call rows_of 1
+-- call rows_of 0
+-- call rows_of 8
+-- call aggregates 2
+-- call aggregates 8
+-- call aggregates 800
+-- call ordered 3
+-- call ordered 9
+-- call joined 1
+-- call joined 9
+
+-- case changes
+create table t (id int primary key, n int not null check (n < 1000), s text unique, v varchar(5), x smallint);
+create table log (k int, what text);
+insert into t select i, i, 's' || i, 'v' || i, i from generate_series(0, 9) i;
+create procedure ins(k int, n int, s text, out o int, out c bigint) language plpgsql as $$
+begin
+  insert into log values (k, 'ins');
+  insert into t (id, n, s) values (k, n, s) returning t.n + 1 into o;
+  get diagnostics c = row_count;
+end $$;
+create procedure upsert(k int, n int, s text, out f boolean) language plpgsql as $$
+begin
+  insert into t values (k, n, s) on conflict do nothing;
+  f := found;
+  insert into log values (k, case when found then 'new' else 'old' end);
+end $$;
+create procedure upd(k int, m int, out o int, out f boolean, out c int) language plpgsql as $$
+begin
+  update t set n = t.n + m, v = 'w' || m where id = k returning t.n into o;
+  f := found;
+  get diagnostics c = row_count;
+end $$;
+create procedure upd_strict(k int, m int, out o int) language plpgsql as $$
+begin
+  insert into log values (k, 'strict');
+  update t set x = x + m where id = k returning x into strict o;
+end $$;
+create procedure del(k int, out o text, out f boolean) language plpgsql as $$
+begin
+  delete from t where id = k returning s into o;
+  f := found;
+  if f then
+    insert into log values (k, o);
+  end if;
+end $$;
+create procedure del_log(k int, out c bigint) language plpgsql as $$
+begin
+  delete from log where log.k = del_log.k;
+  get diagnostics c = row_count;
+end $$;
+-- table t
+-- table log
+-- call ins 20 | 5 | new
+-- call ins 20 | 6 | again
+-- call ins 21 | 6 | s3
+-- call ins 22 | \N | x
+-- call ins 23 | 1000 | y
+-- call ins \N | 1 | z
+-- call ins 24 | 1 | \N
+-- call ins 25 | 1 | \N
+-- call upsert 1 | 1 | u
+-- call upsert 30 | 1 | s1
+-- call upsert 31 | 1 | u31
+-- call upsert 32 | 5000 | u32
+-- call upd 1 | 10
+-- call upd 1 | 990
+-- call upd 2 | 10000
+-- call upd 77 | 1
+-- call upd 3 | \N
+-- call upd 4 | 2147483647
+-- call upd_strict 5 | 5
+-- call upd_strict 5 | 32767
+-- call upd_strict 78 | 1
+-- call del 6
+-- call del 6
+-- call del 7
+-- call ins 6 | 66 | s6
+-- call del_log 6
+-- call del_log 6
+
+-- case errors
+create table t (id int primary key, n int not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure raises(k int, x int) language plpgsql as $$
+begin
+  update t set n = 99 where id = k;
+  if x = 0 then
+    raise exception 'plain';
+  elsif x = 1 then
+    raise exception 'with % and %%, %', k, x;
+  elsif x = 2 then
+    raise exception using message = 'm' || k, errcode = '22012', detail = 'd', hint = 'h';
+  elsif x = 3 then
+    raise sqlstate 'AB123' using message = 'own';
+  elsif x = 4 then
+    raise unique_violation;
+  elsif x = 5 then
+    raise notice 'not seen %', k;
+    raise debug 'nor this';
+  elsif x = 6 then
+    raise exception 'unknown condition' using errcode = 'check_violation';
+  elsif x = 7 then
+    assert k > 100, 'too small ' || k;
+  elsif x = 8 then
+    assert k > 100;
+  elsif x = 9 then
+    assert null;
+  else
+    raise exception '%', null::int;
+  end if;
+end $$;
+create procedure arithmetic(k int, x int, y int, out o int) language plpgsql as $$
+begin
+  update t set n = -1 where id = k;
+  o := x / y;
+  o := o + x % y;
+  o := o * x;
+  update t set n = o where id = k;
+end $$;
+create procedure texts(k int, s text, out o int, out d date, out z smallint) language plpgsql as $$
+begin
+  update t set n = -2 where id = k;
+  o := s::int;
+  z := o;
+  d := date '2020-01-01' + z;
+end $$;
+create procedure lengths(k int, s text, out v varchar(3), out c numeric(4,2)) language plpgsql as $$
+begin
+  update t set n = -3 where id = k;
+  v := s;
+  c := length(s) * 25;
+end $$;
+-- table t
+-- call raises 0 | 0
+-- call raises 1 | 1
+-- call raises 2 | 2
+-- call raises 3 | 3
+-- call raises 4 | 4
+-- call raises 5 | 5
+-- call raises 6 | 6
+-- call raises 7 | 7
+-- call raises 8 | 8
+-- call raises 9 | 9
+-- call raises 9 | 10
+-- call arithmetic 1 | 7 | 2
+-- call arithmetic 1 | 7 | 0
+-- call arithmetic 2 | 2147483647 | 1
+-- call arithmetic 2 | \N | 0
+-- call arithmetic 3 | -2147483648 | -1
+-- call texts 4 | 12
+-- call texts 4 | x
+-- call texts 5 | 99999
+-- call texts 5 | 99999999999
+-- call texts 6 | \N
+-- call lengths 7 | ab
+-- call lengths 7 | abcd
+-- call lengths 8 | abc
+-- call lengths 8 | \N
+
+-- case handlers
+create table t (id int primary key, n int not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure caught(k int, x int, out o text) language plpgsql as $$
+begin
+  o := 'before ';
+  begin
+    update t set n = n + 100 where id = k;
+    insert into t values (x, 10 / x);
+    o := o || 'done ';
+  exception
+    when unique_violation then
+      o := o || sqlstate || ' ';
+    when division_by_zero or not_null_violation then
+      o := o || sqlerrm || ' ';
+      update t set n = -1 where id = k;
+    when others then
+      raise exception 'other %', sqlstate;
+  end;
+  o := o || 'after';
+end $$;
+create procedure again(k int) language plpgsql as $$
+begin
+  update t set n = n + 1 where id = k;
+  begin
+    raise exception 'inside';
+  exception when others then
+    raise;
+  end;
+end $$;
+-- table t
+-- call caught 1 | 20
+-- call caught 2 | 20
+-- call caught 3 | 0
+-- call caught 4 | \N
+-- call caught 5 | 5
+-- call again 6
+
+-- case calls
+create table t (id int primary key, n int not null);
+insert into t select i, i from generate_series(0, 9) i;
+create function inner_double(x int) returns int language plpgsql immutable as $$
+begin
+  if x > 1000 then
+    raise exception 'too large: %', x;
+  end if;
+  return x * 2;
+end $$;
+create procedure inner_add(k int, x int, inout total int) language plpgsql as $$
+begin
+  update t set n = n + x where id = k returning n into strict total;
+end $$;
+create procedure outer_call(k int, x int, out total int) language plpgsql as $$
+begin
+  total := 0;
+  call inner_add(k, inner_double(x), total);
+  call inner_add(k + 1, 1, total);
+end $$;
+create function gives(k int, x int default 3) returns bigint language plpgsql as $$
+declare
+  b bigint;
+begin
+  select n into b from t where id = k;
+  if not found then
+    return -1;
+  end if;
+  return b * x;
+end $$;
+create function falls(k int) returns int language plpgsql as $$
+begin
+  if k > 0 then
+    return k;
+  end if;
+end $$;
+create function depth(n int) returns int language plpgsql as $$
+begin
+  if n <= 0 then
+    return 0;
+  end if;
+  return 1 + depth(n - 1);
+end $$;
+create procedure early(k int, inout o text) language plpgsql as $$
+begin
+  update t set n = n + 1 where id = k;
+  if o is null then
+    return;
+  end if;
+  o := o || '!';
+  null;
+  update t set n = n + 1 where id = k;
+end $$;
+-- table t
+-- call outer_call 1 | 5
+-- call outer_call 2 | 5000
+-- call outer_call 9 | 1
+-- call gives 1 | 3
+-- call gives 77 | 4
+-- call gives \N | 4
+-- call falls 1
+-- call falls 0
+-- call depth 0
+-- call depth 20
+-- call early 3 | \N
+-- call early 4 | x
+
+-- case dynamic
+create table t (id int primary key, n int not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure run_text(k int, x int, out o int) language plpgsql as $$
+begin
+  execute 'update t set n = n + $1 where id = $2' using x, k;
+  execute 'select n from t where id = ' || k into o;
+end $$;
+create procedure cursors(k int, out o text) language plpgsql as $$
+declare
+  c cursor (lo int) for select id, n from t where id >= lo order by id;
+  i int;
+  m int;
+begin
+  o := '';
+  open c(k);
+  loop
+    fetch c into i, m;
+    exit when not found;
+    o := o || i || '=' || m || ' ';
+  end loop;
+  close c;
+end $$;
+-- table t
+-- call run_text 1 | 5
+-- call run_text 77 | 5
+-- call run_text \N | 5
+-- call cursors 7
+-- call cursors 70
+
+-- case bad input
+create table t (id int primary key, n int not null check (n >= 0), s text unique);
+insert into t select i, i * 10, 's' || i from generate_series(0, 9) i;
+create procedure mixed(k int, x int, kind int, out o int) language plpgsql as $$
+declare
+  y int;
+begin
+  update t set n = n + x where id = k;
+  if kind = 1 then
+    y := x / (k - k);
+  elsif kind = 2 then
+    select n into strict y from t where id = k + 1000;
+  elsif kind = 3 then
+    insert into t values (k, 1, null);
+  elsif kind = 4 then
+    update t set n = null where id = k;
+  elsif kind = 5 then
+    update t set n = -5 where id = k;
+  elsif kind = 6 then
+    y := 2147483647 + k + 1;
+  elsif kind = 7 then
+    insert into t values (k + 100, 1, 's' || x);
+  elsif kind = 8 then
+    y := ('x' || k)::int;
+  elsif kind = 9 then
+    y := (x + 40000)::smallint;
+  elsif kind = 10 then
+    raise exception 'kind %', kind;
+  end if;
+  select n into o from t where id = k;
+end $$;
+-- table t
+-- call mixed 1 | 1 | 0
+-- call mixed 1 | 1 | 1
+-- call mixed 1 | 1 | 2
+-- call mixed 1 | 1 | 0
+-- call mixed 1 | 1 | 3
+-- call mixed 1 | 1 | 4
+-- call mixed 1 | 1 | 5
+-- call mixed 1 | 1 | 6
+-- call mixed 2 | 3 | 7
+-- call mixed 1 | 1 | 8
+-- call mixed 1 | 1 | 9
+-- call mixed 1 | 1 | 10
+-- call mixed 1 | 1 | 0
+-- call mixed \N | 1 | 0
+-- call mixed \N | 1 | 3
+-- call mixed 1 | \N | 0
+-- call mixed 1 | -100 | 0
+-- call mixed 77 | 1 | 0
+-- call mixed 2 | 2147483647 | 0
+-- call mixed 1 | 1 | \N
+-- call mixed 1 | 1 | 0
+
+-- case no end
+set bulk_step_limit = 1000;
+create table t (id int primary key, n bigint not null);
+insert into t select i, i from generate_series(0, 9) i;
+create procedure forever(k int, x int, out o bigint) language plpgsql as $$
+declare
+  i int := 0;
+begin
+  update t set n = n + 1000 where id = k;
+  loop
+    i := i + 1;
+    exit when i = x;
+    update t set n = n + 1 where id = k;
+  end loop;
+  select n into o from t where id = k;
+end $$;
+create procedure nested(k int, x int) language plpgsql as $$
+begin
+  for i in 1..x loop
+    for j in 1..x loop
+      update t set n = n + 1 where id = k;
+    end loop;
+  end loop;
+end $$;
+create procedure while_true(k int) language plpgsql as $$
+begin
+  delete from t where id = k;
+  while true loop
+    null;
+  end loop;
+end $$;
+create procedure adds(k int, x int) language plpgsql as $$
+begin
+  update t set n = n + x where id = k;
+end $$;
+-- table t
+-- call adds 1 | 5 => ok
+-- call forever 1 | 10 => ok
+-- call forever 1 | 0 => 54000 6 at LOOP
+-- call adds 1 | 7 => ok
+-- call nested 2 | 10 => ok
+-- call nested 2 | 40 => 54000 4 at FOR with integer loop variable
+-- call while_true 3 => 54000 4 at WHILE
+-- call adds 3 | 1 => ok
+-- call forever 2 | -1 => 54000 6 at LOOP
+-- call adds 2 | 1 => ok
+
+-- case no bottom
+create table t (id int primary key, n bigint not null);
+insert into t select i, i from generate_series(0, 9) i;
+create function inner_deep(k int, x int) returns int language plpgsql as $$
+begin
+  if x = 0 then
+    return 0;
+  end if;
+  return 1 + inner_deep(k, x - 1);
+end $$;
+create procedure deep(k int, x int, out o int) language plpgsql as $$
+begin
+  update t set n = n + 1 where id = k;
+  o := inner_deep(k, x);
+  update t set n = n + 10 where id = k;
+end $$;
+create procedure itself(k int, x int) language plpgsql as $$
+begin
+  update t set n = n + 1 where id = k;
+  call itself(k, x + 1);
+end $$;
+create procedure adds(k int, x int) language plpgsql as $$
+begin
+  update t set n = n + x where id = k;
+end $$;
+-- table t
+-- call adds 1 | 5 => ok
+-- call deep 1 | 10 => ok
+-- call deep 1 | 1000000 => 54001
+-- call adds 1 | 7 => ok
+-- call itself 2 | 1 => 54001 4 at CALL
+-- call adds 2 | 7 => ok
