@@ -265,13 +265,15 @@ def main():
         script("against PostgreSQL", [py, "tests/diff/diff.py", "--build", o.build, "--seconds", "90"], 900)
         script("PL/pgSQL against PostgreSQL", [py, "tests/diff/pl.py", "--build", o.build, "--seed", "5000", "--seconds", "15"], 300)
         oracle = [py, "tests/bulk/oracle.py", "--build", o.build]
-        script("bulk oracle", [*oracle, "--seed", "1", "--seconds", "25"], 300)
-        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--seconds", "12"], 300)
+        # a number of rounds, so that the same are run whatever the machine does besides
+        script("bulk oracle", [*oracle, "--seed", "1", "--rounds", "120", "--seconds", "240"], 300)
+        script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--rounds", "10", "--seconds", "240"], 300)
         for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
-            script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--seconds", "15", "--devices", device], 300, env)
-            script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--seconds", "15", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], 300, env)
+            script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if device == "cpu" else "2", "--seconds", "240", "--devices", device], 300, env)
+            script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--rounds", "12" if device == "cpu" else "3", "--seconds", "240", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], 300, env)
         guards = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
-        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--seconds", "15", "--set", guards], 300, env)
+        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
+        script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "20"], 900)

@@ -1419,6 +1419,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
+    static const uint16_t guards[] = {PP_GUARDS, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
+    for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
     out->param_table = m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);

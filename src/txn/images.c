@@ -4,6 +4,7 @@
  * The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
  */
 #include "txn/calls_int.h"
+#include "txn/image_mirror.h"
 
 ImageSet *images_new(MemAccount *acct, Err *e) {
     ImageSet *s = mem_calloc(acct, (int64_t)sizeof *s, e);
@@ -145,6 +146,7 @@ static Table *table_by_id(const Catalog *c, int64_t id) {
 }
 
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
+    if (x->image) TRY(image_mirror_to_host(x->image, e)); /* who only looks at ordered groups leaves a device ahead as well */
     if (x->image && image_is_dirty(x->image)) {
         if (x->image->version != x->need.table->content) return err_internal(e, "table \"%s\" was changed beside its image", x->need.table->name);
         TRY(image_sync(x->image, NULL, e));

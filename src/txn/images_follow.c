@@ -130,7 +130,8 @@ static bool follow(Follow *f) {
     Image *im = f->im;
     const NetChange *n = f->net;
     int64_t fresh = 0;
-    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || image_mirror_ahead(im)) return false;
+    Err e = {0};
+    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || image_mirror_to_host(im, &e) != ST_OK) return false;
     f->index = -1;
     for (int32_t i = 0; i < im->n_indexes && f->index < 0; i++)
         if (im->indexes[i].unique && im->indexes[i].n_cols <= KEY_COLS) f->index = i;
@@ -162,7 +163,6 @@ static bool follow(Follow *f) {
         }
     }
     if (fresh == 0) return true;
-    Err e = {0};
     for (int32_t c = 0; c < im->n_cols; c++)
         if (!im->cols[c].used) return false; /* not an image for inserts */
     if (image_reserve(im, fresh, &e) != ST_OK) return false;
