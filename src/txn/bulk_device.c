@@ -22,7 +22,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SAY_FIRST = 64, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -733,9 +733,8 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-/* Taken keys, and failures but the first ones. Errors that calls share are there already, or are left for later, and so are calls for the machine. For some at a time it brings near what it is going to touch.
- * The list lies where the device put it: each entry is looked at by one worker only (16 workers that all looked through it took 22 ms for 310 thousand, H200). */
-typedef struct Wording { Bulk *b; int64_t keys, first; uint32_t *left; _Atomic int64_t next, n_left; } Wording;
+/* Taken keys, and failures but those that are done with. Errors that calls share are there already, or are left for later, and so are calls for the machine. For some at a time it brings near what it is going to touch. */
+typedef struct Wording { Bulk *b; int64_t keys; uint32_t *left; _Atomic int64_t next, n_left; } Wording;
 enum { SAY_AT_A_TIME = 32 };
 static void say_some(Wording *y, int worker, int n, const int64_t *which) {
     Bulk *b = y->b;
@@ -768,12 +767,13 @@ static void say_worker(void *ctx, int worker) {
     int64_t n = (int64_t)v->failed[0];
     for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
         for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++) say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
-    for (int64_t from; (from = y->first + atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
+    for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
         int64_t which[SAY_AT_A_TIME], end = MIN_OF(from + SAY_STEP, n);
         for (int64_t i = from; i < end; i += SAY_AT_A_TIME) {
             int have = 0;
             for (int64_t k = i; k < MIN_OF(i + SAY_AT_A_TIME, end); k++) {
                 uint32_t call = (uint32_t)v->failed[1 + k];
+                if (v->failed[1 + k] == UINT64_MAX) continue;
                 if (b->type_of) __builtin_prefetch(&b->type_of[call]);
                 if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
                 which[have++] = k;
@@ -785,18 +785,21 @@ static void say_worker(void *ctx, int worker) {
 /* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0], first = MIN_OF(n, (int64_t)SAY_FIRST), m = 0;
+    int64_t n = (int64_t)v->failed[0], m = 0;
     Wording y = {.b = b, .keys = keys_said(v)};
     *calls = v->again_calls;
     if (n == 0) return 0;
-    for (int64_t i = 0; i < first; i++) {
+    /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
+    for (int64_t i = 0; i < n; i += MAX_OF(n / SAY_SAMPLE, INT64_C(1))) {
         uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
-        if (!word_error(b, 0, bulk_type(b, call), code, call)) (*calls)[m++] = call;
+        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[part] && v->said[part][pc])) continue;
+        say(b, part, pc, call);
+        v->failed[1 + i] = UINT64_MAX; /* done with */
     }
     atomic_store(&b->next, 0);
-    y.first = first;
-    y.left = v->again_calls + first;
-    if (b->workers > 1 && (n > first + SAY_STEP || y.keys > SAY_KEYS)) pool_run(b->opt->query->pool, b->workers, say_worker, &y);
+    y.left = v->again_calls;
+    if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS)) pool_run(b->opt->query->pool, b->workers, say_worker, &y);
     else say_worker(&y, 0);
     for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
         uint64_t entry = v->failed[1 + y.left[k]];
