@@ -176,7 +176,7 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
  *     for (int64_t i = 0; i < stele_bulk_count(b); i++) if (stele_bulk_status(b, i, &error) != STELE_OK) ...
  *     stele_bulk_free(b);
  *
- * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_step_limit, executor, device. */
+ * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit, executor, device. */
 typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
 /* A bulk of calls of a procedure or function, named without arguments: 42883, 42725 when the name is not unique. */
 STELE_API stele_status stele_bulk_new(stele_conn *conn, const char *routine, stele_bulk **bulk);
