@@ -254,7 +254,7 @@ static Status settle_call(Cp *c, const Routine *r, Expr **slot) {
 /* Parts of an expression that are evaluated by a condition. */
 typedef struct Parts {
     Expr *e;
-    int32_t i, result, todo;
+    int32_t i, result, pending;
 } Parts;
 static Status settle_to(Cp *c, Expr *e, int32_t var) {
     TRY(cp_settle(c, &e));
@@ -281,7 +281,7 @@ static Status coalesce_part(Cp *c, void *ctx) {
 static Status case_hit(Cp *c, void *ctx) {
     Parts *p = ctx;
     TRY(settle_to(c, p->e->args[p->i + 1 < p->e->n_args ? p->i + 1 : p->i], p->result));
-    return cp_foot(c) && c->blind ? cp_unknown(c, p->todo) : cp_store_int(c, p->todo, 0);
+    return cp_foot(c) && c->blind ? cp_unknown(c, p->pending) : cp_store_int(c, p->pending, 0);
 }
 static Status case_part(Cp *c, void *ctx) {
     Parts *p = ctx;
@@ -292,19 +292,19 @@ static Status case_part(Cp *c, void *ctx) {
 }
 static Status settle_parts(Cp *c, Expr **slot) {
     Expr *e = *slot;
-    Parts p = {.e = e, .result = cp_var_new(c, NULL, e->type), .todo = -1};
+    Parts p = {.e = e, .result = cp_var_new(c, NULL, e->type), .pending = -1};
     if (p.result < 0) return ST_ERROR;
     bool first = e->kind != EX_CASE;
     if (first) {
         TRY(settle_to(c, e->args[0], p.result));
     } else {
         TRY(cp_store_null(c, p.result));
-        if ((p.todo = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-        TRY(cp_foot(c) && c->blind ? cp_unknown(c, p.todo) : cp_store_int(c, p.todo, 1));
+        if ((p.pending = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+        TRY(cp_foot(c) && c->blind ? cp_unknown(c, p.pending) : cp_store_int(c, p.pending, 1));
     }
     for (p.i = first; p.i < e->n_args; p.i += first ? 1 : 2) {
         Expr *cond = e->kind == EX_AND ? test_expr(c, EX_IS_NOT_FALSE, p.result) : e->kind == EX_OR ? test_expr(c, EX_IS_NOT_TRUE, p.result)
-                     : e->kind == EX_COALESCE ? test_expr(c, EX_IS_NULL, p.result) : var_expr(c, p.todo);
+                     : e->kind == EX_COALESCE ? test_expr(c, EX_IS_NULL, p.result) : var_expr(c, p.pending);
         if (!cond) return ST_ERROR;
         TRY(cp_when(c, cond, e->kind == EX_COALESCE ? coalesce_part : e->kind == EX_CASE ? case_part : chain_part, &p));
     }
