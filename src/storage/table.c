@@ -102,7 +102,7 @@ int table_find_column(const Table *t, Slice name) {
 static int64_t state_bytes(const Table *t) {
     return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) + (size_t)t->n_keys * sizeof(HashIndex *));
 }
-static void state_load(Table *t, const TableState *s) {
+static void load_whole(Table *t, const TableState *s) { /* what is not by column or key */
     t->n_tablets = s->n_tablets;
     t->impl->cap_tablets = s->cap_tablets;
     t->tablets = s->tablets;
@@ -110,6 +110,9 @@ static void state_load(Table *t, const TableState *s) {
     t->impl->changed_rows = s->changed_rows;
     t->impl->generation = s->generation;
     t->impl->stats_arena = s->stats_arena;
+}
+static void state_load(Table *t, const TableState *s) {
+    load_whole(t, s);
     for (int i = 0; i < t->n_cols; i++) {
         t->cols[i].dict = s->dicts[i];
         t->cols[i].stats = s->stats[i];
@@ -175,13 +178,7 @@ void table_state_exchange(Table *t, TableState *s) {
     now.changed_rows = t->impl->changed_rows;
     now.generation = t->impl->generation;
     now.stats_arena = t->impl->stats_arena;
-    t->n_tablets = s->n_tablets;
-    t->impl->cap_tablets = s->cap_tablets;
-    t->tablets = s->tablets;
-    t->live_rows = s->live_rows;
-    t->impl->changed_rows = s->changed_rows;
-    t->impl->generation = s->generation;
-    t->impl->stats_arena = s->stats_arena;
+    load_whole(t, s);
     for (int i = 0; i < t->n_cols; i++) {
         Dict *dict = t->cols[i].dict;
         ColumnStats stats = t->cols[i].stats;

@@ -521,6 +521,19 @@ typedef struct Above {
 } Above;
 enum { TIES_MAX = 16 };
 
+/* Variables for those of the first columns that are wanted and come from below: a->vars has pairs of column and variable. */
+static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, const ColSet *out) {
+    for (ColId id = 1; id < n_ids; id++) {
+        if (!colset_has(wanted, id) || !colset_has(out, id)) continue;
+        int32_t v = cp_var_new(c, NULL, c->ctx.cols.items[id].type);
+        if (v < 0) return ST_ERROR;
+        a->vars[2 * a->count] = id;
+        a->vars[2 * a->count++ + 1] = v;
+        c->vars.items[v].known = true;
+    }
+    return ST_OK;
+}
+
 /* Conditions that nothing below used. */
 static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     int32_t open = 0;
@@ -831,14 +844,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
     if (!a->vars || (a->best = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return cp_oom(c);
     ColId n_ids = (ColId)c->ctx.cols.len;
-    for (ColId id = 1; id < n_ids; id++) {
-        if (!colset_has(&below, id) || !colset_has(&out, id)) continue;
-        int32_t v = cp_var_new(c, NULL, c->ctx.cols.items[id].type);
-        if (v < 0) return ST_ERROR;
-        a->vars[2 * a->count] = id;
-        a->vars[2 * a->count++ + 1] = v;
-        c->vars.items[v].known = true;
-    }
+    TRY(keep_columns(c, a, n_ids, &below, &out));
     bool single = true, blind = c->blind;
     CpState before = cp_state(c);
     const Plan *outer_scan = c->order_scan;
@@ -984,14 +990,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Conds *co
         if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort[i].expr->u.col].type)) < 0) return ST_ERROR;
         c->vars.items[a->last[i]].known = true;
     }
-    for (ColId id = 1; id < n_ids; id++) {
-        if (!colset_has(&below, id) || !colset_has(&out, id)) continue;
-        int32_t v = cp_var_new(c, NULL, c->ctx.cols.items[id].type);
-        if (v < 0) return ST_ERROR;
-        a->vars[2 * a->count] = id;
-        a->vars[2 * a->count++ + 1] = v;
-        c->vars.items[v].known = true;
-    }
+    TRY(keep_columns(c, a, n_ids, &below, &out));
     bool several = false, blind = c->blind;
     if (limit && !(limit = cp_cast(c, limit, i8))) return ST_ERROR;
     if (cp_foot(c)) { /* is all of it known? */
