@@ -183,6 +183,7 @@ stele_status stele_bulk_run(stele_bulk *b) {
     if (st == ST_OK && !r) st = err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
     b->part = (BulkCalls){.routine = r, .n = b->n, .params = b->vecs};
     if (st == ST_OK) st = session_bulk_run(s, 1, &b->part, &b->result);
+    if (st == ST_OK) session_bulk_notices(s, b->result, 0, 0, b->n);
     return session_end_statement(s, st) == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
@@ -208,6 +209,7 @@ stele_status stele_bulk_submit(stele_bulk *b) {
     b->entry.routine = b->routine;
     b->entry.n = b->n;
     b->entry.params = b->vecs;
+    b->told = false;
     return call_submit(s, &b->entry, true) == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
@@ -221,6 +223,8 @@ stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
     s->deadline_ns = 0;
     if (done) *done = over;
     if (st != ST_OK) return STELE_ERROR;
+    if (over && !b->told) call_entry_notices(s, &b->entry);
+    b->told |= over;
     const Err *fault = over ? call_entry_fault(&b->entry) : NULL;
     if (!fault) return STELE_OK;
     err_copy(&s->err, fault);

@@ -30,6 +30,7 @@ struct stele_bulk {
     Vec *vecs;
     CallEntry entry;    /* of stele_bulk_submit */
     bool looked;        /* entry.serial is known */
+    bool told;          /* its notices have been delivered */
 };
 
 /* Room for `more` calls behind the n that are there. 55000 when the bulk has run or was submitted. */

@@ -26,7 +26,7 @@ typedef struct Err {
     char message[1024];
     char detail[1024];
     char hint[512];
-    char context[512];
+    char context[1024];
 } Err;
 
 static inline bool err_is_set(const Err *e) { return e->sqlstate[0] != 0; }

@@ -247,6 +247,62 @@ void mem_free(MemAccount *a, void *p, int64_t bytes) {
     mem_discharge(a, bytes);
 }
 
+/* ---- spans: pages that nobody may touch, made usable from the front ---------------- */
+
+static bool open_pages(char *p, int64_t from, int64_t to) {
+    from = page_round(from);
+    to = page_round(to);
+    return !must_fail() && (from >= to || mprotect(p + from, (size_t)(to - from), PROT_READ | PROT_WRITE) == 0);
+}
+static char *reserve_pages(int64_t most) {
+    size_t size = (size_t)page_round(most), slack = most >= HUGE_ALIGN_MIN ? (size_t)HUGE_PAGE : 0;
+    char *p = mmap(NULL, size + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    if (slack) {
+        size_t head = (size_t)(-(uintptr_t)p & (uintptr_t)(HUGE_PAGE - 1));
+        if (head) munmap(p, head);
+        if (slack - head) munmap(p + head + size, slack - head);
+        p += head;
+    }
+    madvise(p, size, MADV_HUGEPAGE); /* advice: its failure changes nothing */
+    return p;
+}
+
+void *mem_span_new(MemAccount *a, int64_t bytes, int64_t *most, Err *e) {
+    if (UNLIKELY(bytes < 0 || bytes > INT64_MAX / 4)) {
+        report_oom(bytes, e);
+        return NULL;
+    }
+    if (mem_charge(a, bytes, e) != ST_OK) return NULL;
+    int64_t least = MAX_OF(bytes, 1), want = MAX_OF(MIN_OF(*most, INT64_MAX / 4), least);
+    char *p = reserve_pages(want);
+    while (!p && want > least) p = reserve_pages(want = MAX_OF(want / 2, least));
+    if (p && !open_pages(p, 0, bytes)) {
+        munmap(p, (size_t)page_round(want));
+        p = NULL;
+    }
+    if (!p) {
+        mem_discharge(a, bytes);
+        report_oom(bytes, e);
+        return NULL;
+    }
+    *most = want;
+    return p;
+}
+
+Status mem_span_grow(MemAccount *a, void *p, int64_t had, int64_t bytes, Err *e) {
+    TRY(mem_charge(a, bytes - had, e));
+    if (open_pages(p, had, bytes)) return ST_OK;
+    mem_discharge(a, bytes - had);
+    return report_oom(bytes - had, e);
+}
+
+void mem_span_free(MemAccount *a, void *p, int64_t bytes, int64_t most) {
+    if (!p) return;
+    munmap(p, (size_t)page_round(most));
+    mem_discharge(a, bytes);
+}
+
 /* ---- arenas ------------------------------------------------------------------ */
 
 typedef struct Block {

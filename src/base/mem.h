@@ -47,6 +47,13 @@ void *mem_calloc(MemAccount *a, int64_t bytes, Err *e);
 void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e);
 void mem_free(MemAccount *a, void *p, int64_t bytes);
 
+/* A block that grows where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the system does not give so many); memory is charged for, and
+ * can be touched in, the first `bytes`. Page-aligned, zeroed, huge pages advised. */
+void *mem_span_new(MemAccount *a, int64_t bytes, int64_t *most, Err *e);
+/* From `had` to `bytes`, between that and `most`; on failure it is as it was. */
+Status mem_span_grow(MemAccount *a, void *p, int64_t had, int64_t bytes, Err *e);
+void mem_span_free(MemAccount *a, void *p, int64_t bytes, int64_t most);
+
 /* The process-wide allocator behind small blocks (stele_set_allocator). */
 typedef struct MemHooks {
     void *(*alloc)(void *ctx, size_t bytes);

@@ -115,6 +115,8 @@ typedef struct Em {
     Out extra;       /* other kernels */
     VEC(EmitParam) params;
     uint16_t proc;   /* EmitParam.proc of those that are asked for */
+    int32_t *views; /* registers of arrays: 1 + the variable that they are for good (views_used: there are arr a<variable>); NULL: not known */
+    bool *views_used;
     bool *const_done;
     VEC(int32_t) cols; /* table columns declared for the tile */
     int32_t tile_rows; /* a multiple of the target's */

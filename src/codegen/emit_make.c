@@ -312,6 +312,12 @@ bool em_make(Em *m, const Instr *in) {
         break;
     case MK_GET: {
         uint8_t phys = element_phys(c->arg_types[0]);
+        int32_t view = m->views ? m->views[c->args[0]] : 0;
+        if (view > 0) {
+            m->views_used[view - 1] = true;
+            w(m, "%s r%d = %s;\nconst bool v%d = %v && arr_get_%s(a%d, %r, &r%d);\n", c_type[phys], d, c_zero(phys), d, c->args[1], c_name[phys], view - 1, c->args[1], d);
+            break;
+        }
         w(m, "%s r%d = %s;\nconst bool v%d = %v && %v && array_get_%s(%t, %r, &r%d);\n", c_type[phys], d, c_zero(phys), d, c->args[0], c->args[1], c_name[phys], c->args[0], c->args[1], d);
         break;
     }

@@ -27,6 +27,7 @@ typedef struct ProcEm {
     bool in_loop, logs_in_loop;
     bool orders;           /* kc_order.h is wanted */
     bool *lazy;            /* registers that are macros */
+    bool *stored;          /* variables that something is assigned to */
     bool far;              /* cells of strings have the host's addresses, which are not the device's */
     bool host;
     int32_t n_ahead;       /* keys of a call that are looked for ahead */
@@ -36,13 +37,17 @@ typedef struct ProcEm {
     const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
     int32_t *fails;        /* labels that failures go to, innermost last */
     int32_t n_fails, n_fail_labels;
+    int32_t *split;        /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
+    int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
+    bool *gathers;         /* splits where lanes that are ahead wait for others */
+    int32_t n_states;
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
     int32_t n_sums;        /* the module's additions whose amounts are summed */
     Out sums;              /* what brings them together */
     ProcSource *out;
 } ProcEm;
-enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64 };
+enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64, KEYS_AHEAD = 32 };
 
 #define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
 #define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
@@ -71,6 +76,7 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     case OP_CODE_TEST:
     case OP_CODE_MAP: return "codes of a dictionary";
     case OP_P_TRY: return "EXCEPTION";
+    case OP_NOTICE: return "RAISE of a notice";
     case OP_CALL: return make_has_form(p, in->aux) ? NULL : expr_reason(NULL, p, in, NULL, a);
     case OP_FILTER:
     case OP_FILTER_RANGE:
@@ -187,6 +193,7 @@ static void declare_vars(ProcEm *x, Out *o) {
         out_w(&x->m, o, "%s y%d = ", c_type[phys], i);
         load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
+        if (x->m.views_used[i]) out_w(&x->m, o, "const arr a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
     if (x->out->scratch == 0) return;
     out_w(&x->m, o, "const u64 halves = %p + slot * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), x->out->scratch, x->out->scratch / 2);
@@ -334,11 +341,13 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
 }
 
 static void group_ahead(ProcEm *x, const Instr *in);
+static void loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters);
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
     const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
     find_function(x, k->table, index);
+    loop_ahead(x, k->table, index, k->n, k->args, false);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
@@ -474,8 +483,10 @@ static void put_text(ProcEm *x, int32_t table, int32_t col, Reg r, int32_t n) {
     int64_t length = x->tables[table].image->table->cols[col].type.length;
     x->out->text_puts[table]++;
     x->out->text_bytes[table] += MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
-    W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = put_text(%p, s);\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", n, r, r, PARAM(PP_HEAP, table, 0),
-      fail_code(x, PF_ROOM), n);
+    W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = ", n, r, r);
+    if (x->host) W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0), x->table_no[table] * 16);
+    else W("put_text(%p, s)", PARAM(PP_HEAP, table, 0));
+    W(";\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", fail_code(x, PF_ROOM), n);
 }
 
 static void row_put(ProcEm *x, const Instr *in) {
@@ -639,10 +650,20 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nfor (int c = 0; c < %d; c++) G(u64, rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n", code,
       (int32_t)KEY_COLS_MAX, code, code);
 }
+/* The registers of an index's columns; false when they are too many. */
+static bool insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]) {
+    const ImageIndex *ix = &im->indexes[index];
+    for (int32_t c = 0; c < ix->n_cols && c < KEYS_AHEAD; c++) keys[c] = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
+    return ix->n_cols <= KEYS_AHEAD;
+}
 static void row_insert(ProcEm *x, const Instr *in) {
     const RowInsert *ins = in->aux;
     int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0), counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
     const Image *im = x->tables[table].image;
+    for (int32_t i = 0; x->in_loop && i < im->n_indexes; i++) {
+        Reg keys[KEYS_AHEAD];
+        if (insert_key(im, ins, i, keys)) loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
+    }
     W("i64 r%d = -1;\n{\n", in->dst);
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
@@ -781,11 +802,13 @@ static void item(ProcEm *x, const Instr *in) {
     item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     W("put_op(ops, h, (u32)call, kind);\n}\n");
 }
-static void guard(ProcEm *x, const Instr *in) {
+static void guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
     W("if (use_at != use_end) {\n");
     item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
-    W("const u64 use = guard_take(kp, use_at, use_end, h, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", fail_code(x, PF_STOPPED));
+    int32_t back = x->goes_back[pc];
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     W("}\n");
 }
@@ -828,6 +851,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     case OP_LOAD: {
         int32_t v = (int32_t)in->imm;
         W("const %s r%d = y%d;\nconst bool v%d = z%d;\n", c_type[in->phys], in->dst, v, in->dst, v);
+        if (in->phys == PH_STR && v < x->proc->n_params && !x->stored[v]) x->m.views[in->dst] = v + 1;
         return true;
     }
     case OP_STORE: {
@@ -867,7 +891,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
         if (x->lazy[in->dst]) return lazy_select(x, in), true;
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
-    case OP_GUARD: guard(x, in); return true;
+    case OP_GUARD: guard(x, in, pc); return true;
     case OP_UNGUARD: unguard(x, in, pc); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
@@ -890,6 +914,7 @@ static void end_fails(ProcEm *x) {
     W("if (status != 0) goto FAIL_TO;\n");
 }
 
+static void loop_begins(ProcEm *x, int32_t loop);
 static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loops) {
     switch (in->op) {
     case OP_P_IF:
@@ -903,6 +928,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_LOOP:
         ++*loops;
+        loop_begins(x, pc);
         begin_fails(x);
         W("for (;;) {\n");
         break;
@@ -931,6 +957,84 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     }
 }
 
+/* ---- calls that stop on their way ------------------------------------------------------------------------------
+ * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a place before the guard where no register
+ * lives (a split); what stands between is done once more, so it must change nothing. Guards without such a place wait where they are.
+ * Behind statements that have guards, outside of loops, lanes of a warp that came through early leave in the same way, to go on together with the others. */
+static bool has_effect(const Program *p, int32_t from, int32_t pc) {
+    const Instr *in = &p->instrs[pc];
+    bool read = false; /* what was read before it is another value the second time */
+    for (int32_t k = MAX_OF(from, 0); k < pc && in->op == OP_STORE; k++) read |= p->instrs[k].op == OP_LOAD && p->instrs[k].imm == in->imm;
+    return read || in->op == OP_RAISE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD && in->op != OP_GUARD);
+}
+/* The run is [from, to); `to` may use one of its registers. */
+static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
+    const Program *p = x->p;
+    int32_t depth = 0, live_to = from, last = -1; /* the last split that is followed by nothing that changes anything */
+    for (int32_t pc = from; pc < to; pc++) {
+        const Instr *in = &p->instrs[pc];
+        bool clear = depth == 0 && live_to <= pc;
+        if (clear) {
+            last = pc;
+            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop) x->gathers[pc] = true, x->split[pc] = 1;
+        }
+        if (in->op == OP_GUARD && last >= 0) x->split[last] = 1, x->goes_back[pc] = last + 1;
+        x->out->lingers |= in->op == OP_GUARD && last < 0;
+        if (has_effect(p, last, pc)) last = -1;
+        depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
+        if (!in->dst) continue;
+        for (int32_t k = to; k > pc; k--) { /* who uses it last */
+            Reg r;
+            bool used = false;
+            if (k == p->n_instrs) continue;
+            for (int32_t u = 0; (r = instr_use(&p->instrs[k], u)) >= 0; u++) used |= r == in->dst;
+            if (!used) continue;
+            live_to = MAX_OF(live_to, k + 1);
+            break;
+        }
+    }
+}
+static void find_states(ProcEm *x) {
+    const Program *p = x->p;
+    int32_t loops = 0;
+    for (int32_t pc = 0, from; pc < p->n_instrs; pc++) {
+        for (from = pc; pc < p->n_instrs && !is_statement(&p->instrs[pc]); pc++) {
+        }
+        if (pc > from) find_splits(x, from, pc, loops > 0);
+        if (pc == p->n_instrs) break;
+        loops += (p->instrs[pc].op == OP_P_LOOP) - (p->instrs[pc].op == OP_P_ENDLOOP);
+    }
+    for (int32_t pc = 0; pc < p->n_instrs; pc++)
+        if (x->split[pc]) x->split[pc] = ++x->n_states;
+}
+static void put_split(ProcEm *x, int32_t pc) {
+    if (x->gathers[pc]) W("if (guarded && LANES_AWAY(together)) {\n*wait = GUARD_NONE;\nSUSPEND(%d);\n}\n", x->split[pc]);
+    W("S%d: ;\n", x->split[pc]);
+}
+/* What a frame has: its fields, or into it, or out of it. */
+typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
+static void frame_field(ProcEm *x, Out *o, FrameMode mode, const char *type, const char *name) {
+    static const char *const forms[] = {"%s %s;\n", "f->%s = %s;\n", "%s = f->%s;\n"};
+    out_w(&x->m, o, forms[mode], mode == FRAME_FIELDS ? type : name, name);
+}
+static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, char letter, int32_t i) {
+    char name[16];
+    snprintf(name, sizeof name, "%c%d", letter, (int)i);
+    frame_field(x, o, mode, type, name);
+}
+static void write_frame(ProcEm *x, Out *o, FrameMode mode) {
+    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"scratch", "mem"}};
+    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls) - (x->out->scratch == 0); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    for (int32_t i = 0; i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
+    for (int32_t i = 0; i < x->n_vars; i++) {
+        if (!x->stored[i]) continue; /* an argument */
+        frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
+        frame_numbered(x, o, mode, "bool", 'z', i);
+    }
+}
+
 static void write_body(ProcEm *x, const bool *skip) {
     const Program *p = x->p;
     bool open = false, ends = false; /* in a run; past its RAISE */
@@ -940,6 +1044,14 @@ static void write_body(ProcEm *x, const bool *skip) {
         x->m.pc = x->plain ? x->plain[pc] : pc;
         x->in_loop = loops > 0;
         if (!is_statement(in)) {
+            if (x->split[pc] && !ends) {
+                if (open) {
+                    W("}\n");
+                    end_fails(x);
+                }
+                open = false;
+                put_split(x, pc);
+            }
             if (!open) begin_fails(x), W("{\n");
             open = true;
             if (ends || skip[pc]) continue;
@@ -970,22 +1082,22 @@ static void append_out(ProcEm *x, Out *o, const Out *part) {
  * known from the arguments are fetched, then the rows that they name. A key made of elements of arguments stands for that of each element. */
 typedef struct Ahead {
     int32_t table, index;
-    bool rows;
+    bool rows, enters; /* not only the slot; rows enter an ordered group */
     uint64_t arrays; /* arguments whose elements are in the key */
     char keys[256];
 } Ahead;
-enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_NEAR = 16 /* bytes that are likely in the line of the column before */ };
+enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_LINE = 64, FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */ };
 
 /* The parameter whose element the instruction reads; -1 none. */
-static int32_t early_element(const ProcEm *x, const Instr *in, const bool *stored) {
+static int32_t early_element(const ProcEm *x, const Instr *in) {
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
     if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0 || !make_has_form(x->p, c)) return -1;
     const Instr *from = &x->p->instrs[x->p->regs[c->args[0]].first];
-    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || stored[from->imm]) return -1;
+    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || x->stored[from->imm]) return -1;
     return x->p->regs[in->dst].phys >= PH_I16 && x->p->regs[in->dst].phys <= PH_I64 ? (int32_t)from->imm : -1;
 }
 /* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
-static bool early_key(ProcEm *x, Reg r, const bool *stored, uint64_t *arrays, char *out, int64_t cap, int depth) {
+static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap, int depth) {
     const Program *p = x->p;
     int64_t n = (int64_t)strlen(out);
     if (!r || depth > 4 || n + 64 > cap) return false;
@@ -995,12 +1107,12 @@ static bool early_key(ProcEm *x, Reg r, const bool *stored, uint64_t *arrays, ch
         return !p->regs[r].value.is_null;
     }
     const Instr *in = &p->instrs[p->regs[r].first];
-    if (in->op == OP_LOAD && in->imm < x->proc->n_params && !stored[in->imm]) {
+    if (in->op == OP_LOAD && in->imm < x->proc->n_params && !x->stored[in->imm]) {
         snprintf(out + n, (size_t)(cap - n), "w%d", (int)in->imm);
         x->early[in->imm] = true;
         return true;
     }
-    int32_t array = early_element(x, in, stored);
+    int32_t array = early_element(x, in);
     if (array >= 0) {
         snprintf(out + n, (size_t)(cap - n), "g%d", (int)array);
         x->early[array] = true;
@@ -1009,15 +1121,15 @@ static bool early_key(ProcEm *x, Reg r, const bool *stored, uint64_t *arrays, ch
     }
     if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 || p->regs[r].phys < in->phys) return false;
     snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
-    return early_key(x, in->a, stored, arrays, out, cap, depth + 1);
+    return early_key(x, in->a, arrays, out, cap, depth + 1);
 }
-static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool rows, const bool *stored, Ahead *sites, int32_t *count) {
+static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites, int32_t *count) {
     Ahead *a = &sites[*count];
     if (*count == AHEAD_MAX || n == 0) return;
-    *a = (Ahead){.table = table, .index = index, .rows = rows};
+    *a = (Ahead){.table = table, .index = index, .rows = !enters || x->tables[table].image->indexes[index].order, .enters = enters};
     for (int32_t i = 0; i < n; i++) {
         if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
-        if (!early_key(x, keys[i], stored, &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
+        if (!early_key(x, keys[i], &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
     }
     for (int32_t i = 0; i < *count; i++)
         if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
@@ -1026,22 +1138,17 @@ static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const 
 static int32_t find_ahead(ProcEm *x, Ahead *sites) {
     const Program *p = x->p;
     int32_t count = 0;
-    bool *stored = arena_array(x->m.arena, bool, x->n_vars + 1);
-    for (int32_t i = 0; stored && i < p->n_instrs; i++)
-        if (p->instrs[i].op == OP_STORE) stored[p->instrs[i].imm] = true;
-    for (int32_t i = 0; stored && i < p->n_instrs; i++) {
+    for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST) {
             const RowKey *k = in->aux;
-            add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, true, stored, sites, &count);
+            add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, sites, &count);
         } else if (in->op == OP_ROW_INSERT) {
             const RowInsert *ins = in->aux;
             const Image *im = x->tables[ins->table].image;
             for (int32_t k = 0; k < im->n_indexes; k++) {
-                Reg keys[32] = {0};
-                for (int32_t c = 0; c < im->indexes[k].n_cols && c < 32; c++)
-                    if (im->indexes[k].cols[c] < ins->n) keys[c] = ins->args[im->indexes[k].cols[c]];
-                add_ahead(x, ins->table, k, MIN_OF(im->indexes[k].n_cols, 32), keys, false, stored, sites, &count);
+                Reg keys[KEYS_AHEAD];
+                if (insert_key(im, ins, k, keys)) add_ahead(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
             }
         }
     }
@@ -1075,13 +1182,13 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
         writes |= in->op != OP_ROW_GET;
     }
     for (const ImagePart *k = im->parts; seen && k < im->parts + IMAGE_PARTS; k++) {
-        int64_t near = INT64_MIN / 2; /* where the last one was fetched */
+        int64_t near = -FETCH_NEAR; /* where the last one was fetched */
         for (int64_t at = 0, next; at < k->stride; at = next) {
             next = k->stride;
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (!seen[c] || im->parts + im->cols[c].part != k) continue;
                 int64_t here = im->cols[c].cells - k->rows;
-                if (here == at && at - near >= FETCH_NEAR) {
+                if (here == at && (k->stride % FETCH_LINE == 0 ? at / FETCH_LINE > near / FETCH_LINE || near < 0 : at - near >= FETCH_NEAR)) {
                     out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)k->stride);
                     near = at;
                 }
@@ -1091,6 +1198,11 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
     }
     out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_LIVE, table, 0));
     if (writes) out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_DIRTY, table, 0));
+}
+/* What entering a row touches of an ordered group's anchor. */
+static void fetch_anchor(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const ImageIndex *ix = &x->tables[table].image->indexes[index];
+    out_w(&x->m, o, "FETCH(%p + (u64)row * 32);\nFETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
 }
 /* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
 static const Instr *made_by(const ProcEm *x, Reg r) { return x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
@@ -1169,11 +1281,113 @@ static void group_ahead(ProcEm *x, const Instr *in) {
         W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) {\nkeys[n] = key_%d_%d(", (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
           PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
         append_out(x, &x->m.body, &key);
-        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst u64 s = GVOL(u64, %p)[keys[e] & %p];\nif (s == 0 || ((s ^ keys[e]) & ~ENTRY_ROWS) != 0) continue;\n"
-          "const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n", slots, mask, slots, mask);
+        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, keys[e]);\nif (row < 0) continue;\n", slots, mask, slots, mask);
         fetch_row(x, &x->m.body, k->table, index);
         W("}\n}\n");
         return; /* one is enough for the loads that are under way */
+    }
+}
+
+
+/* In a loop that counts, what the next rounds look for, or enter, is fetched while those before them run: the slots first, nearer to their turn the rows. */
+enum { SLOTS_AHEAD = 4, ROWS_AHEAD = 2 /* rounds */, LOOP_SITES = 4 };
+static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
+    int32_t depth = 0;
+    for (int32_t i = pc - 1; i >= 0; i--) {
+        depth += x->p->instrs[i].op == OP_P_ENDLOOP;
+        if (x->p->instrs[i].op != OP_P_LOOP || depth-- > 0) continue;
+        *n = (GroupLoop){.loop = i, .end = x->p->instrs[i].jump};
+        return true;
+    }
+    return false;
+}
+/* The register's value `ahead` rounds later; false when that is not known. *counts: it is another one then. */
+static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead, Out *o, bool *counts, int depth) {
+    const Program *p = x->p;
+    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
+    if (p->regs[r].is_const) {
+        em_use(&x->m, r);
+        out_w(&x->m, o, "r%d", r);
+        return !p->regs[r].value.is_null;
+    }
+    const Instr *in = made_by(x, r), *store = NULL;
+    if (!in) return false;
+    if (in->op == OP_CVT) {
+        if (in->phys > PH_I64 || in->phys == PH_BOOL) return false;
+        out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);
+        return round_value(x, n, in->a, ahead, o, counts, depth + 1);
+    }
+    if (in->op != OP_LOAD) return false;
+    int32_t stores = stores_in_loop(x, n, in->imm, &store);
+    if (stores == 0) return out_w(&x->m, o, "y%d", (int32_t)in->imm), true;
+    if (stores > 1) return false;
+    const Instr *sum = made_by(x, store->a), *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
+    if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
+    bool turns = false;
+    out_w(&x->m, o, "(y%d %s %s * ", (int32_t)in->imm, sum->op == OP_ADD_N ? "+" : "-", ahead);
+    if (!round_value(x, n, sum->b, ahead, o, &turns, depth + 1) || turns) return false;
+    out_w(&x->m, o, ")");
+    return *counts = true;
+}
+/* Appends the hash of the key `ahead` rounds later; false when it is not known, or stays the same. */
+static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, const char *ahead, Out *o) {
+    bool counts = false;
+    out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
+    for (int32_t i = 0; i < n_keys; i++) {
+        if (i) out_w(&x->m, o, ", ");
+        if (!round_value(x, n, keys[i], ahead, o, &counts, 0)) return false;
+    }
+    out_w(&x->m, o, ")");
+    if (counts) hash_function(x, table, index);
+    return counts;
+}
+static void loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters) {
+    GroupLoop n;
+    Out slot = {0}, row = {0};
+    const ImageIndex *ix = &x->tables[table].image->indexes[index];
+    char rounds[2][16];
+    snprintf(rounds[0], sizeof rounds[0], "%d", (int)SLOTS_AHEAD);
+    snprintf(rounds[1], sizeof rounds[1], "%d", (int)ROWS_AHEAD);
+    if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) || !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot)) return;
+    int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
+    W("FETCH(%p + (", slots);
+    append_out(x, &x->m.body, &slot);
+    W(" & %p) * 8);\n", mask);
+    if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
+    W("{\nconst i64 row = row_ahead(%p, %p, ", slots, mask);
+    append_out(x, &x->m.body, &row);
+    W(");\nif (row >= 0) {\n");
+    fetch_row(x, &x->m.body, table, index);
+    if (!ix->unique) W("FETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), 8 * (int32_t)image_next_cells(ix));
+    W("}\n}\n");
+}
+/* The slots of the first rounds. */
+static void loop_begins(ProcEm *x, int32_t loop) {
+    const Program *p = x->p;
+    GroupLoop n;
+    Out done[LOOP_SITES];
+    int32_t count = 0;
+    for (int32_t i = loop + 1; x->host && !x->plain && i < p->instrs[loop].jump; i++) {
+        const Instr *in = &p->instrs[i];
+        const RowKey *find = in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST ? in->aux : NULL;
+        const RowInsert *ins = in->op == OP_ROW_INSERT ? in->aux : NULL;
+        if ((!find && !ins) || !loop_around(x, i, &n) || n.loop != loop) continue;
+        int32_t table = find ? find->table : ins->table;
+        const Image *im = x->tables[table].image;
+        for (int32_t k = 0; k < (find ? 1 : im->n_indexes) && count < LOOP_SITES; k++) {
+            Reg keys[KEYS_AHEAD];
+            Out *o = &done[count];
+            int32_t index = find ? x->tables[table].index[find->index] : k, same = 0;
+            *o = (Out){0};
+            if (ins && !insert_key(im, ins, k, keys)) continue;
+            if (!round_key(x, &n, table, index, find ? find->n : im->indexes[k].n_cols, find ? find->args : keys, "e", o)) continue;
+            while (same < count && (done[same].n != o->n || memcmp(done[same].p, o->p, (size_t)o->n) != 0)) same++;
+            if (same < count) continue;
+            count++;
+            W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)SLOTS_AHEAD, PARAM(PP_SLOTS, table, index));
+            append_out(x, &x->m.body, o);
+            W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
+        }
     }
 }
 
@@ -1215,9 +1429,9 @@ static void look_ahead(ProcEm *x) {
         if (!sites[i].rows) continue;
         if (each) out_w(&x->m, &rows, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, place, place);
         else out_w(&x->m, &rows, "{\nconst u64 h = a[%d];\n", place);
-        out_w(&x->m, &rows, "const u64 s = GVOL(u64, %p)[h & %p];\nif (s != 0 && ((s ^ h) & ~ENTRY_ROWS) == 0) {\nconst i64 row = (i64)(s & ENTRY_ROWS) - 1;\n", PARAM(PP_SLOTS, table, index),
-              PARAM(PP_MASK, table, index));
-        fetch_row(x, &rows, table, index);
+        out_w(&x->m, &rows, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
+        if (sites[i].enters) fetch_anchor(x, &rows, table, index);
+        else fetch_row(x, &rows, table, index);
         out_w(&x->m, &rows, "}\n}\n");
     }
     const char *whose = x->foot ? "foot_" : "";
@@ -1239,9 +1453,11 @@ static const char helpers[] =
     "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
     "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() __syncwarp()\n\n"
     /* who has n before it looks again when the next but one may be done; a warp goes by the first of its lanes */
-    "FN void wait_for(u32 n) {\n#if __CUDA_ARCH__ >= 800\n    n = __reduce_min_sync(__activemask(), n);\n#endif\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u : 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
+    "FN u32 least_of(u32 mask, u32 n) {\n#if __CUDA_ARCH__ >= 800\n    return __reduce_min_sync(mask, n);\n#else\n    u32 least = n;\n    for (u32 left = mask; left != 0; left &= left - 1) {\n        const u32 other = __shfl_sync(mask, n, __ffs((i32)left) - 1);\n"
+    "        least = other < least ? other : least;\n    }\n    return least;\n#endif\n}\n"
+    "FN void wait_for(u32 n) {\n    n = least_of(__activemask(), n);\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u : 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
     "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() ((void)0)\n#define RELAX(spins, n) ((void)(spins))\n"
-    "#else\n#define KP_ARG const u64 *restrict kp\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
+    "#else\n#define KP_ARG const u64 *restrict kp\n#if !defined(HOST_SINGLE)\n#undef FENCE\n#define FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)\n#endif\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
     "#define RELAX(spins, n) do { if ((spins) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
     /* Ready, to leave, or how many are to be done with a lock before. */
     "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
@@ -1297,24 +1513,42 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
           (int32_t)UNDO_ENTRY);
     append_out(x, o, &x->undo);
     out_w(m, o, "default: break;\n}\n}\n}\n");
-    out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot) {\n", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    if (x->plain) {
+        out_w(m, o, "typedef struct {\n");
+        write_frame(x, o, FRAME_FIELDS);
+        out_w(m, o, "} frame_%d;\n", x->number);
+    }
+    out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    if (x->plain) out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
+    out_w(m, o, ") {\n");
     out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\nu32 spilled = 0;\n", on, starts, step, starts, step);
+        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nu32 spilled = 0;\n(void)names;\n", on, starts, step, starts, step);
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
     append_out(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
     append_out(x, o, &vars);
+    if (x->plain) {
+        out_w(m, o, "if (state != 0) {\n");
+        write_frame(x, o, FRAME_LOAD);
+        out_w(m, o, "switch (state) {\n");
+        for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
+        out_w(m, o, "default: break;\n}\n}\n");
+    }
     append_out(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
+    if (x->plain) {
+        out_w(m, o, "if ((status & STOPS_AT) == STOPS_AT) {\n");
+        write_frame(x, o, FRAME_SAVE);
+        out_w(m, o, "goto leave;\n}\n");
+    }
     if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
         out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) ga_or_u64(P(0) + 8, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, 1 << STOP_UNDO_BIT);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     append_out(x, o, &x->tail);
-    if (x->plain) out_w(m, o, "if (use_at != use_end) guards_end(kp, use_at, use_end);\n");
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
 }
@@ -1335,6 +1569,25 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
 
 /* What footprints call. */
 static const char op_helpers[] =
+    /* the row that a key's entry names, most likely; -1 none */
+    "FN i64 row_ahead(u64 slots, u64 mask, u64 h) {\n"
+    "    for (u64 i = h & mask, n = 0; n < 8; i = (i + 1) & mask, n++) {\n"
+    "        const u64 s = GFRESH(u64, slots)[i];\n"
+    "        if (s == 0) return -1;\n"
+    "        if (((s ^ h) & ~ENTRY_ROWS) == 0) return (i64)(s & ENTRY_ROWS) - 1;\n"
+    "    }\n    return -1;\n}\n"
+    /* from a piece of the room that no other item has: the room's counter is everybody's */
+    "FN u64 put_near(u64 heap, u64 piece, str s) {\n"
+    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7);\n"
+    "    if (s.len == 0 || bytes > TEXT_PIECE / 4) return put_text(heap, s);\n"
+    "    u64 at = G(u64, piece)[0];\n"
+    "    if (G(u64, piece)[1] - at < bytes) {\n"
+    "        at = ga_add_u64(heap, TEXT_PIECE);\n"
+    "        if (at + TEXT_PIECE > G(u64, heap)[1]) return 0;\n"
+    "        G(u64, piece)[1] = at + TEXT_PIECE;\n    }\n"
+    "    G(u64, piece)[0] = at + bytes;\n"
+    "    copy_words(at, s.ptr, s.len);\n"
+    "    return at;\n}\n"
     "#define INSERTS_MAX 0x100000\n#define OP_NONE 3u\n#define OPS_CHUNK 8u\n"
     "typedef struct { u64 items, uses, room, counter, n, at; u32 left; u64 sums[N_SUMS]; } ops_sink;\n"
     "FN u64 take_places(u64 counter) {\n"
@@ -1361,43 +1614,90 @@ static const char op_helpers[] =
 static void guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
-    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n#define GUARD_IS_OVER 0xffffffffu\n"
+    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
+    out_w(m, o, "FN u32 guard_left(KP_ARG, const u64 use) {\nconst u32 c = GVOL(u32, %p)[G(u32, %p)[2 * use]], from = G(u32, %p)[2 * use + 1];\nreturn c >= from ? 0 : from - c;\n}\nFN bool guard_turn(KP_ARG, const u64 use) { return guard_left(kp, use) == 0; }\n", counters, uses, uses);
+    /* Waits for so many clocks at most. */
+    out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
                 "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 h, const u32 wrote) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\n"
+    /* The calls' locks, by name: most items have none. */
+    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
                 "for (u64 i = use_at; i < use_end; i++) {\nif (G(u32, %p)[i] != name) continue;\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
-                "if ((s & GUARD_HELD) == 0 && !guard_wait(kp, i)) return GUARD_STOP;\nG(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
+                "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
+                "G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
     out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
                 "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
           states, states, states, counters, uses);
-    out_w(m, o, "FN_BIG void guards_end(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s != GUARD_IS_OVER && (s & GUARD_HELD) == 0 && !guard_wait(kp, i)) return;\n}\nFENCE();\n"
-                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\n}\n", states, states, counters, uses);
+    /* A call that is done gives up all that it has, once it has had its turn everywhere; false: not yet. */
+    out_w(m, o, "FN_BIG bool guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
+                "if (!guard_turn(kp, i)) return false;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
+                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn true;\n}\n", states, states, states, counters, uses);
+    /* Whether lanes that went on with this one are not here. On the host, for tests, a call stops wherever it may. */
+    out_w(m, o, "#if defined(KC_CUDA)\n#define LANES_AWAY(together) (__activemask() != (together))\n#elif defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n");
 }
 
 static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
     for (int32_t k = 0; k < n; k++) {
         out_w(&x->m, o, k + 1 < n ? "case %d: " : "default: ", k);
-        out_w(&x->m, o, fmt, k);
+        out_w(&x->m, o, fmt, k, k); /* the number once or twice */
         out_w(&x->m, o, " break;\n");
     }
     out_w(&x->m, o, "}\n");
 }
 #define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
 
-/* Under guards: one call after the other, each of which waits on its way. */
+/* Under guards. A call's room in the log, its beginning and its end, as both forms of the kernel have them. */
+static void log_room(ProcEm *x, Out *o) {
+    int32_t log = PARAM(PP_LOG, 0, 0);
+    out_w(&x->m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\nif (log_end > G(u64, %p)[1]) ga_or_u64(P(0) + 8, %d);\n}\n", (int32_t)UNDO_ENTRY, log,
+          UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS, log, 1 << STOP_ROOM_BIT);
+}
+static void call_ran(ProcEm *x, Out *o) {
+    int32_t failed = PARAM(PP_FAILED, 0, 0);
+    out_w(&x->m, o, "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n",
+          PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
+}
+#define RUN_GUARDED "ran = run_%d(kp, call, pos, log_at, slot, &frame.f%d, state, together, &wait);"
+/* One call after the other, each of which waits on its way. */
 static void run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds) {
     Em *m = &x->m;
-    int32_t log = PARAM(PP_LOG, 0, 0), failed = PARAM(PP_FAILED, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
-    out_w(m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\n", (int32_t)UNDO_ENTRY, log, UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS);
-    out_w(m, o, "if (log_end > G(u64, %p)[1]) {\nga_or_u64(P(0) + 8, %d);\nreturn;\n}\n}\nu64 ran = 0;\n", log, 1 << STOP_ROOM_BIT);
-    write_switch(x, o, n, "ran = run_%d(kp, call, pos, log_at, slot);");
-    out_w(m, o, "const u32 status = (u32)ran, n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\n", PARAM(PP_LOG_AT, 0, 0),
-          PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY);
-    out_w(m, o, "if (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n}\ncontinue;\n}\n", failed, failed);
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
+    log_room(x, o);
+    out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) return;\n");
+    write_switch(x, o, n, RUN_GUARDED);
+    out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
+    call_ran(x, o);
+    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u32 spins = 0; !guards_done(kp, use_at, use_end);) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, 1u);\n}\n}\ncontinue;\n}\n", starts, step, starts, step);
+}
+/* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
+ * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
+ * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do. */
+static void run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
+    Em *m = &x->m;
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK();\nu32 kind = 0, state = LANE_FREE, seen = 0;\nfor (bool more = true;;) {\n"
+                "if (state == LANE_FREE && more) {\nconst u64 nth = append(%p + 8);\nmore = nth < n_calls;\nif (more) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\n"
+                "kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\nuse_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nwait = GUARD_NONE;\nstate = 0;\n",
+          PARAM(PP_GUARDS, 0, 0), ticket, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+    log_room(x, o);
+    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\nif (state == LANE_ENDS && guards_done(kp, use_at, use_end)) state = LANE_FREE;\n"
+                "if (!__any_sync(~0u, state != LANE_FREE || more)) break;\n"
+                "bool moved = false;\nif (state < LANE_ENDS && wait != GUARD_NONE) {\nconst u32 left = guard_left(kp, wait);\nmoved = left != seen;\nseen = left;\nif (left == 0) wait = GUARD_NONE;\n}\nconst bool ready = state < LANE_ENDS && wait == GUARD_NONE;\n"
+                "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"
+                "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu)) & all;\n");
+    /* those that are behind may come soon, as long as those they wait for go on */
+    out_w(m, o, "const u64 now = CLOCK();\nif (__any_sync(~0u, moved)) since = now;\nif (group == 0 || (behind != 0 && __any_sync(~0u, now - since < PATIENCE))) {\n__nanosleep(NAP);\ncontinue;\n}\n"
+                "if (goes) {\nconst u32 together = all;\nu64 ran = 0;\n");
+    write_switch(x, o, n, RUN_GUARDED);
+    out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\n} else {\n");
+    call_ran(x, o);
+    out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\nsince = CLOCK();\n}\nreturn;\n}\n");
 }
 /* Takes back what all calls did, the last one's first. */
 static void assemble_undo(ProcEm *x, ProcModule *out, Out *o) {
@@ -1421,28 +1721,37 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
     static const uint16_t guards[] = {PP_GUARDS, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
     for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
-    out->param_table = m->params.len > DEV_PARAMS_MAX;
+    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
+    out->constants = t->kind == DEVICE_CUDA && (out->guards || m->params.len > DEV_PARAMS_MAX) && m->params.len <= PROC_CONSTANTS_MAX;
+    out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     if (t->kind == DEVICE_CUDA && out->guards) out_w(m, o, "#define GROUPS_PER_UNIT %d\n", (int32_t)PROC_GROUPS_PER_UNIT); /* calls wait for memory and each other: many at a time */
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
-          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS");
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
+          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables));
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
+    if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
+    else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
     if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) guard_helpers(x, o, counters, uses);
     append_out(x, o, &x->funcs);
+    if (out->guards) {
+        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\n#define NAP 500u\ntypedef union {\n");
+        for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
+        out_w(m, o, "} frame_any;\n");
+    }
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
     if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\n");
+    if (out->guards && t->kind == DEVICE_CUDA) run_together(x, o, n, order, pos, types, kinds, ticket);
     out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
                 "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);
     out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
                 "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
-    if (out->guards) run_guarded(x, o, n, order, pos, types, kinds);
+    if (out->guards && t->kind != DEVICE_CUDA) run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
         out_w(m, o, "u64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
@@ -1453,8 +1762,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + waits[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
     out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\nif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", alone, (int32_t)PF_STOPPED);
-    write_switch(x, o, n, "status = (u32)run_%d(kp, call, pos, undo, slot);");
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
+    write_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
     out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
@@ -1526,6 +1835,16 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);
     x->bounds = arena_array(a, bool *, proc->n_tables + 1);
     x->m.const_done = arena_array(a, bool, p->n_regs + 1);
+    x->stored = arena_array(a, bool, x->n_vars + 1);
+    x->split = arena_array(a, int32_t, p->n_instrs + 1);
+    x->goes_back = arena_array(a, int32_t, p->n_instrs + 1);
+    x->gathers = arena_array(a, bool, p->n_instrs + 1);
+    if (!x->split || !x->goes_back || !x->gathers) return err_oom(e);
+    x->m.views = arena_array(a, int32_t, p->n_regs + 1);
+    x->m.views_used = arena_array(a, bool, x->n_vars + 1);
+    if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        if (p->instrs[i].op == OP_STORE) x->stored[p->instrs[i].imm] = true;
     if (!x->regs || !x->labels || !x->fails || !x->bounds || !x->m.const_done) return err_oom(e);
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (!(x->bounds[i] = arena_array(a, bool, form->tables[i].image->n_cols + 1))) return err_oom(e);
@@ -1553,6 +1872,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     find_forms(x);
     fail_to(x);
     x->last_fail = x->plain ? find_last_fail(x) : -1;
+    if (x->plain) find_states(x);
     write_body(x, skip);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
@@ -1586,6 +1906,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     int32_t n_tables = 0, n_ahead = 0, foot_ahead = 0;
     for (int32_t k = 0; k < n; k++)
         for (int32_t i = 0; i < forms[k].proc->n_tables; i++) n_tables = MAX_OF(n_tables, forms[k].table_no[i] + 1);
+    out->n_tables = n_tables;
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
     *x = (ProcEm){.m = {.arena = a, .err = e}, .guards = guards};
@@ -1603,6 +1924,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->undo_max = MAX_OF(out->undo_max, out->procs[k].undo_max);
         out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
         out->wanders |= out->procs[k].wanders;
+        out->lingers |= out->procs[k].lingers;
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
     TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));

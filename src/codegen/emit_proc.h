@@ -84,6 +84,7 @@ typedef enum ProcParamKind {
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
+    PP_PIECES,        /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each table's room for strings, the piece that the item took last */
     PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
     PP_CELLS, PP_VALID,                      /* of tables from here on; col */
     PP_LIVE, PP_DIRTY, PP_ROWIDS,
@@ -101,6 +102,8 @@ typedef enum ProcParamKind {
     PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
     PP_ITEM_SUM       /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
 } ProcParamKind;
+#define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
+enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
 enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_GROUPS_PER_UNIT = 8 };
 
@@ -111,6 +114,7 @@ typedef struct ProcSource {
     bool text_outs;       /* OUT strings point into images, parameters, constants and the heap of OUT strings */
     bool out_heap;        /* ... into that */
     bool wanders;
+    bool lingers;         /* it waits at a guard without leaving its function */
     uint32_t *text_puts;  /* per table: instructions that put strings there */
     int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;
@@ -120,13 +124,16 @@ typedef struct ProcModule {
     int32_t n_params;
     EmitParam *params;
     bool param_table;     /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them are */
+    bool constants;       /* ... but for the __constant__ array "kc_table", which has all of them */
     bool guards;          /* bodies have guards, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
     bool wanders;         /* some procedure looks for rows in loops: calls take long, and not equally long */
-    int32_t n_procs;
+    bool lingers;         /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for */
+    int32_t n_procs, n_tables;
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
+enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
 enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 
 /* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */

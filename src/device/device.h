@@ -52,6 +52,7 @@ typedef struct DeviceInfo {
     bool shares_memory;   /* kernels may read any host address directly (host, PoCL): no copies needed */
     bool can_map;         /* map_host works */
     bool concurrent;      /* kernels of different queues run at the same time (channels need it) */
+    int64_t span_unit;    /* pieces in which memory grows where it is (span_new); 0: it does not on this device */
     int64_t memory_bytes; /* of the device; host: of the machine */
     int32_t units;        /* multiprocessors, compute units, cores */
     int32_t warp;         /* lanes that run in step; 1 on host */
@@ -94,6 +95,12 @@ typedef struct DeviceOps {
     Status (*map_host)(Device *d, void *host, int64_t bytes, DevPtr *out, Err *e);
     void (*unmap_host)(Device *d, void *host, int64_t bytes);
     Status (*memory_used)(Device *d, int64_t *free_bytes, int64_t *total, Err *e); /* as the driver sees it, all processes */
+    /* Memory that grows where it is, with info.span_unit > 0 only (device_span_* below is for all devices): addresses are kept for *most bytes (made less, down to
+     * `bytes`, where there are not so many), and there is memory for the first `bytes`, rounded to units. span_grow gives it `bytes` instead of `had`: what was there
+     * stays, new bytes are undefined, work that uses it may be under way. On failure it is as it was. The same sizes go to span_free. */
+    Status (*span_new)(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e);
+    Status (*span_grow)(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e);
+    void (*span_free)(Device *d, DevPtr p, int64_t bytes, int64_t most);
 
     /* queues */
     Status (*queue_new)(Device *d, DevQueue **out, Err *e);
@@ -119,6 +126,9 @@ typedef struct DeviceOps {
     Status (*load)(Device *d, const void *code, int64_t n, DevModule **out, Err *e);
     void (*unload)(Device *d, DevModule *m);
     Status (*kernel)(DevModule *m, const char *name, DevKernel **out, Err *e); /* dies with the module */
+    /* The address of the module's __constant__ array `name` of so many bytes, for copy_in and copy: kernels that run meanwhile must not read it. Who shares
+     * the module shares the array. NULL: the device has no such memory, or it is no faster than any other. */
+    Status (*constant)(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e);
     /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for co-residency (not on host, where the
      * pool may have fewer workers free: there a group may wait for lower ones only). */
     int64_t (*resident_groups)(DevKernel *k, int32_t group_size, int64_t local_bytes);
@@ -138,6 +148,14 @@ struct Device { /* first member of every backend's own struct */
 
 /* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
 Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
+
+/* Memory that is expected to grow, on any device: where it is when the device can and the memory is of a unit at least, else by copies on the device. All zero: none. */
+typedef struct DevSpan { DevPtr at; int64_t bytes, most; } DevSpan; /* most: addresses there are; 0: of alloc */
+/* 53200, 58000: s stays as it was. */
+Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e);
+/* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
+Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e);
+void device_span_free(Device *d, DevSpan *s);
 
 /* ---- for backends (device_common.c) --------------------------------------------------------------- */
 /* 58000 "device ... was lost". */

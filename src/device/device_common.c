@@ -1,4 +1,4 @@
-/* device_common.c - what every backend needs: compiled code's release, the error of a lost device, memory limits, copies in numbers. */
+/* device_common.c - what every backend needs: compiled code's release, the error of a lost device, memory limits, copies in numbers, memory that grows. */
 #include <stdlib.h>
 
 #include "device/device.h"
@@ -35,4 +35,46 @@ Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, 
     if (d->ops->copy_in_many) return d->ops->copy_in_many(q, copies, n, e);
     for (int64_t i = 0; i < n; i++) TRY(d->ops->copy_in(q, copies[i].to, copies[i].from, copies[i].bytes, e));
     return ST_OK;
+}
+
+/* ---- memory that grows ---- */
+/* Addresses cost next to nothing, so they are kept for many times the bytes, up to all that the device has. */
+enum { SPAN_TIMES = 64 };
+#define SPAN_LEAST (INT64_C(1) << 30)
+
+Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e) {
+    DevSpan fresh = {.bytes = bytes};
+    if (d->info.span_unit > 0 && bytes >= d->info.span_unit && bytes <= INT64_MAX / SPAN_TIMES) {
+        fresh.most = MAX_OF(bytes, MIN_OF(MAX_OF(bytes * SPAN_TIMES, SPAN_LEAST), d->info.memory_bytes));
+        TRY(d->ops->span_new(d, bytes, &fresh.most, &fresh.at, e));
+    } else {
+        TRY(d->ops->alloc(d, bytes, &fresh.at, e));
+    }
+    *s = fresh;
+    return ST_OK;
+}
+
+Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e) {
+    if (bytes <= s->bytes) return ST_OK;
+    if (bytes <= s->most) {
+        TRY(d->ops->span_grow(d, s->at, s->bytes, bytes, e));
+        s->bytes = bytes;
+        return ST_OK;
+    }
+    DevSpan fresh = {0};
+    TRY(device_span_new(d, bytes, &fresh, e));
+    Status st = d->ops->copy(q, fresh.at, s->at, keep, e), over = d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL);
+    if (st != ST_OK || over != ST_OK) {
+        device_span_free(d, &fresh);
+        return ST_ERROR;
+    }
+    device_span_free(d, s);
+    *s = fresh;
+    return ST_OK;
+}
+
+void device_span_free(Device *d, DevSpan *s) {
+    if (s->most > 0) d->ops->span_free(d, s->at, s->bytes, s->most);
+    else if (s->at) d->ops->free(d, s->at, s->bytes);
+    *s = (DevSpan){0};
 }

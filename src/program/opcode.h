@@ -131,6 +131,7 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(ROW_DELETE,   SH_A,     PB(3),   NX, 0,               XV) /* aux RowCol (col -1): row a dies */                 \
     X(RAISE,        SH_LIST,  0,       NX, F_FAIL,          XV) /* aux RaiseSite: the calls fail */                   \
     X(RERAISE,      SH_NONE,  0,       NX, F_FAIL,          XV) /* the calls fail with what P_TRY imm caught */        \
+    X(NOTICE,       SH_LIST,  0,       NX, F_FAIL,          XV) /* aux NoticeSite: the callers are told */             \
     X(ITEM,         SH_LIST,  0,       NX, 0,               XV) /* aux ItemSite: an operation, for the schedule */    \
     X(GUARD,        SH_LIST,  0,       NX, 0,               XV) /* aux ItemSite: what follows works on the item (bodies with guards: txn/proc.h) */ \
     X(UNGUARD,      SH_NONE,  0,       NX, 0,               XV) /* aux GuardList: the statement that had these guards is over */ \

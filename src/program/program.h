@@ -124,6 +124,7 @@ typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys),
 typedef struct RowCol { int32_t table, col; bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */ } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
+typedef struct NoticeSite { RaiseSite say; const char *severity, *context; } NoticeSite;
 typedef struct CatchSite { int32_t number, n; const char *const *states; } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
 typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/schedule.h */
     uint32_t table, group;

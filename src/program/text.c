@@ -156,6 +156,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, r->skip ? ") or skip" : ")");
         return true;
     }
+    case OP_NOTICE:
     case OP_RAISE: {
         const RaiseSite *r = in->aux;
         put(t, " %s '%s' (", r->sqlstate, r->format);

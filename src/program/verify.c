@@ -77,8 +77,10 @@ static Status check_row_op(const Verify *v, const Instr *in) {
         REQUIRE(v, ((const RowInsert *)in->aux)->table >= 0, "no such table");
         REQUIRE(v, d == PH_I64, "result must be a row register");
         break;
+    case OP_NOTICE:
     case OP_RAISE: {
         const RaiseSite *r = in->aux;
+        REQUIRE(v, in->op == OP_RAISE || (((const NoticeSite *)in->aux)->severity && ((const NoticeSite *)in->aux)->context), "notice without a severity");
         REQUIRE(v, r->sqlstate && strlen(r->sqlstate) == 5 && r->format, "error without a code or text");
         for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
         break;
@@ -104,7 +106,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     case SH_DAB: need_b = true; /* fall through */
     case SH_DA: need_a = need_d = true; break;
     case SH_D: need_d = true; break;
-    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_ITEM && in->op != OP_GUARD; break;
+    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_NOTICE && in->op != OP_ITEM && in->op != OP_GUARD; break;
     case SH_AB: need_b = true; /* fall through */
     case SH_A: need_a = true; break;
     case SH_BLOCK:
@@ -212,6 +214,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_ROW_INSERT:
     case OP_ROW_DELETE:
     case OP_RAISE:
+    case OP_NOTICE:
     case OP_ITEM:
     case OP_GUARD: TRY(check_row_op(v, in)); break;
     case OP_PROBE:

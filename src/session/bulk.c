@@ -22,6 +22,7 @@ typedef struct BulkHub {
     Proc *procs;
     const PlFunction **functions;
     int64_t *ids;        /* routines */
+    int64_t *guesses;    /* rows that a call inserts into a table, where only running it tells: more than any has lately */
     ImageSet *images;
     CallPool *_Atomic pool; /* calls of many connections; made when first needed */
     _Atomic bool ahead;  /* some image may be ahead of its table */
@@ -29,6 +30,7 @@ typedef struct BulkHub {
     BulkMeasured vm;     /* of the virtual machine */
 } BulkHub;
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
+enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 24 /* of a bulk */, WASTE_MIN = 1 << 16 };
 
 static void hub_clear(BulkHub *h) {
     images_free(h->images);
@@ -75,12 +77,14 @@ static Status hub_get(Session *s, BulkHub **out) {
     if (!(h->arena = arena_new(&db->account, &s->err)) || !(h->images = images_new(&db->account, &s->err))) return ST_ERROR;
     h->functions = arena_array(h->arena, const PlFunction *, c->n_routines + 1);
     h->ids = arena_array(h->arena, int64_t, c->n_routines + 1);
-    if (!h->functions || !h->ids) return err_oom(&s->err);
+    h->guesses = arena_array(h->arena, int64_t, c->n_routines + 1);
+    if (!h->functions || !h->ids || !h->guesses) return err_oom(&s->err);
     for (int64_t i = 0; i < c->n_routines; i++) {
         PlFunction *f;
         Err e = {0};
         if (pl_of_routine(h->arena, c, c->routines[i], &f, &e) != ST_OK) continue; /* a type or table of it is gone: calling it says so */
         h->functions[h->n] = f;
+        h->guesses[h->n] = GUESS_FIRST;
         h->ids[h->n++] = c->routines[i]->id;
     }
     TRY(pl_compile(c, &s->info, h->n, h->functions, h->arena, &h->procs, &s->err));
@@ -170,6 +174,16 @@ static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
     return ST_OK;
 }
 
+/* What calls have to say is kept, as from bulks. */
+typedef struct SerialNotices { Arena *arena; int32_t part; int64_t call; bool failed; VEC(CallNotice) all; } SerialNotices;
+static void keep_notice(void *ctx, const SessionNotice *x) {
+    SerialNotices *k = ctx;
+    CallNotice n = {.part = k->part, .call = k->call, .seq = k->all.len, .severity = arena_strdup(k->arena, x->severity), .context = arena_strdup(k->arena, x->context),
+                    .detail = keep_text(k->arena, x->detail), .hint = keep_text(k->arena, x->hint), .message = arena_strdup(k->arena, x->message)};
+    snprintf(n.sqlstate, sizeof n.sqlstate, "%s", x->sqlstate);
+    k->failed |= !n.severity || !n.context || !n.message || !vec_push(k->arena, &k->all, n);
+}
+
 /* Call i of a part by the reference; what it did before it failed is undone. */
 static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCalls *p, int64_t i, Value *args) {
     const Routine *r = p->routine;
@@ -235,16 +249,29 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
     }
     for (int32_t k = 0; st == ST_OK && k < n_parts; k++)
         if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) || serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK) st = err_oom(&s->err);
+    SerialNotices said = {.arena = a};
+    void (*notice)(void *, const SessionNotice *) = s->notice;
+    void *notice_ctx = s->notice_ctx;
+    s->notice = keep_notice;
+    s->notice_ctx = &said;
     for (int64_t c = 0; st == ST_OK && c < n; c++)
         for (int32_t k = 0; k < n_parts; k++) {
             if (at[k] >= parts[k].n || (parts[k].calls && parts[k].calls[at[k]] != c)) continue;
+            said.part = k;
+            said.call = at[k];
             st = serial_call(s, b, k, &parts[k], at[k]++, args);
             break;
         }
+    s->notice = notice;
+    s->notice_ctx = notice_ctx;
+    if (st == ST_OK && said.failed) st = err_oom(&s->err);
+    bulk_sort_notices(said.all.len, said.all.items);
     if (st != ST_OK) {
         arena_free(a);
         return st;
     }
+    b->n_notices = said.all.len;
+    b->notices = said.all.items;
     b->stats.run_ns = b->stats.total_ns = clock_ns() - started;
     *out = b;
     return ST_OK;
@@ -286,6 +313,59 @@ static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
     if (opt->group_bits < 0) opt->group_bits = group_bits_of(m.groups);
 }
 
+/* ---- calls that find out how many rows they insert ----
+ * Rows are numbered by call before anything runs, so there is room for a guess. When it was too little the images are thrown away, the tables being what they
+ * were before the bulk, and the bulk runs again with more; too many rows for that, and the calls run one at a time. */
+static const char *const guess_reason = "only running it tells how many rows a call inserts";
+
+static bool guesses_rows(const Proc *p) {
+    for (int32_t i = 0; i < p->n_tables; i++)
+        if (p->tables[i].guessed) return true;
+    return false;
+}
+/* The tables are what a bulk goes back to; images that are mostly room for rows that never came are made anew. */
+static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *const *procs) {
+    TRY(session_bulk_sync(s));
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t i = 0; i < procs[k]->n_tables; i++) {
+            const ProcTable *t = &procs[k]->tables[i];
+            Image *im = t->guessed ? images_find(h->images, t->table_id) : NULL;
+            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN) images_forget(h->images, t->table_id);
+        }
+    return ST_OK;
+}
+/* False: there is no sense in a further try. */
+static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
+    bool more = true;
+    for (int32_t k = 0; k < n; k++) {
+        for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->images, p[k].proc->tables[i].table_id);
+        if (!guesses_rows(p[k].proc)) continue;
+        int64_t *guess = &h->guesses[p[k].proc - h->procs];
+        if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX) p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
+        else more = false;
+    }
+    return more;
+}
+/* Runs the bulk; *alone: its calls are to be run one at a time. */
+static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const Proc *const *procs, BulkOptions *opt, bool *alone, BulkResult **out) {
+    *alone = false;
+    TRY(before_guesses(s, h, n, procs));
+    if (opt->compiled && opt->query->device.strict) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
+    bool compiled = opt->compiled;
+    opt->compiled = false;
+    for (int32_t k = 0; k < n; k++) p[k].guess = h->guesses[procs[k] - h->procs];
+    for (;;) {
+        TRY(images_get(h->images, &s->db->catalog, n, procs, s->db->pool, &s->err));
+        TRY(bulk_run(h->images, n, p, opt, out, &s->err));
+        if (!(*out)->stats.short_of_rows) break;
+        bulk_result_free(*out);
+        *out = NULL;
+        if (!guess_more(h, n, p)) return *alone = true, ST_OK;
+    }
+    if (compiled && !(*out)->stats.reason) (*out)->stats.reason = guess_reason;
+    return ST_OK;
+}
+
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
     Status st;
     TRY(session_begin_bulk(s));
@@ -302,7 +382,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         procs = arena_array(a, const Proc *, n_parts);
         if (!p || !procs) return arena_free(a), err_oom(&s->err);
     }
-    bool writes = false;
+    bool writes = false, guesses = false, alone = false;
     const char *reason = NULL;
     for (int32_t k = 0; k < n_parts && !reason; k++) {
         procs[k] = NULL;
@@ -311,6 +391,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         reason = procs[k] ? procs[k]->reason : "it cannot be read";
         if (reason) break;
         writes |= procs[k]->writes;
+        guesses |= guesses_rows(procs[k]);
         p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
     }
     if (reason) {
@@ -335,11 +416,14 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     int64_t images_ns = clock_ns();
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);
-    if (st == ST_OK) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
+    if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
+    if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
+    if (st == ST_OK && !guesses) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
     images_ns = clock_ns() - images_ns;
-    if (st == ST_OK) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
-    if (st == ST_OK) (*out)->stats.image_ns = images_ns;
+    if (st == ST_OK && !guesses) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
+    if (st == ST_OK && !guesses) (*out)->stats.image_ns = images_ns;
     arena_free(a);
+    if (alone) return st;
     if (st != ST_OK || !writes) return st;
     s->db->dirty = true;
     atomic_store(&h->ahead, true);
@@ -393,6 +477,18 @@ Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, E
     return transaction_enter(s, false, &again); /* nothing of open transactions stays in the tables */
 }
 
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n) {
+    int64_t lo = 0, hi = b->n_notices;
+    while (lo < hi) { /* the first one that is not before them */
+        int64_t mid = lo + (hi - lo) / 2;
+        const CallNotice *x = &b->notices[mid];
+        if (x->part < part || (x->part == part && x->call < first)) lo = mid + 1;
+        else hi = mid;
+    }
+    for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->part == part && x->call < first + n; lo++, x++)
+        session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "", x->hint ? x->hint : "", x->context});
+}
+
 /* ---- CALL bulk_call --------------------------------------------------------------------------------- */
 bool session_is_bulk_call(const AstCall *x) { return strcmp(x->func->name.name, "bulk_call") == 0 && (!x->func->name.schema || strcmp(x->func->name.schema, "public") == 0); }
 
@@ -423,22 +519,24 @@ static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, con
     return query ? text_argument(s, f->args[1], n_params, params, "query", query) : ST_OK;
 }
 
+/* Columns of a bulk's rows, before OUT values. */
+enum { COL_CALL, COL_SQLSTATE, COL_MESSAGE, COL_LINE, COL_CONTEXT, FIRST_OUT };
+
 static Status shape_of(Session *s, const Routine *r, Arena *a, int32_t *n_cols, const char ***names, Type **types) {
+    static const char *const fixed[FIRST_OUT] = {"call", "sqlstate", "message", "line", "context"};
     int n = out_count(r);
-    *names = arena_array(a, const char *, n + 3);
-    *types = arena_array(a, Type, n + 3);
+    *names = arena_array(a, const char *, n + FIRST_OUT);
+    *types = arena_array(a, Type, n + FIRST_OUT);
     if (!*names || !*types) return err_oom(&s->err);
-    (*names)[0] = "call", (*types)[0] = type_make(T_INT8);
-    (*names)[1] = "sqlstate", (*types)[1] = type_make(T_TEXT);
-    (*names)[2] = "message", (*types)[2] = type_make(T_TEXT);
-    int32_t k = 3;
+    for (int i = 0; i < FIRST_OUT; i++) (*names)[i] = fixed[i], (*types)[i] = type_make(i == COL_CALL ? T_INT8 : i == COL_LINE ? T_INT4 : T_TEXT);
+    int32_t k = FIRST_OUT;
     for (int i = 0; i < r->n_params; i++) {
         if (r->param_modes[i] == 'i') continue;
-        (*names)[k] = r->param_names[i] ? arena_printf(a, "%s", r->param_names[i]) : arena_printf(a, "column%d", (int)k - 2);
+        (*names)[k] = r->param_names[i] ? arena_printf(a, "%s", r->param_names[i]) : arena_printf(a, "column%d", (int)k - FIRST_OUT + 1);
         (*types)[k++] = r->param_types[i];
     }
-    if (k == 3 && n == 1) (*names)[k] = arena_printf(a, "%s", r->name), (*types)[k++] = r->ret;
-    for (int32_t i = 3; i < k; i++)
+    if (k == FIRST_OUT && n == 1) (*names)[k] = arena_printf(a, "%s", r->name), (*types)[k++] = r->ret;
+    for (int32_t i = FIRST_OUT; i < k; i++)
         if (!(*names)[i]) return err_oom(&s->err);
     *n_cols = k;
     return ST_OK;
@@ -522,6 +620,25 @@ static Status read_calls(Session *s, Statement *st, const Routine *r, Slice quer
     return ST_OK;
 }
 
+static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
+    if (!text) return ST_OK;
+    char *copy = arena_strdup(a, text);
+    if (!copy) return err_oom(&s->err);
+    out->is_null = false;
+    out->u.str = str_make(copy, (int64_t)strlen(copy));
+    return ST_OK;
+}
+/* What went wrong, and where; the context as it is told for a call alone. */
+static Status error_cells(Session *s, const Statement *st, const char *signature, const CallError *e, Value *row) {
+    Arena *a = st->run_arena;
+    const char *context = e->context;
+    if (e->line > 0 && e->place && !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "", context ? "\n" : "", signature, (int)e->line, e->place)))
+        return err_oom(&s->err);
+    TRY(text_cell(s, a, e->sqlstate, &row[COL_SQLSTATE]));
+    TRY(text_cell(s, a, e->message, &row[COL_MESSAGE]));
+    if (e->line > 0) row[COL_LINE] = (Value){.type = st->types[COL_LINE], .u.i32 = e->line};
+    return text_cell(s, a, context, &row[COL_CONTEXT]);
+}
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
     Slice name, query;
     const Routine *r;
@@ -536,23 +653,19 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
     BulkResult *b;
     BulkCalls part = {.routine = r, .n = n, .params = calls};
     TRY(session_bulk_run(s, 1, &part, &b));
+    session_bulk_notices(s, b, 0, 0, n);
     int32_t w = st->n_cols;
     Value *values = arena_array(st->run_arena, Value, n * w + 1);
-    Status out = values ? ST_OK : err_oom(&s->err);
+    const char *signature = pl_signature_text(st->run_arena, r);
+    Status out = values && signature ? ST_OK : err_oom(&s->err);
     for (int64_t i = 0; out == ST_OK && i < n; i++) {
         Value *row = values + i * w;
         const CallError *e = b->errors[0][i];
-        row[0] = (Value){.type = st->types[0], .u.i64 = i + 1};
-        const char *texts[2] = {e ? e->sqlstate : NULL, e ? e->message : NULL};
-        for (int k = 0; k < 2; k++) {
-            row[1 + k] = (Value){.type = st->types[1 + k], .is_null = !texts[k]};
-            if (!texts[k]) continue;
-            char *copy = arena_printf(st->run_arena, "%s", texts[k]);
-            if (!copy) out = err_oom(&s->err);
-            else row[1 + k].u.str = str_make(copy, (int64_t)strlen(copy));
-        }
-        for (int32_t k = 3; out == ST_OK && k < w; k++) {
-            const Vec *v = &b->outs[0][k - 3];
+        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = st->types[k], .is_null = k > 0};
+        row[COL_CALL].u.i64 = i + 1;
+        if (e) out = error_cells(s, st, signature, e, row);
+        for (int32_t k = FIRST_OUT; out == ST_OK && k < w; k++) {
+            const Vec *v = &b->outs[0][k - FIRST_OUT];
             Value cell = {.type = st->types[k], .is_null = e || (v->valid && !v->valid[i])};
             if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
             row[k] = cell;

@@ -9,7 +9,8 @@
  *
  *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
  *
- * gives a row per call, in order: call bigint, sqlstate text (NULL: it succeeded), message text, then the procedure's OUT values.
+ * gives a row per call, in order: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells them (NULL: it succeeded); then the procedure's OUT
+ * values.
  *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
  */
 #ifndef STELE_SESSION_BULK_H
@@ -23,6 +24,8 @@ Status session_bulk_sync(Session *s);
 bool session_bulk_ahead(const Session *s); /* some are; any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
+/* What calls [first, first + n) of a part had to say, in order. */
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n);
 /* The statement is CALL bulk_call(..). */
 bool session_is_bulk_call(const AstCall *x);
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);

@@ -628,6 +628,9 @@ const Vec *call_entry_outs(const CallEntry *x, int64_t *first) {
     *first = x->first;
     return x->bulk->result ? x->bulk->result->outs[x->part] : NULL;
 }
+void call_entry_notices(Session *s, const CallEntry *x) {
+    if (x->bulk->result) session_bulk_notices(s, x->bulk->result, x->part, x->first, x->n);
+}
 const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ? &x->bulk->result->stats : NULL; }
 
 /* ---- CALL ------------------------------------------------------------------------------------------------------------ */
@@ -701,7 +704,7 @@ static Status take_error(Session *s, const struct CallText *t, const CallError *
     if (e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;
 }
-static Status take_outs(Session *s, Statement *st, const struct CallText *t, const CallEntry *x) {
+static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const struct CallText *t, const CallEntry *x) {
     Value *values = arena_array(st->run_arena, Value, t->n_outs + 1);
     int64_t row;
     const Vec *outs = call_entry_outs(x, &row);
@@ -720,20 +723,19 @@ static Status take_outs(Session *s, Statement *st, const struct CallText *t, con
     st->n_rows = st->affected = t->n_outs > 0;
     st->show_rows = t->n_outs > 0;
     st->has_shape = true;
-    snprintf(st->tag, sizeof st->tag, st->ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
+    snprintf(st->tag, sizeof st->tag, ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
     return ST_OK;
 }
 
-Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
-    SqlText *text = st->text;
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
-    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only || ast != text->ast) return ST_OK;
-    if (!text->call || text->call->catalog_version != s->db->catalog.version) {
-        call_text_free(text->call);
-        text->call = NULL;
-        TRY(text_make(s, ast, call, n_params, param_types, &text->call));
+    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only) return ST_OK;
+    if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
+        call_text_free(*slot);
+        *slot = NULL;
+        TRY(text_make(s, ast, call, n_params, param_types, slot));
     }
-    const struct CallText *t = text->call;
+    const struct CallText *t = *slot;
     if (!t->call) return ST_OK;
     Arena *a = st->run_arena;
     Value *args = arena_array(a, Value, t->n_ins + 1);
@@ -754,9 +756,10 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     Status out = ST_OK;
     const Err *whole = call_entry_fault(&e);
     *done = true;
+    call_entry_notices(s, &e);
     if (e.bulk == &session_call_pool(s)->gone) *done = false; /* the ordinary way says what there is now */
     else if (whole) err_copy(&s->err, whole), out = ST_ERROR;
-    else out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, t, &e);
+    else out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, ast, t, &e);
     call_release(s, &e);
     return out;
 }

@@ -68,10 +68,12 @@ void call_release(Session *s, CallEntry *x);
 const Err *call_entry_fault(const CallEntry *x);                 /* NULL: the bulk ran */
 const CallError *call_entry_error(const CallEntry *x, int64_t call);  /* NULL: it succeeded */
 const Vec *call_entry_outs(const CallEntry *x, int64_t *first);       /* columns; cell of call i is at first + i. Strings live until call_release */
+void call_entry_notices(Session *s, const CallEntry *x);         /* what its calls had to say goes to the session */
 const BulkStats *call_entry_stats(const CallEntry *x);           /* of the whole bulk */
 
-/* CALL, or SELECT of a lone function, as a statement: its call, which is a procedure's or a function's. *done false: it is to run in the ordinary way. */
-Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, bool *done);
+/* CALL, or SELECT of a lone function, as a statement or prepared: its call, which is a procedure's or a function's. slot: what the text became; it is made when there is none, and anew
+ * when definitions have changed. *done false: it is to run in the ordinary way. */
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done);
 void call_session_free(Session *s); /* no entry of it is left */
 void call_text_free(struct CallText *t);
 

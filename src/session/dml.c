@@ -50,17 +50,6 @@ static Status keep_strings(Session *s, Arena *a, Str *v, const uint8_t *valid, i
     return ST_OK;
 }
 
-static Status run_checks(Session *s, const BoundStmt *b, const Chunk *c, int32_t first, int64_t n) {
-    for (int32_t k = 0; k < b->n_checks; k++) {
-        const Vec *v = &c->cols[first + k];
-        const uint8_t *d = v->data;
-        for (int64_t i = 0; i < n; i++)
-            if ((!v->valid || v->valid[i]) && !d[i])
-                return err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[k]);
-    }
-    return ST_OK;
-}
-
 static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
     *out = (Value){.type = t, .is_null = v->valid && !v->valid[i]};
     int64_t size = phys_size((Phys)v->phys);
@@ -69,6 +58,84 @@ static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
 
 static bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
 
+/* ---- constraints of rows ---- */
+static int64_t first_null(const Table *t, int32_t n_cols, const int32_t *cols, const Vec *vals, const uint8_t *only, int64_t n) {
+    for (int32_t i = 0; i < n_cols; i++) {
+        if (!t->cols[cols ? cols[i] : i].not_null || !vals[i].valid) continue;
+        for (int64_t r = 0; r < n; r++)
+            if (!vals[i].valid[r] && (!only || only[r])) n = r;
+    }
+    return n;
+}
+static int64_t first_refused(const Vec *checks, int32_t n_checks, const uint8_t *only, int64_t n, int32_t *which) {
+    for (int32_t k = 0; k < n_checks; k++) {
+        const uint8_t *yes = checks[k].data, *valid = checks[k].valid;
+        for (int64_t r = 0; r < n; r++)
+            if (!yes[r] && (!valid || valid[r]) && (!only || only[r])) n = r, *which = k;
+    }
+    return n;
+}
+
+/* The first row that its table's constraints refuse, keys apart: NOT NULL is looked at before CHECK, and what ON CONFLICT proposes before what comes of it. */
+typedef enum FaultKind { FAULT_NONE, FAULT_NULL, FAULT_SET_NULL, FAULT_CHECK } FaultKind;
+typedef struct Fault {
+    int64_t row;   /* FAULT_NONE: the number of rows */
+    FaultKind kind;
+    int32_t check; /* of the statement */
+} Fault;
+static Status find_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, int32_t first_check, int64_t n, Fault *out) {
+    const Vec *checks = &c->cols[first_check];
+    bool insert = b->kind == STMT_INSERT;
+    int32_t half = b->hit ? b->n_checks / 2 : insert ? b->n_checks : 0, which = 0;
+    *out = (Fault){.row = n};
+    if (b->n_checks == 0) return ST_OK;
+    int64_t r = insert ? first_null(b->table, b->table->n_cols, NULL, &c->cols[b->hit ? 1 : 0], NULL, n) : n;
+    if (r < out->row) *out = (Fault){r, FAULT_NULL, 0};
+    r = first_refused(checks, half, NULL, out->row, &which);
+    if (r < out->row) *out = (Fault){r, FAULT_CHECK, which};
+    if (half == b->n_checks) return ST_OK;
+    uint8_t *only = NULL;
+    int32_t first_set = b->hit ? b->table->n_cols + 2 : 1;
+    if (b->hit) {
+        const Vec *hit = &c->cols[first_set - 1];
+        if (!(only = arena_alloc(a, n + 1))) return err_oom(&s->err);
+        for (int64_t i = 0; i < n; i++) only[i] = !cell_null(hit, i) && ((const uint8_t *)hit->data)[i];
+    }
+    r = first_null(b->table, b->n_set, b->set_cols, &c->cols[first_set], only, out->row);
+    if (r < out->row) *out = (Fault){r, FAULT_SET_NULL, 0};
+    r = first_refused(checks + half, b->n_checks - half, only, out->row, &which);
+    if (r < out->row) *out = (Fault){r, FAULT_CHECK, half + which};
+    return ST_OK;
+}
+static void one_row(const Vec *vals, int32_t n, int64_t r, Vec *one) {
+    for (int32_t i = 0; i < n; i++) {
+        one[i] = vals[i];
+        one[i].data = (char *)vals[i].data + r * phys_size((Phys)vals[i].phys);
+        if (one[i].valid) one[i].valid += r;
+    }
+}
+static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
+    Vec one[1600];
+    if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
+    one_row(vals, t->n_cols, r, one);
+    return table_append(t, 1, one, s->undo, NULL, &s->err);
+}
+/* Its error: NULLs are told by the storage, which is given the row. */
+static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, const Fault *f) {
+    if (f->kind == FAULT_NULL) {
+        TRY(append_one(s, b->table, &c->cols[b->hit ? 1 : 0], f->row));
+    } else if (f->kind == FAULT_SET_NULL) {
+        Vec *vals = arena_array(a, Vec, b->n_set + 1);
+        if (!vals) return err_oom(&s->err);
+        one_row(&c->cols[b->hit ? b->table->n_cols + 2 : 1], b->n_set, f->row, vals);
+        TRY(table_update(b->table, 1, (int64_t *)c->cols[0].data + f->row, b->n_set, b->set_cols, vals, s->undo, &s->err));
+    } else {
+        return err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[f->check]);
+    }
+    return err_internal(&s->err, "a row with a NULL was stored");
+}
+
+/* ---- ON CONFLICT ---- */
 /* The table's row that has row r's key, of the key whose conflicts count, or -1. vals: the table's columns. */
 static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
     const Table *t = b->table;
@@ -85,17 +152,6 @@ static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
         if (row >= 0) return row;
     }
     return -1;
-}
-
-static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
-    Vec one[1600];
-    if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
-    for (int i = 0; i < t->n_cols; i++) {
-        one[i] = vals[i];
-        one[i].data = (char *)vals[i].data + r * phys_size((Phys)vals[i].phys);
-        if (one[i].valid) one[i].valid += r;
-    }
-    return table_append(t, 1, one, s->undo, NULL, &s->err);
 }
 
 /* A proposed row must be possible even when it conflicts. */
@@ -125,7 +181,7 @@ static Status second_hit(Session *s) {
 
 /* ON CONFLICT DO UPDATE: rows without a conflict are inserted at once, the others gathered in `all` (rowid, set values) from row *at on. */
 static Status insert_or_gather(Session *s, const BoundStmt *b, Arena *strings, const Chunk *c, int64_t n, int64_t first, Chunk *all, int64_t *at, int64_t *shown, int64_t *done) {
-    const Vec *vals = c->cols + 2 + b->n_set, *rowid = &c->cols[0], *hit = &c->cols[1];
+    const Vec *vals = c->cols + 1, *rowid = &c->cols[0], *hit = vals + b->table->n_cols;
     for (int64_t r = 0; r < n; r++) {
         TRY(check_not_null(s, b->table, vals, r));
         if (cell_null(rowid, r)) {
@@ -133,7 +189,8 @@ static Status insert_or_gather(Session *s, const BoundStmt *b, Arena *strings, c
             TRY(append_one(s, b->table, vals, r));
         } else {
             if (cell_null(hit, r) || !((const uint8_t *)hit->data)[r]) continue;
-            for (int32_t j = 0; j < b->n_set + 2; j++) {
+            for (int32_t j = 0; j < b->table->n_cols + 2 + b->n_set; j++) {
+                if (j > 0 && j < b->table->n_cols + 2) continue;
                 int64_t size = phys_size((Phys)c->cols[j].phys);
                 memcpy((char *)all->data[j] + *at * size, (const char *)c->cols[j].data + r * size, (size_t)size);
                 all->valid[j][*at] = !cell_null(&c->cols[j], r);
@@ -165,11 +222,11 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
     ColId *ids = arena_array(a, ColId, 2 + b->n_set + n_values + b->n_checks + b->n_result + 1);
     if (!ids) return NULL;
     if (b->kind != STMT_INSERT || b->hit) ids[n++] = b->rowid;
-    if (b->hit) {
+    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
+    if (b->hit) { /* computed after what is proposed */
         ids[n++] = b->hit;
         for (int32_t i = 0; i < b->n_set; i++) ids[n++] = b->set_values[i];
     }
-    for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
     for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
     for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
     *n_out = n;
@@ -184,7 +241,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     if (!ids) return ST_ERROR;
     TRY(session_table_idle(s, t, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
     int32_t first_result = n - b->n_result, first_check = first_result - b->n_checks;
-    int32_t first_set = b->hit ? 2 : 1, n_gather = b->kind == STMT_UPDATE || b->hit ? first_set + b->n_set : 0;
+    int32_t first_set = b->hit ? t->n_cols + 2 : 1, n_gather = b->kind == STMT_UPDATE || b->hit ? first_set + b->n_set : 0;
     bool on_conflict = b->on_conflict_nothing || b->hit;
     RunOutput r;
     TRY(session_run_plan(s, c, b, n, ids, &st->account, &r));
@@ -210,9 +267,11 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         for (int64_t first = 0; out == ST_OK && first < run.n; first += ch.cap) {
             int64_t k = MIN_OF(ch.cap, run.n - first);
             chunk_load(l, &run, first, k, &ch);
-            out = run_checks(s, b, &ch, first_check, k);
+            Fault fault;
+            out = find_fault(s, a, b, &ch, first_check, k, &fault);
             if (out != ST_OK) break;
             int64_t d = 0;
+            k = fault.row; /* those before it may have other faults */
             switch (b->kind) {
             case STMT_INSERT:
                 if (b->hit) out = insert_or_gather(s, b, run.pin ? a : NULL, &ch, k, seen, &all, &at, inserted, &done);
@@ -235,6 +294,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
                 at += k;
             }
             seen += k;
+            if (out == ST_OK && fault.kind != FAULT_NONE) out = raise_fault(s, a, b, &ch, &fault);
             if (atomic_load(&s->cancel)) out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         }
         rows_run_close(r.rows, &run);

@@ -186,7 +186,7 @@ static Status check_written(Session *s, Statement *st, const BoundStmt *b, const
     bool query = !parent, touched = b->kind == STMT_INSERT;
     for (int i = 0; i < f->n_cols; i++) {
         int col = table_find_column(t, slice_of(f->cols[i]));
-        at[i] = b->kind == STMT_INSERT ? (b->hit ? 2 + b->n_set : 0) + col : -1;
+        at[i] = b->kind == STMT_INSERT ? (b->hit ? 1 : 0) + col : -1;
         for (int32_t j = 0; j < b->n_set; j++) {
             if (b->set_cols[j] != col) continue;
             touched = true;

@@ -3,8 +3,8 @@
  * Such statements are most of what procedures do. A query of the engine costs them a hundred times what they need: here the bound plan, kept as the binder made it,
  * is read from its end. Every column is an expression over columns below it, down to the row's; it is computed when it is asked for, once.
  *
- * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify, without subqueries and
- * aggregates; tables with foreign keys are left to session_dml.
+ * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify, or over both for INSERT ... ON CONFLICT DO UPDATE,
+ * without subqueries and aggregates; tables with foreign keys are left to session_dml.
  */
 #include "session/pl_run_int.h"
 
@@ -30,7 +30,7 @@ struct PlPoint {
     int32_t n_cols;
     ColDef *defs; /* by ColId */
     Type *types;  /* of results */
-    Table *table; /* of the scan; NULL: VALUES */
+    Table *table; /* of the scan; NULL: VALUES alone */
     int key;
     KeyPart *parts;
     int32_t n_conds;
@@ -95,6 +95,14 @@ static bool read_plan(Look *l, const Plan *p) {
                 if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = p->scan_cols[i]})) return false;
             l->p->table = p->table;
             return true;
+        case LP_JOIN: { /* what ON CONFLICT DO UPDATE proposes, and the row that has its key */
+            const Plan *scan = p->children[1];
+            if (!l->p->b->hit || p->join != JN_LEFT || p->dependent || scan->kind != LP_SCAN || l->p->table || scan->n_conds > 0) return false;
+            for (int32_t i = 0; i < scan->n_out; i++)
+                if (!define(l, scan->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = scan->scan_cols[i]})) return false;
+            l->p->table = scan->table;
+            break;
+        }
         case LP_VALUES:
             if (p->n_rows != 1 || p->routine_id) return false;
             for (int32_t i = 0; i < p->n_out; i++)
@@ -122,7 +130,8 @@ static const Expr *equal_to(const Look *l, const Expr *cond, int32_t col) {
     Type t = l->p->table->cols[col].type;
     for (int i = 0; i < 2; i++) {
         const Expr *own = cond->args[i], *other = cond->args[1 - i];
-        if (scan_column(l, own) != col || !eval_can(other, 0)) continue;
+        bool proposed = l->p->b->hit && other->kind == EX_COL && l->p->defs[other->u.col].kind == DEF_EXPR;
+        if (scan_column(l, own) != col || (!proposed && !eval_can(other, 0))) continue;
         if (type_eq(other->type, t) || (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) || (type_is_integer(t) && type_is_integer(other->type))) return other;
     }
     return NULL;
@@ -133,6 +142,7 @@ static bool find_key(Look *l) {
     const Table *t = l->p->table;
     for (int k = 0; k < t->n_keys; k++) {
         const KeyConstraint *key = &t->keys[k];
+        if (l->p->b->hit && k != l->p->b->conflict_key) continue;
         KeyPart *parts = arena_array(l->a, KeyPart, key->n_cols);
         uint8_t *used = arena_calloc(l->a, l->conds.len + 1);
         if (!parts || !used) return l->failed = true, false;
@@ -164,7 +174,7 @@ static bool has_foreign(const Catalog *c, const Table *t) {
 }
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
-    if (b->hit || b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600))) return NULL;
+    if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600))) return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);
     Look l = {.a = a, .c = c, .p = p};
     if (!p || !(p->defs = arena_array(a, ColDef, c->cols.len + 1)) || !(p->types = arena_array(a, Type, b->n_result + 1))) {
@@ -198,6 +208,8 @@ static Status column(void *ctx, ColId id, const Value **out) {
     const ColDef *d = &p->defs[id];
     if (d->kind == DEF_EXPR) {
         TRY(eval_expr(&r->x, d->expr, v));
+    } else if (d->kind == DEF_SCAN && !r->tablet) { /* of a row that is not there */
+        *v = (Value){.type = d->col < 0 ? type_make(T_INT8) : p->table->cols[d->col].type, .is_null = true};
     } else if (d->kind == DEF_SCAN && d->col < 0) {
         *v = (Value){.type = type_make(T_INT8), .u.i64 = r->rowid};
     } else if (d->kind == DEF_SCAN) {
@@ -277,9 +289,16 @@ static Status new_values(Run *r, Arena *a, int32_t n, const ColId *ids, const in
     return ST_OK;
 }
 
-static Status checks(Run *r) {
+/* A value that is NULL where none may be: the storage tells, before anything else is looked at. */
+static bool lacks_value(const Table *t, int32_t n, const int32_t *cols, const Vec *vals) {
+    for (int32_t i = 0; i < n; i++)
+        if (t->cols[cols ? cols[i] : i].not_null && vals[i].valid && !vals[i].valid[0]) return true;
+    return false;
+}
+/* CHECKs number from .. to - 1. */
+static Status checks(Run *r, int32_t from, int32_t to) {
     const BoundStmt *b = r->p->b;
-    for (int32_t i = 0; i < b->n_checks; i++) {
+    for (int32_t i = from; i < to; i++) {
         const Value *v;
         TRY(column(r, b->checks[i], &v));
         if (!v->is_null && !v->u.b)
@@ -303,9 +322,9 @@ static Status results(Run *r, Statement *st) {
 }
 
 /* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a key. */
-static void tell_reads(Session *s, const BoundStmt *b, const Vec *vals) {
+static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec *vals) {
     const Table *t = b->table;
-    if (b->kind != STMT_INSERT) {
+    if (kind != STMT_INSERT) {
         (void)transaction_reads_table(s, t);
         return;
     }
@@ -322,24 +341,57 @@ static void tell_reads(Session *s, const BoundStmt *b, const Vec *vals) {
     }
 }
 
-static Status change(Session *s, Run *r, Statement *st) {
+static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     const BoundStmt *b = r->p->b;
-    Vec *vals = NULL;
-    TRY(session_table_idle(s, b->table, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
-    if (b->kind == STMT_INSERT) TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
-    if (b->kind == STMT_UPDATE) TRY(new_values(r, st->run_arena, b->n_set, b->values, b->set_cols, &vals));
-    TRY(checks(r));
-    if (b->n_result) TRY(results(r, st));
     int64_t mark = undo_mark(s->undo), done = 1;
     Status out;
-    if (b->kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
-    else if (b->kind == STMT_UPDATE) out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
+    if (kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
+    else if (kind == STMT_UPDATE) out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
-        tell_reads(s, b, vals);
+        tell_reads(s, b, kind, vals);
     }
     return out;
+}
+static Status change(Session *s, Run *r, Statement *st) {
+    const BoundStmt *b = r->p->b;
+    const Table *t = b->table;
+    Vec *vals = NULL;
+    int32_t n = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
+    const int32_t *cols = b->kind == STMT_UPDATE ? b->set_cols : NULL;
+    TRY(session_table_idle(s, b->table, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
+    if (n > 0) TRY(new_values(r, st->run_arena, n, b->values, cols, &vals));
+    if (!lacks_value(t, n, cols, vals)) {
+        TRY(checks(r, 0, b->n_checks));
+        if (b->n_result) TRY(results(r, st));
+    }
+    return store(s, r, b->kind, vals);
+}
+/* ON CONFLICT DO UPDATE. What is proposed must be possible even when it conflicts. */
+static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
+    const BoundStmt *b = r->p->b;
+    Vec *vals, *sets;
+    const Value *hit;
+    bool there;
+    *done = true;
+    TRY(session_table_idle(s, b->table, "INSERT into"));
+    TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
+    if (lacks_value(b->table, b->table->n_cols, NULL, vals)) return store(s, r, STMT_INSERT, vals);
+    TRY(checks(r, 0, b->n_checks / 2));
+    TRY(locate(r, &there));
+    if (!there) {
+        if (b->n_result) TRY(results(r, st));
+        return store(s, r, STMT_INSERT, vals);
+    }
+    TRY(column(r, b->hit, &hit));
+    if (hit->is_null || !hit->u.b) return *done = false, ST_OK;
+    TRY(new_values(r, st->run_arena, b->n_set, b->set_values, b->set_cols, &sets));
+    if (!lacks_value(b->table, b->n_set, b->set_cols, sets)) {
+        TRY(checks(r, b->n_checks / 2, b->n_checks));
+        if (b->n_result) TRY(results(r, st));
+    }
+    return store(s, r, STMT_UPDATE, sets);
 }
 
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st) {
@@ -359,9 +411,13 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     st->names = b->names;
     st->types = p->types;
     st->show_rows = b->kind == STMT_SELECT || b->n_result > 0;
-    TRY(locate(&r, &yes));
-    if (yes) TRY(passes(&r, &yes));
-    if (yes) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st));
+    if (b->hit) {
+        TRY(upsert(s, &r, st, &yes));
+    } else {
+        TRY(locate(&r, &yes));
+        if (yes) TRY(passes(&r, &yes));
+    }
+    if (yes && !b->hit) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st));
     st->affected = yes;
     st->n_rows = yes && st->show_rows;
     static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};

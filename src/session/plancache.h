@@ -64,8 +64,7 @@ struct SqlText {
     Type *param_types;
     const char **names;
     Type *types;
-    CachedPlan *plan;       /* slot */
-    struct CallText *call;  /* CALL, for the pool (callpool.c) */
+    KeptText kept;
     struct TextPoint *point; /* a statement on one row (point.c) */
 };
 

@@ -33,7 +33,7 @@ static bool may_be_point(const AstStmt *ast) {
     }
     case AST_INSERT: {
         const AstInsert *x = AST_AS_CONST(AstInsert, ast);
-        return !x->with && !x->on_conflict && (!x->query || x->query->n_values == 1);
+        return !x->with && (!x->on_conflict || x->on_conflict->do_update) && (!x->query || x->query->n_values == 1);
     }
     case AST_UPDATE: return !AST_AS_CONST(AstUpdate, ast)->with && AST_AS_CONST(AstUpdate, ast)->n_from == 0 && AST_AS_CONST(AstUpdate, ast)->where;
     case AST_DELETE: return !AST_AS_CONST(AstDelete, ast)->with && AST_AS_CONST(AstDelete, ast)->n_using == 0 && AST_AS_CONST(AstDelete, ast)->where;

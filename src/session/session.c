@@ -663,14 +663,14 @@ static bool ends_failure(const AstStmt *ast) {
     return kind == AST_TX_ROLLBACK || kind == AST_TX_COMMIT || kind == AST_TX_ROLLBACK_TO;
 }
 
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept) {
     if (s->state == 'E' && !ends_failure(ast))
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
     if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
     const AstFunc *call = ast->kind == AST_CALL ? AST_AS_CONST(AstCall, ast)->func : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast)) : NULL;
-    if (call) {
+    if (call && kept) {
         bool done;
-        TRY(call_statement(s, st, ast, call, n_params, param_types, params, &done));
+        TRY(call_statement(s, st, ast, call, n_params, param_types, params, &kept->call, &done));
         if (done) return ST_OK;
     }
     if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
@@ -690,7 +690,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (ast->kind == AST_SELECT) {
         bool done;
         TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));
-        return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, slot);
+        return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
     }
     TRY(session_begin_write(s));
     PlanCtx c;
@@ -725,7 +725,7 @@ Status statement_run(Statement *st) {
         vals[i] = st->params[i];
         if (vals[i].is_null) vals[i].type = st->param_types[i];
     }
-    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->plan);
+    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns && strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
         err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");

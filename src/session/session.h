@@ -51,6 +51,8 @@ typedef struct SessionNotice {
 typedef struct CatalogUndo CatalogUndo;
 typedef struct SqlPrepared SqlPrepared;
 typedef struct CachedPlan CachedPlan; /* plancache.h */
+/* What a text that may run again became: its plan (plancache.h), and its call (callpool.h). */
+typedef struct KeptText { struct CachedPlan *plan; struct CallText *call; } KeptText;
 typedef struct SqlText SqlText;
 
 typedef struct Session {
@@ -181,7 +183,8 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);
 Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
 Status session_utility(Session *s, Statement *st, const AstStmt *ast);
 /* slot: where a SELECT's plan is kept for the next run; NULL: nowhere. Its owner releases it before the session goes. */
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot);
+/* kept: of the statement's text or prepared statement; NULL: nothing is kept. */
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept);
 void plan_release(CachedPlan *p); /* NULL is fine */
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "session/callpool.h"
+#include "session/pl_eval.h"
 #include "session/session.h"
 #include "session/transaction.h"
 #include "sql/bind/bind.h"
@@ -16,7 +18,7 @@ struct SqlPrepared {
     const AstStmt *ast;
     int32_t n_params;
     Type *types;
-    CachedPlan *plan;
+    KeptText kept;
 };
 
 static Status tag(Statement *st, const char *text) {
@@ -59,6 +61,41 @@ static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, c
     return name;
 }
 
+static bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
+
+/* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
+static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
+    char *row = arena_strdup(a, "select "), type[80];
+    for (int i = 0; row && i < d->n_cols; i++)
+        row = arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(d->cols[i].type, type, sizeof type), quote_name(a, d->cols[i].name));
+    char *sql = row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, table), check) : NULL;
+    PlanCtx c;
+    BoundStmt *b;
+    if (!try_query(s, a, sql, &c, &b)) return NULL;
+    const Plan *p = b->plan;
+    while (p->kind != LP_FILTER && p->n_children > 0) p = p->children[0];
+    ColSet used = colset_new(&c);
+    for (int32_t i = 0; i < p->n_conds; i++) expr_cols(&c, p->conds[i], &used);
+    const char *name = NULL;
+    for (ColId id = 1; id < c.cols.len; id++) {
+        if (!colset_has(&used, id)) continue;
+        if (name) return NULL;
+        name = c.cols.items[id].name;
+    }
+    return name;
+}
+/* PostgreSQL's name for a CHECK without one: table_check, with the column between them when there is only one in it, and a number when that is taken. */
+static const char *check_name(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
+    const char *column = check_column(s, a, d, table, check);
+    const char *base = column ? arena_printf(a, "%s_%s_check", table, column) : arena_printf(a, "%s_check", table), *name = base;
+    for (int i = 0, again = 1; name && i < d->n_checks; i++)
+        if (strcmp(d->checks[i].name, name) == 0) {
+            name = arena_printf(a, "%s%d", base, again++);
+            i = -1;
+        }
+    return name;
+}
+
 static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
     switch (k->kind) {
     case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
@@ -67,15 +104,12 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
     case AST_CON_CHECK: {
         CheckDef *c = &d->checks[d->n_checks];
         c->sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
-        c->name = k->name ? k->name : column >= 0 ? arena_printf(a, "%s_%s_check", table, d->cols[column].name) : arena_printf(a, "%s_check%s", table, "");
-        for (int i = 0, again = 1; i < d->n_checks && c->name; i++)
-            if (strcmp(d->checks[i].name, c->name) == 0) {
-                if (k->name) return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists", k->name);
-                c->name = arena_printf(a, "%s_check%d", table, again++);
-                i = -1;
-            }
+        if (!c->sql) return err_oom(&s->err);
+        for (int i = 0; k->name && i < d->n_checks; i++)
+            if (strcmp(d->checks[i].name, k->name) == 0) return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists", k->name);
+        c->name = k->name ? k->name : check_name(s, a, d, table, c->sql);
         d->n_checks++;
-        return c->sql && c->name ? ST_OK : ST_ERROR;
+        return c->name ? ST_OK : err_oom(&s->err);
     }
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: {
@@ -105,6 +139,23 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
     case AST_CON_FOREIGN_KEY: return ST_OK; /* defined when the table is there: foreign_keys() */
     default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated and identity columns are not supported");
     }
+}
+
+/* CHECKs come last, in the order of the text: their names depend on it. */
+static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x) {
+    int64_t next = 0;
+    for (int64_t i = 0; i < x->n_columns; i++)
+        for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
+            if (x->columns[i]->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+    for (int64_t k = 0; k < x->n_constraints; k++)
+        if (x->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[k], -1));
+    for (int64_t i = 0; i <= x->n_columns; i++) {
+        for (; next < x->n_constraints && (i == x->n_columns || x->constraints[next].location < x->columns[i]->location); next++)
+            if (x->constraints[next].kind == AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[next], -1));
+        for (int64_t k = 0; i < x->n_columns && k < x->columns[i]->n_constraints; k++)
+            if (x->columns[i]->constraints[k].kind == AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+    }
+    return ST_OK;
 }
 
 static Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k, const char *column) {
@@ -165,9 +216,7 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
         TRY(sql_bind_type(c->type, &d.cols[d.n_cols].type, &s->err));
         d.n_cols++;
     }
-    for (int64_t i = 0; i < x->n_columns; i++)
-        for (int64_t k = 0; k < x->columns[i]->n_constraints; k++) TRY(add_constraint(s, a, &d, x->name.name, &x->columns[i]->constraints[k], (int)i));
-    for (int64_t k = 0; k < x->n_constraints; k++) TRY(add_constraint(s, a, &d, x->name.name, &x->constraints[k], -1));
+    TRY(add_constraints(s, a, &d, x));
     Table *t;
     TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t, &s->err));
     if (session_add_table(s, t) != ST_OK) {
@@ -1069,7 +1118,8 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
 
 static void prepared_free(SqlPrepared *p) {
     Arena *a = p->arena; /* holds p itself */
-    plan_release(p->plan);
+    plan_release(p->kept.plan);
+    call_text_free(p->kept.call);
     arena_free(a);
 }
 void session_free_prepared(Session *s) {
@@ -1143,9 +1193,11 @@ static Status execute_statement(Session *s, Statement *st, const AstExecute *x) 
         plan_ctx_init(s, st->run_arena, &c);
         Expr *e;
         TRY(sql_bind_scalar(&c, x->args[i], p->types[i], &e));
-        TRY(run_scalar(s, st, &c, e, p->types[i], &v[i]));
+        EvalCtx simple = {.arena = st->run_arena, .err = &s->err, .session = &s->info};
+        if (eval_can(e, 0)) TRY(eval_expr(&simple, e, &v[i])); /* without a lock: a call may join the pool */
+        else TRY(run_scalar(s, st, &c, e, p->types[i], &v[i]));
     }
-    return session_execute(s, st, p->ast, p->n_params, p->types, v, &p->plan);
+    return session_execute(s, st, p->ast, p->n_params, p->types, v, &p->kept);
 }
 
 static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {

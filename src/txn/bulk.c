@@ -6,6 +6,8 @@
  *
  * A call whose footprint fails could touch anything: it writes an item that all other calls add to.
  */
+#include <stdlib.h>
+
 #include "base/hash.h"
 #include "base/log.h"
 #include "txn/bulk_int.h"
@@ -277,6 +279,11 @@ static TableUse *table_in(const BulkPartRun *p, int64_t table_id, int64_t *max) 
         }
     return NULL;
 }
+static bool guessed(const BulkPartRun *p, int64_t table_id) {
+    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
+        if (p->part->proc->tables[i].table_id == table_id) return p->part->proc->tables[i].guessed;
+    return false;
+}
 static bool counts_inserts(const Bulk *b) {
     for (int32_t p = 0; p < b->n_parts; p++)
         for (int32_t i = 0; i < b->parts[p].part->proc->n_tables; i++)
@@ -328,6 +335,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         total += max * b->parts[p].part->n;
         for (int64_t i = 0; t->counts && b->failed_foot && i < b->parts[p].part->n; i++)
             if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
+        for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++) t->counts[i] += (uint32_t)b->parts[p].part->guess;
     }
     if (inserting == 0) return ST_OK;
     if (inserting > 1 || only->counts) {
@@ -679,7 +687,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
     int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
     int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = set_min,
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = set_min,
                         .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
     return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
@@ -744,6 +752,34 @@ static Status plan_serial(Bulk *b, const char **reason, Err *e) {
     return counted ? ST_OK : run_footprints(b, e);
 }
 
+/* A call is one worker's, so its notices have its order. */
+static int by_call(const void *x, const void *y) {
+    const CallNotice *a = x, *b = y;
+    if (a->part != b->part) return a->part < b->part ? -1 : 1;
+    if (a->call != b->call) return a->call < b->call ? -1 : 1;
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+void bulk_sort_notices(int64_t n, CallNotice *x) {
+    if (n > 1) qsort(x, (size_t)n, sizeof *x, by_call);
+}
+static Status gather_notices(Bulk *b, Err *e) {
+    int64_t n = 0;
+    for (int i = 0; i < b->workers; i++) n += b->w[i].sink.notices.len;
+    if (n == 0) return ST_OK;
+    CallNotice *all = arena_array(b->result->arena, CallNotice, n);
+    if (!all) return err_oom(e);
+    int64_t at = 0;
+    for (int i = 0; i < b->workers; i++) {
+        const CallSink *k = &b->w[i].sink;
+        if (k->notices.len) memcpy(all + at, k->notices.items, (size_t)k->notices.len * sizeof *all);
+        at += k->notices.len;
+    }
+    bulk_sort_notices(n, all);
+    b->result->n_notices = n;
+    b->result->notices = all;
+    return ST_OK;
+}
+
 static Status run_phases(Bulk *b, Err *e) {
     BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
     int64_t t0 = clock_ns();
@@ -784,7 +820,11 @@ static Status run_phases(Bulk *b, Err *e) {
         bulk_mark(b, BP_RUN);
     }
     bulk_note_bounds(b);
-    for (int i = 0; i < b->workers; i++) st.n_failed += b->w[i].sink.n_failed;
+    TRY(gather_notices(b, e));
+    for (int i = 0; i < b->workers; i++) {
+        st.n_failed += b->w[i].sink.n_failed;
+        st.short_of_rows |= b->w[i].sink.short_of_rows;
+    }
     st.strategy = b->schedule.strategy;
     st.reserve_ns = t2 - t1;
     st.run_ns = clock_ns() - t2;

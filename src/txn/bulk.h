@@ -23,12 +23,16 @@
 
 typedef struct CallError { char sqlstate[6]; char *message, *detail, *hint; int32_t line; const char *place, *context; /* of routines inside the procedure, NULL: none */ } CallError;
 
+/* What a call tells its caller on its way; call: of the part. */
+typedef struct CallNotice { int32_t part; int64_t call; int64_t seq; const char *severity, *context, *detail, *hint; char sqlstate[6]; char *message; } CallNotice;
+
 /* Calls of one procedure: column i of `params` has n cells of the parameter's phys. */
 typedef struct BulkPart {
     const Proc *proc;
     int64_t n;
     const Vec *params;
     const uint32_t *calls; /* number of each call in the bulk, ascending; NULL: 0 .. n-1 */
+    int64_t guess;         /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
 } BulkPart;
 
 typedef struct BulkOptions {
@@ -65,6 +69,7 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
+    bool short_of_rows;  /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be forgotten */
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns, transfer_ns;
     int64_t phase_ns[BULK_PHASES];
@@ -75,6 +80,8 @@ typedef struct BulkResult {
     /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or NULL */
     Vec **outs;
     CallError ***errors;
+    int64_t n_notices;
+    const CallNotice *notices;  /* by part, call and time */
     const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of its calls; NULL: of all calls in order */
     BulkStats stats;
     Arena *arena;
@@ -99,5 +106,6 @@ void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure 
  * result, not here). Procedures with a `reason` are 0A000. Cancelled before the calls run: 57014 here; later: each call that had not begun fails with it. */
 Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e);
 void bulk_result_free(BulkResult *r);
+void bulk_sort_notices(int64_t n, CallNotice *x); /* as in BulkResult */
 
 #endif

@@ -19,6 +19,8 @@ static int128_t put_bound(const Program *p, Reg r) {
 
 static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
     const Program *p = proc->footprint;
+    for (int32_t i = 0; i < proc->n_untold; i++)
+        if (proc->untold[i].col == col && proc->tables[proc->untold[i].table].table_id == table_id) return false;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const ItemSite *it = p->instrs[i].aux;
         if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col && proc->tables[it->table].table_id == table_id) return true;

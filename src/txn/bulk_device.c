@@ -15,6 +15,7 @@
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -145,6 +146,9 @@ static Status get_code(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* Databases whose procedures have the same text share a module, and so its constant memory. */
+static pthread_mutex_t constants_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     TRY(get_code(b, e));
@@ -160,6 +164,11 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     default: break;
     }
     v->has_ref = true;
+    if (v->code->module.constants) {
+        pthread_mutex_lock(&constants_lock);
+        v->has_table = true;
+        if (v->d->ops->constant(v->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
+    }
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
     if (v->code->module.guards && v->d->ops->kernel(v->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
     if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
@@ -235,6 +244,7 @@ void bulk_device_end(Bulk *b) {
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
+    if (v->has_table) pthread_mutex_unlock(&constants_lock);
     if (v->has_ref) code_release(v->cache, &v->ref);
     mem_free(acct, v->counters, v->state_bytes);
     if (v->failed_bytes > 0) {
@@ -311,6 +321,7 @@ static bool one_by_one(const Bulk *b) { return b->schedule.strategy == STRATEGY_
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
     if (one_by_one(b)) return v->target.group_size;
+    if (v->target.kind == DEVICE_CUDA && v->guarded) return v->code->module.lingers || b->opt->lanes == 0 ? WARP : b->opt->lanes;
     if (v->target.kind == DEVICE_CUDA && v->locked && b->opt->lanes > 0) return b->opt->lanes;
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
@@ -322,7 +333,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_TYPES: return at(b, b->type_of);
     case PP_KINDS: return at(b, v->kinds);
     case PP_BLOCKED: return at(b, &v->words[W_BLOCKED]);
-    case PP_TABLE: return at(b, v->values);
+    case PP_TABLE: return v->table ? 0 : at(b, v->values);
     case PP_FAILED: return at(b, v->failed);
     case PP_KEYS: return at(b, v->keys);
     case PP_COUNTERS: return counters_at(b);
@@ -346,6 +357,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_ONE_BY_ONE: return one_by_one(b);
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
+    case PP_PIECES: return (uint64_t)(uintptr_t)v->pieces;
     case PP_OUT_HEAP: return at(b, v->texts.out_heap);
     case PP_SCRATCH_AREA: return v->copies ? v->scratch_at : at(b, v->scratch);
     default: return 0; /* changes from launch to launch */
@@ -377,6 +389,7 @@ Status bulk_device_values(Bulk *b, Err *e) {
             v->values[i] = bulk_value(b, p);
         }
     }
+    if (v->table) return v->d->ops->copy_in(v->queue, v->table, v->values, m->n_params * 8, e);
     if (!v->copies || !m->param_table) return ST_OK;
     return v->d->ops->copy_in(v->queue, at(b, v->values), v->values, m->n_params * 8, e);
 }
@@ -403,7 +416,7 @@ static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err 
 static Status use_mirror(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
     while (b->images->entries[entry].image != im) entry++;
-    return image_mirror_use(im, b->device->d, b->device->queue, texts_room(b, &b->device->texts, entry), e);
+    return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, texts_room(b, &b->device->texts, entry), e);
 }
 static Status fetch_image(Bulk *b, Image *im, Err *e) {
     (void)b;
@@ -490,6 +503,11 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     v->scratch_bytes = items * m->scratch;
     v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
     if (!v->values) return err_oom(e);
+    if (v->target.kind == DEVICE_HOST) {
+        char *pieces = arena_calloc(b->arena, items * PROC_PIECES_AT(m->n_tables) + 64);
+        if (!pieces) return err_oom(e);
+        v->pieces = pieces + (-(uintptr_t)pieces & 63);
+    }
     v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
     for (int64_t i = 0; i < b->images->n; i++)
         if (b->images->entries[i].image) v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */

@@ -53,6 +53,8 @@ struct BulkDevice {
     DevKernel *undo_kernel;   /* of modules with guards */
     uint16_t *kinds;   /* by part: procedure of the module */
     uint64_t *values;  /* of parameters */
+    DevPtr table;      /* where kernels have them in constant memory; 0: they are told where they are */
+    bool has_table;    /* ... it is this bulk's until its end */
     uint64_t *words;   /* W_*; behind them what texts have of control words, and `figures` */
     int64_t control_words; /* all of these */
     uint64_t *failed;  /* counter and list */
@@ -69,6 +71,7 @@ struct BulkDevice {
     uint8_t *scratch;  /* for strings that calls make */
     int64_t scratch_bytes;
     DevPtr undo_at, scratch_at;
+    char *pieces;         /* host: PP_PIECES */
     int32_t n_buffers;
     Buffer *buffers;
     int32_t *by_host;  /* their numbers, by host address */

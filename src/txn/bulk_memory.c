@@ -173,7 +173,7 @@ static Status make_buffers(Bulk *b, Err *e) {
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
     add_buffer(v, v->keys, v->keys_bytes, false, false);
     add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, false, false);
-    if (v->code->module.param_table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
+    if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
     add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
     TRY(place_buffers(b, BM_BEFORE, 0, align_up(v->undo_bytes, RESULT_ALIGN) + v->scratch_bytes, &v->undo_at, e));
     v->scratch_at = v->undo_at + (uint64_t)align_up(v->undo_bytes, RESULT_ALIGN);

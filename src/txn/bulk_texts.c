@@ -75,7 +75,7 @@ static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
         const ProcSource *src = &t->module->procs[t->kinds[k]];
         for (int32_t i = 0; i < part->proc->n_tables; i++) {
             if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
-            bytes += t->arg_bytes[k] * src->text_puts[i] + MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) + TEXT_ALIGN;
+            bytes += t->arg_bytes[k] * src->text_puts[i] + MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) + (t->copies ? (int64_t)TEXT_ALIGN : (int64_t)TEXT_PIECE * b->workers);
         }
     }
     return bytes;

@@ -70,6 +70,8 @@ typedef struct CallSink {
     int32_t part;             /* of the chunk in hand */
     CallError ***errors;      /* the result's */
     int64_t n_failed;
+    bool short_of_rows;       /* BulkStats */
+    VEC(CallNotice) notices;
     int64_t step_limit;
     _Atomic bool *cancel;
     int64_t deadline_ns;

@@ -10,25 +10,25 @@
 #include "txn/image_mirror.h"
 
 enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8 /* bulks like this one that an image on a device gets room for */ };
-enum { MAPPED_MIN = 1 << 20 /* from so many bytes on new memory is zero (base/mem.h) */ };
+enum { MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */ };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
 
 /* ---- room ---- */
-/* Room for `want` rows of `size` bytes each. New bytes are undefined. */
+/* Room for `want` rows of `size` bytes each. New bytes are zero: no large array is touched. */
 static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size, Err *e) {
     if (*cap >= want && *p) return ST_OK;
     void *q = mem_realloc(im->account, *p, *cap * size, want * size, e);
     if (!q) return ST_ERROR;
+    if (want * size < MAPPED_MIN) memset((char *)q + *cap * size, 0, (size_t)((want - *cap) * size));
     *p = q;
     *cap = want;
     return ST_OK;
 }
-static Status grow_part(Image *im, int32_t k, int64_t had, int64_t want, Err *e) {
+static Status grow_part(Image *im, int32_t k, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
     ImagePart *p = &im->parts[k];
     if (p->stride == 0) return ST_OK;
     TRY(grow(im, (void **)&p->rows, &x->parts_cap[k], want, p->stride, e));
-    if (p->texts && want * p->stride < MAPPED_MIN) memset(p->rows + had * p->stride, 0, (size_t)((want - had) * p->stride)); /* image_texts.c looks at all */
     for (int32_t c = 0; c < im->n_cols; c++) {
         ImageColumn *col = &im->cols[c];
         if (!col->used || col->part != k) continue;
@@ -42,15 +42,13 @@ static Status grow_part(Image *im, int32_t k, int64_t had, int64_t want, Err *e)
 static Status grow_rows(Image *im, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
     if (want > MAX_ROWS) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for bulks", im->table->name);
-    int64_t had = im->cap;
+    static_assert(ROW_DEAD == 0, "new rows are dead");
     TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
     TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
     TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
-    for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, had, want, e));
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, want, e));
     for (int32_t i = 0; i < im->n_indexes; i++)
         if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]), e));
-    memset(im->live + had, ROW_DEAD, (size_t)(want - had));
-    memset(im->dirty + had, 0, (size_t)(want - had));
     return ST_OK;
 }
 /* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what takes 16 bytes. */
@@ -84,6 +82,7 @@ typedef struct MakeJob {
     int64_t n_tablets;
     int32_t n_cols;        /* used ones */
     const int32_t *cols;
+    int32_t first_index, n_indexes; /* that rows are entered into */
     int64_t n_tasks;
     _Atomic int64_t next;
     bool shared;
@@ -142,8 +141,8 @@ static void enter_tasks(void *ctx, int worker) {
     int64_t rows = atomic_load(&im->rows);
     (void)worker;
     for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
-        ImageIndex *x = &im->indexes[i % im->n_indexes];
-        int64_t run = i / im->n_indexes;
+        ImageIndex *x = &im->indexes[j->first_index + i % j->n_indexes];
+        int64_t run = i / j->n_indexes;
         if (x->unique || x->order) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
         else if (run == 0) image_enter_rows(im, x, 0, rows, false);
     }
@@ -157,10 +156,15 @@ static void run_tasks(MakeJob *j, Pool *pool, int64_t n, PoolFn fn) {
     else if (n > 0) fn(j, 0);
 }
 
-static void enter_all(Image *im, Pool *pool) {
+/* All rows into n indexes. */
+static void enter(Image *im, int32_t first, int32_t n) {
     int64_t rows = atomic_load(&im->rows);
-    MakeJob j = {.im = im};
-    if (im->n_indexes > 0) run_tasks(&j, pool, (rows + ENTER_ROWS - 1) / ENTER_ROWS * im->n_indexes, enter_tasks);
+    MakeJob j = {.im = im, .first_index = first, .n_indexes = n};
+    run_tasks(&j, im->impl->pool, (rows + ENTER_ROWS - 1) / ENTER_ROWS * n, enter_tasks);
+}
+static void enter_all(Image *im) {
+    int64_t rows = atomic_load(&im->rows);
+    enter(im, 0, im->n_indexes);
     for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used = rows;
 }
 
@@ -231,7 +235,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     run_tasks(&j, pool, t->n_tablets, decode_tasks);
     atomic_store(&im->rows, rows);
     im->impl->rows_seen = rows;
-    enter_all(im, pool);
+    enter_all(im);
     im->version = t->content;
     return ST_OK;
 }
@@ -242,6 +246,7 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     im->impl = (struct ImageImpl *)(void *)(im + 1);
     im->table = need->table;
     im->account = parent;
+    im->impl->pool = pool;
     pthread_mutex_init(&im->impl->heap_lock, NULL);
     im->impl->arena = arena_new(parent, e);
     Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
@@ -267,7 +272,7 @@ void image_free(Image *im) {
     mem_free(acct, im->rowids, x->rowids_cap * 8);
     for (ImageChunk *c = x->chunks, *next; c; c = next) {
         next = c->next;
-        mem_free(acct, c, (int64_t)sizeof *c + c->size);
+        image_chunk_free(im, c);
     }
     arena_free(x->arena);
     pthread_mutex_destroy(&x->heap_lock);
@@ -286,7 +291,7 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     mem_free(im->account, x->slots, slots_bytes(x));
     x->slots = slots;
     x->mask = n - 1;
-    image_enter_rows(im, x, 0, rows, false);
+    enter(im, (int32_t)(x - im->indexes), 1);
     x->used = live;
     im->generation++;
     return ST_OK;
@@ -312,29 +317,33 @@ static void close_gaps(Image *im, int64_t rows) {
     atomic_store(&im->rows, to);
     im->impl->rows_seen = to;
     for (int32_t i = 0; i < im->n_indexes; i++) memset(im->indexes[i].slots, 0, (size_t)slots_bytes(&im->indexes[i]));
-    enter_all(im, NULL);
+    enter_all(im);
     im->generation++;
 }
 
-static bool indexes_have_room(const Image *im, int64_t rows, int64_t inserts) {
-    bool room = true;
-    for (int32_t i = 0; i < im->n_indexes; i++) room &= 2 * (im->indexes[i].used + rows - im->impl->rows_seen + inserts) <= im->indexes[i].mask + 1;
-    return room;
-}
 static Status raise_cap(Image *im, int64_t rows, Err *e) {
     TRY(grow_rows(im, rows, e));
     im->cap = rows;
     im->generation++;
     return ST_OK;
 }
-/* A device has a newer image: rows grow there too, and by more than here, since all of it is copied. */
-static Status grow_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
-    return image_mirror_grow(im, raise_cap, rows + MAX_OF(rows, inserts * AHEAD_BULKS), e);
+/* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer. */
+static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) { return rows + MAX_OF(rows / 2, inserts * (im->mirror ? AHEAD_BULKS : 1)); }
+/* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
+static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
+    if (!image_mirror_current(im)) return image_mirror_to_host(im, e); /* growth failed half way */
+    for (int32_t i = 0; i < im->n_indexes && image_mirror_ahead(im); i++) {
+        ImageIndex *x = &im->indexes[i];
+        if (2 * (x->used + inserts) > x->mask + 1) TRY(image_mirror_rehash(im, x, inserts, inserts * AHEAD_BULKS, e));
+    }
+    if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
+    return ST_OK;
 }
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
-    if (image_mirror_ahead(im) && !indexes_have_room(im, rows, inserts)) TRY(image_mirror_to_host(im, e));
-    if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(grow_ahead(im, rows, inserts, e));
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
+    im->impl->rows_seen = rows;
+    if (image_mirror_ahead(im)) TRY(reserve_ahead(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
@@ -343,15 +352,19 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
         }
     }
     if (rows + inserts > im->cap) {
-        TRY(raise_cap(im, MAX_OF(rows + inserts * (im->mirror ? AHEAD_BULKS : 1), rows + rows / 2), e));
+        int64_t want = more_rows(im, rows, inserts);
+        if (image_mirror_current(im)) TRY(image_mirror_grow(im, raise_cap, want, e));
+        else TRY(raise_cap(im, want, e));
     }
-    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
-    im->impl->rows_seen = rows;
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));
     return ST_OK;
 }
 
 /* ---- strings ---- */
+void image_chunk_free(Image *im, ImageChunk *c) {
+    if (c->most > 0) mem_span_free(im->account, c, c->held, c->most);
+    else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
+}
 /* A fresh chunk in the place of `full`, unless somebody was faster. */
 static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
     struct ImageImpl *x = im->impl;
@@ -361,7 +374,7 @@ static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) 
         int64_t size = MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
         ImageChunk *c = mem_alloc(im->account, (int64_t)sizeof *c + size, e);
         if (c) {
-            *c = (ImageChunk){x->chunks, size, 0};
+            *c = (ImageChunk){.next = x->chunks, .size = size};
             __atomic_store_n(&x->chunks, c, __ATOMIC_RELEASE);
         } else {
             st = ST_ERROR;

@@ -103,7 +103,7 @@ typedef struct ImageNeed { /* what procedures want of a table */
     struct { int32_t n_cols; int32_t *cols; int32_t order; bool desc; } *groups; /* order, desc: as in ImageIndex */
 } ImageNeed;
 
-/* Strings of the table are borrowed: once it was merged, truncated, replaced or dropped, the image may only be freed. 53200. */
+/* Strings of the table are borrowed: once it was merged, truncated, replaced or dropped, the image may only be freed. `pool` (NULL: none) is for image_reserve, too. 53200. */
 Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image **out, Err *e);
 void image_free(Image *im);
 /* Room for `inserts` more rows (calls of image_insert, failed ones too); may move everything. 53200: no row has changed. */

@@ -1,4 +1,4 @@
-/* image_int.h - what the files of an image share: image.c, image_index.c, image_order.c, image_sync.c, image_texts.c only. */
+/* image_int.h - what the files of an image share: image.c, image_index.c, image_mirror.c, image_order.c, image_rehash.c, image_sync.c, image_texts.c only. */
 #ifndef STELE_TXN_IMAGE_INT_H
 #define STELE_TXN_IMAGE_INT_H
 
@@ -14,7 +14,9 @@ typedef struct ImageChunk {
     struct ImageChunk *next;
     int64_t size; /* bytes that follow */
     int64_t used; /* atomic; beyond size when somebody found no room */
+    int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
 } ImageChunk;
+void image_chunk_free(Image *im, ImageChunk *c);
 
 struct ImageImpl {
     bool *writes;        /* by column: image_sync updates these */
@@ -27,7 +29,9 @@ struct ImageImpl {
     pthread_mutex_t heap_lock;
     ImageChunk *chunks;  /* newest first: the one being filled; atomic */
     ImageChunk *gathered; /* has all strings while it is the only one; NULL: not yet */
+    int64_t text_bytes, text_rows; /* what it had when it was made, of so many rows */
     Arena *arena;
+    Pool *pool;          /* of image_make, for making indexes larger; NULL: none */
 };
 
 /* The columns of a key, of one row or of many. */

@@ -1,21 +1,21 @@
-/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. One block of device memory holds all of them. */
+/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. Each is a span of device memory, which grows where it is if the device can. */
 #include "txn/image_mirror.h"
 
+#include "base/log.h"
 #include "base/mem.h"
-
-enum { PIECE_ALIGN = 256 };
+#include "txn/image_int.h"
+#include "txn/image_rehash.h"
 
 typedef struct Piece {
     void *host;
     int64_t bytes, row_bytes; /* row_bytes 0: not by row */
-    int64_t offset;
-    bool zeros;    /* behind the rows that there are */
+    DevSpan at;
+    bool zeros;    /* behind the rows that there are: marks and strings of rows that never come are looked at */
     bool changed;
 } Piece;
 struct ImageMirror {
     Device *d;
-    DevPtr base;
-    int64_t bytes;
+    ImageKernels kernels;
     int64_t generation, version;
     bool current, ahead;
     char *stage; /* fetched, not committed */
@@ -30,14 +30,12 @@ static int64_t mirror_size(int32_t pieces) { return (int64_t)sizeof(ImageMirror)
 
 static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
     if (!host) return;
-    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .offset = m->bytes, .zeros = row_bytes == 1};
-    m->bytes += align_up(bytes, PIECE_ALIGN);
+    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .zeros = row_bytes == 1};
 }
 
 static void describe_arrays(ImageMirror *m, const Image *im) {
     int64_t texts = 0, used = 0;
     m->n = 0;
-    m->bytes = 0;
     m->generation = im->generation;
     m->version = im->version;
     add(m, im->live, im->cap, 1);
@@ -70,14 +68,15 @@ void image_mirror_free(Image *im) {
     ImageMirror *m = im->mirror;
     if (!m) return;
     drop_stage(im);
-    if (m->base) m->d->ops->free(m->d, m->base, m->bytes);
+    for (int32_t i = 0; i < m->n; i++) device_span_free(m->d, &m->pieces[i].at);
+    image_kernels_release(&m->kernels);
     mem_free(im->account, m, mirror_size(m->cap));
     im->mirror = NULL;
 }
 
 /* The arrays are where and as long as they were. */
 static bool fits(const ImageMirror *m, const ImageMirror *now) {
-    if (m->n != now->n || m->generation != now->generation || m->bytes != now->bytes) return false;
+    if (m->n != now->n || m->generation != now->generation) return false;
     for (int32_t i = 0; i < m->n; i++)
         if (m->pieces[i].host != now->pieces[i].host || m->pieces[i].bytes != now->pieces[i].bytes) return false;
     return true;
@@ -94,7 +93,15 @@ static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
     return used;
 }
 
-Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Err *e) {
+static Status make_spans(ImageMirror *m, Err *e) {
+    for (int32_t i = 0; i < m->n; i++)
+        if (device_span_new(m->d, m->pieces[i].bytes, &m->pieces[i].at, e) != ST_OK) {
+            while (i-- > 0) device_span_free(m->d, &m->pieces[i].at);
+            return ST_ERROR;
+        }
+    return ST_OK;
+}
+Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
     ImageMirror *now = describe(im, e);
     if (!now) return ST_ERROR;
@@ -113,22 +120,43 @@ Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Er
     } else {
         m = now;
         m->d = d;
-        if (d->ops->alloc(d, m->bytes, &m->base, e) != ST_OK) {
+        m->kernels.cache = cache;
+        if (make_spans(m, e) != ST_OK) {
             mem_free(im->account, m, mirror_size(m->cap));
             return ST_ERROR;
         }
         im->mirror = m;
+        if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
     }
     m->current = false;
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
         int64_t from = 0, to = used_bytes(im, p, &from);
-        if (p->zeros && to < p->bytes) TRY(d->ops->fill(q, m->base + (uint64_t)(p->offset + to), 0, p->bytes - to, e)); /* of rows that are not there yet */
-        if (to > from) TRY(d->ops->copy_in(q, m->base + (uint64_t)(p->offset + from), (const char *)p->host + from, to - from, e));
+        if (p->zeros && to < p->bytes) TRY(d->ops->fill(q, p->at.at + (uint64_t)to, 0, p->bytes - to, e)); /* of rows that are not there yet */
+        if (to > from) TRY(d->ops->copy_in(q, p->at.at + (uint64_t)from, (const char *)p->host + from, to - from, e));
         if (i == m->texts) m->texts_home = to;
     }
     m->version = im->version;
     m->current = true;
+    return ST_OK;
+}
+
+/* ---- room ---- */
+bool image_mirror_current(const Image *im) {
+    const ImageMirror *m = im->mirror;
+    return m && m->current && m->version == im->version && m->generation == im->generation;
+}
+static Status grow_piece(ImageMirror *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
+    TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
+    if (p->zeros && p->bytes < bytes) TRY(m->d->ops->fill(q, p->at.at + (uint64_t)p->bytes, 0, bytes - p->bytes, e));
+    p->bytes = bytes;
+    return ST_OK;
+}
+/* The device could not: the host takes the image over. */
+static Status give_up(Image *im, const Err *why, Err *e) {
+    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name, im->mirror->d->info.id, why->message);
+    TRY(image_mirror_to_host(im, e));
+    image_mirror_stale(im);
     return ST_OK;
 }
 
@@ -144,31 +172,26 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
         mem_free(im->account, now, mirror_size(now->cap));
         return ST_ERROR;
     }
-    st = m->d->ops->alloc(m->d, now->bytes, &now->base, &why);
-    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
-    for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
-        const Piece *p = &now->pieces[i];
-        int64_t had = MIN_OF(m->pieces[i].bytes, p->bytes);
-        st = m->d->ops->copy(q, now->base + (uint64_t)p->offset, m->base + (uint64_t)m->pieces[i].offset, had, &why);
-        if (st == ST_OK && p->zeros && had < p->bytes) /* marks and texts of rows that never come are looked at */
-            st = m->d->ops->fill(q, now->base + (uint64_t)(p->offset + had), 0, p->bytes - had, &why);
-        now->pieces[i].changed = m->pieces[i].changed;
-    }
-    if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, &why);
+    st = m->d->ops->queue_new(m->d, &q, &why);
+    for (int32_t i = 0; i < m->n && st == ST_OK; i++)
+        if (m->pieces[i].row_bytes) st = grow_piece(m, q, &m->pieces[i], now->pieces[i].bytes, &why);
+    if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? &why : NULL) != ST_OK) st = ST_ERROR;
     if (q) m->d->ops->queue_free(m->d, q);
-    if (st != ST_OK) {
-        if (now->base) m->d->ops->free(m->d, now->base, now->bytes);
-        mem_free(im->account, now, mirror_size(now->cap));
-        return image_mirror_to_host(im, e); /* where there is room */
-    }
-    now->d = m->d;
-    now->version = m->version;
-    now->current = m->current;
-    now->ahead = m->ahead;
-    now->texts_home = m->texts_home;
-    image_mirror_free(im);
-    im->mirror = now;
+    mem_free(im->account, now, mirror_size(now->cap));
+    if (st != ST_OK) return give_up(im, &why, e);
+    m->generation = im->generation;
     return ST_OK;
+}
+
+bool image_mirror_grow_texts(Image *im, int64_t size) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->current || m->texts < 0) return !image_mirror_ahead(im); /* it will be made anew */
+    DevQueue *q = NULL;
+    Err why = {0};
+    if (m->d->ops->queue_new(m->d, &q, &why) != ST_OK) return false;
+    Status st = grow_piece(m, q, &m->pieces[m->texts], size, &why);
+    m->d->ops->queue_free(m->d, q);
+    return st == ST_OK;
 }
 
 static Piece *find(const Image *im, const void *array) {
@@ -179,11 +202,11 @@ static Piece *find(const Image *im, const void *array) {
 }
 DevPtr image_mirror_at(const Image *im, const void *array) {
     const Piece *p = find(im, array);
-    return p ? im->mirror->base + (uint64_t)p->offset + (uint64_t)((const char *)array - (const char *)p->host) : 0;
+    return p ? p->at.at + (uint64_t)((const char *)array - (const char *)p->host) : 0;
 }
 uint64_t image_mirror_texts(const Image *im) {
     const ImageMirror *m = im->mirror;
-    return m->texts < 0 ? 0 : m->base + (uint64_t)m->pieces[m->texts].offset - (uint64_t)(uintptr_t)m->pieces[m->texts].host;
+    return m->texts < 0 ? 0 : m->pieces[m->texts].at.at - (uint64_t)(uintptr_t)m->pieces[m->texts].host;
 }
 void image_mirror_text_room(Image *im, const char *room) {
     ImageMirror *m = im->mirror;
@@ -197,6 +220,62 @@ void image_mirror_changed(Image *im, const void *array) {
 }
 bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
 
+/* ---- indexes ---- */
+static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
+    *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
+    for (int32_t c = 0; c < x->n_cols; c++) {
+        const ImageColumn *col = &im->cols[x->cols[c]];
+        t->cols[c].phys = col->phys;
+        t->cols[c].cells = image_mirror_at(im, col->cells);
+        t->cols[c].stride = (uint64_t)col->stride;
+    }
+}
+/* From table t to one of n slots, on the device, with room for it on the host. */
+static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t, int64_t n, Err *e) {
+    ImageMirror *m = im->mirror;
+    Piece *p = find(im, x->slots);
+    DevSpan fresh = {0};
+    uint64_t *slots = mem_calloc(im->account, n * 8, e);
+    if (!slots) return ST_ERROR;
+    Status st = device_span_new(m->d, n * 8, &fresh, e);
+    if (st == ST_OK) st = m->d->ops->fill(q, fresh.at, 0, n * 8, e);
+    if (st == ST_OK) st = image_rehash(&m->kernels, m->d, q, t, fresh.at, n, e);
+    else if (fresh.at) (void)m->d->ops->sync(q, NULL, NULL, NULL);
+    if (st != ST_OK) {
+        device_span_free(m->d, &fresh);
+        mem_free(im->account, slots, n * 8);
+        return ST_ERROR;
+    }
+    device_span_free(m->d, &p->at);
+    mem_free(im->account, x->slots, (x->mask + 1) * 8);
+    *p = (Piece){.host = slots, .bytes = n * 8, .at = fresh, .changed = true};
+    x->slots = slots;
+    x->mask = n - 1;
+    m->generation = ++im->generation;
+    return ST_OK;
+}
+Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t;
+    Err why = {0};
+    int64_t entries = 0, kept = 0;
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    describe_table(im, x, &t);
+    if (st == ST_OK) st = image_rehash_count(&m->kernels, m->d, q, &t, &entries, &kept, &why);
+    if (st == ST_OK && 2 * (entries + inserts) > t.n) {
+        int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * t.n : t.n);
+        st = rehash(im, x, q, &t, n, &why);
+        entries = kept;
+    }
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) return give_up(im, &why, e);
+    x->used = entries;
+    return ST_OK;
+}
+
+/* ---- home ---- */
 static void drop_stage(Image *im) {
     mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
     im->mirror->stage = NULL;
@@ -217,7 +296,7 @@ Status image_mirror_fetch(Image *im, Err *e) {
             const Piece *p = &m->pieces[i];
             if (!p->changed) continue;
             int64_t n = used_bytes(im, p, &from) - from;
-            if (n > 0) st = m->d->ops->copy_out(q, m->stage + at, m->base + (uint64_t)(p->offset + from), n, e);
+            if (n > 0) st = m->d->ops->copy_out(q, m->stage + at, p->at.at + (uint64_t)from, n, e);
             at += n;
         }
         if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, e);

@@ -9,17 +9,25 @@
 #ifndef STELE_TXN_IMAGE_MIRROR_H
 #define STELE_TXN_IMAGE_MIRROR_H
 
-#include "device/device.h"
+#include "codegen/cache.h"
 #include "txn/image.h"
 
-/* The device has the image's arrays when it returns (copies may still be under way on `q`). 53200, 58000. */
+/* The device has the image's arrays when it returns (copies may still be under way on `q`). 53200, 58000. `cache`: where the kernels that make indexes larger come from; it
+ * outlives the mirror. NULL: none, and an image whose index is full goes to the host. */
 /* Strings: kernels find those of a cell at its address plus image_mirror_texts, and may put new ones where image_text_room says, which has to fit into the room
  * asked for with `text_room`. */
-Status image_mirror_use(Image *im, Device *d, DevQueue *q, int64_t text_room, Err *e);
+Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e);
 uint64_t image_mirror_texts(const Image *im);
 void image_mirror_text_room(Image *im, const char *room); /* kernels are going to write from there on */
-/* Gives the image's arrays room for more rows, by `grow`, and the mirror too, with what it has; when the device has no room, the host has the image afterwards. */
+/* Room for more, on both sides, with nothing copied between them. When the device cannot, the host has the image afterwards (and who asks gives it room there).
+ * The device's copy is as good as the host's, or better: rows may grow there too. */
+bool image_mirror_current(const Image *im);
+/* Rows, the host's by `grow`. */
 Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e);
+/* An index of an image that is ahead: its entries are counted, and when they leave no room for `inserts` more, it gets a table with room for `ahead` more. */
+Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e);
+/* Strings, whose piece of memory is about to have so many bytes on the host; false: not there. */
+bool image_mirror_grow_texts(Image *im, int64_t size);
 /* The device's address of one of the image's arrays; 0 for NULL. */
 DevPtr image_mirror_at(const Image *im, const void *array);
 /* Kernels have changed these arrays: the mirror is ahead. NULL is ignored. */

@@ -6,7 +6,8 @@
  *     4 * row       level 0: the row that follows, plus 1; negative: the row was taken out of the lists
  *     4 * k + 2     a level above (link_at)
  *     4 * row + 1   of an anchor: the group's entry, plus 1: a row of the greatest height
- *     4 * row + 3   of an anchor: the group's front, plus 1: no live row comes before it
+ *     4 * row + 3   of an anchor: the group's front, plus 1: no live row comes before it. Of the entry, unless it is the anchor: the group's finger, plus 1, or 0: the
+ *                   last row of some height that was entered behind all such rows before
  *
  * After the last row of a level comes its first one. So any row of the greatest height is a way in, and a group of one row takes no more than that row.
  *
@@ -19,7 +20,7 @@
  */
 #include "txn/image_int.h"
 
-enum { ORDER_LEVELS = 40, DEAD_MANY = 8 };
+enum { ORDER_LEVELS = 40, DEAD_MANY = 8, FINGER = 2 /* height of a finger, or more */ };
 
 typedef struct Pos { int64_t v, row; } Pos;
 typedef struct Order { int64_t *next; const char *cells; int64_t stride; bool desc; uint8_t phys; } Order;
@@ -90,10 +91,10 @@ void order_begin(const ImageIndex *x, int64_t row) {
     store(&o, 4 * row + 1, row + 1);
     store(&o, 4 * row + 3, row + 1);
 }
-/* Into levels first .. last, from `entry` on, which is at least as high. */
-static void link_row(const Order *o, Pos entry, Pos t, int first, int last) {
+/* Into levels first .. last, from `entry` on, which is at least as high as `top`, looking from that level on. */
+static void link_row(const Order *o, Pos entry, int top, Pos t, int first, int last) {
     Pos prev[ORDER_LEVELS], after[ORDER_LEVELS], c = entry;
-    for (int l = height_of(entry.row); l >= first; l--) {
+    for (int l = top; l >= first; l--) {
         c = walk(o, c, t, l, &after[l]);
         prev[l] = c;
     }
@@ -113,16 +114,27 @@ static void lower_front(const Order *o, int64_t anchor, Pos t) {
 void order_enter(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row) {
     Order o = order_of(im, x);
     Pos t = pos_of(&o, row);
-    int height = height_of(row);
-    for (int done = -1; done < height;) {
-        int64_t entry = load(&o, 4 * anchor + 1) - 1;
-        int last = MIN_OF(height, height_of(entry));
-        if (done < last) link_row(&o, pos_of(&o, entry), t, done + 1, last);
+    int height = height_of(row), done = -1;
+    int64_t entry = load(&o, 4 * anchor + 1) - 1, finger = entry != anchor ? load(&o, 4 * entry + 3) - 1 : -1;
+    bool after = finger >= 0 && finger != row && load(&o, 4 * finger) > 0 && before(&o, pos_of(&o, finger), t);
+    if (row != anchor && row != entry) store(&o, 4 * row + 3, 0);
+    if (after && height <= FINGER) {
+        link_row(&o, pos_of(&o, finger), FINGER, t, 0, height);
+        done = height;
+    }
+    while (done < height) {
+        entry = load(&o, 4 * anchor + 1) - 1;
+        int top = height_of(entry), last = MIN_OF(height, top);
+        if (done < last) link_row(&o, pos_of(&o, entry), top, t, done + 1, last);
         done = last;
         if (done == height) break;
         for (int l = done + 1; l <= height; l++) store(&o, link_at(row, l), row + 1);
-        if (swap(&o, 4 * anchor + 1, entry + 1, row + 1)) break;
+        if (swap(&o, 4 * anchor + 1, entry + 1, row + 1)) {
+            entry = row;
+            break;
+        }
     }
+    if (height >= FINGER && entry != anchor && (after || finger < 0 || load(&o, 4 * finger) <= 0)) store(&o, 4 * entry + 3, row + 1);
     lower_front(&o, anchor, t);
 }
 void order_again(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row) {

@@ -1,12 +1,18 @@
 /* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (image_mirror.h).
  *
- * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full, a new one is made from the rows that
- * there are, so that strings nobody has any more go. Cells of rows that never were are zero; rows that died keep the strings that indexes find them by.
+ * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full it grows where it is, on both sides, since cells
+ * have addresses. When there are no more addresses or no memory, or when much of it may be strings that nobody has any more, a new one is made from the rows that
+ * there are. Cells of rows that never were are zero; rows that died keep the strings that indexes find them by.
  */
 #include "txn/image_int.h"
 #include "txn/image_mirror.h"
 
-enum { SPARE_MIN = 64 << 10, AHEAD_MAX = 1 << 30, AHEAD_BULKS = 16 /* room for so many like this one, when there is memory */ };
+enum {
+    SPARE_MIN = 64 << 10, AHEAD_MAX = 1 << 30, AHEAD_BULKS = 16, /* room for so many like this one, when there is memory */
+    ADDRESSES = 64,  /* times the bytes */
+    GARBAGE_MIN = 64 << 20, GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
+};
+#define ADDRESSES_MIN (INT64_C(1) << 32)
 
 static bool in_index(const Image *im, int32_t col) {
     for (int32_t i = 0; i < im->n_indexes; i++)
@@ -60,21 +66,45 @@ static void move(Image *im, ImageChunk *to) {
     }
 }
 
+/* More room behind what there is. */
+static bool stretch(Image *im, int64_t room) {
+    const struct ImageImpl *x = im->impl;
+    ImageChunk *c = x->gathered;
+    if (!c || x->chunks != c || c->used > c->size) return false;
+    int64_t least = c->used + room, size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX)), c->most - (int64_t)sizeof *c);
+    double per_row = (double)x->text_bytes / (double)MAX_OF(x->text_rows, INT64_C(1));
+    if (size < least || (double)least > GARBAGE_MIN + GARBAGE_TIMES * per_row * (double)atomic_load(&im->rows)) return false;
+    int64_t held = (int64_t)sizeof *c + size;
+    if (held > c->held) {
+        if (mem_span_grow(im->account, c, c->held, held, NULL) != ST_OK) return false;
+        c->held = held;
+    }
+    if (!image_mirror_grow_texts(im, size)) return false;
+    c->size = size;
+    return true;
+}
+static ImageChunk *new_piece(Image *im, int64_t size, Err *e) {
+    int64_t held = (int64_t)sizeof(ImageChunk) + size, most = MAX_OF(held * ADDRESSES, ADDRESSES_MIN);
+    ImageChunk *c = mem_span_new(im->account, held, &most, e);
+    if (c) *c = (ImageChunk){.size = size, .held = held, .most = most};
+    return c;
+}
+
 Status image_gather_texts(Image *im, int64_t room, Err *e) {
     struct ImageImpl *x = im->impl;
-    if (!has_texts(im) || fit(im, room)) return ST_OK;
+    if (!has_texts(im) || fit(im, room) || stretch(im, room)) return ST_OK;
     TRY(image_mirror_to_host(im, e));
-    int64_t bytes = count_bytes(im), size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MAX_OF(bytes, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX));
-    ImageChunk *to = mem_alloc(im->account, (int64_t)sizeof *to + ample, NULL); /* all of it goes to the device each time */
-    if (to) size = ample;
-    else if (!(to = mem_alloc(im->account, (int64_t)sizeof *to + size, e))) return ST_ERROR;
-    *to = (ImageChunk){.size = size};
+    int64_t bytes = count_bytes(im), size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
+    ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
+    if (!to && !(to = new_piece(im, size, e))) return ST_ERROR;
     move(im, to);
     for (ImageChunk *c = x->chunks, *next; c; c = next) {
         next = c->next;
-        mem_free(im->account, c, (int64_t)sizeof *c + c->size);
+        image_chunk_free(im, c);
     }
     x->chunks = x->gathered = to;
+    x->text_bytes = bytes;
+    x->text_rows = atomic_load(&im->rows);
     image_mirror_stale(im);
     return ST_OK;
 }

@@ -38,7 +38,10 @@ typedef struct ProcTable {
     int64_t table_id;
     ImageNeed need;
     int64_t max_inserts;  /* per call, -1: unknown before it runs (then the footprint counts them: ITEM kind OPK_INSERTED) */
+    bool guessed;         /* ... and does not find all: BulkPart.guess more */
 } ProcTable;
+
+typedef struct ProcColumn { int32_t table, col; } ProcColumn; /* table: by the number that programs use */
 
 typedef struct Proc {
     const char *name;      /* for messages: "transfer(integer,integer,bigint)" */
@@ -54,6 +57,8 @@ typedef struct Proc {
     const char **out_names;
     int32_t n_tables;
     ProcTable *tables;     /* by the number that programs use */
+    int32_t n_untold;      /* columns with a ROW_ADD of which the footprint does not say how much a call may add in all */
+    const ProcColumn *untold;
     Program *body, *footprint;
     const int32_t *lines;  /* per instruction of body: line in the source */
     const char *const *places; /* per instruction: "SQL statement", "assignment", ... */

@@ -49,7 +49,7 @@ typedef struct Slot {
     uint64_t state; /* 0 = free */
 } Slot;
 typedef struct ItemTable {
-    Slot *slots;
+    Slot *slots; /* undefined before table_empty */
     int bits, cap_bits;  /* slots in use, slots allocated */
     int64_t used, limit; /* grows beyond `limit` */
     MemAccount *acct;
@@ -81,12 +81,15 @@ static Status table_init(ItemTable *t, MemAccount *acct, ScheduleScratch *scratc
         t->slots = scratch->kept.slots;
         t->cap_bits = scratch->kept.cap_bits;
         scratch->kept.slots = NULL;
-        memset(t->slots, 0, (size_t)table_bytes(t->bits));
         return ST_OK;
     }
     t->cap_bits = t->bits;
-    t->slots = mem_calloc(t->acct, table_bytes(t->bits), e);
+    t->slots = mem_alloc(t->acct, table_bytes(t->bits), e);
     return t->slots ? ST_OK : ST_ERROR;
+}
+static void table_empty(ItemTable *t) {
+    memset(t->slots, 0, (size_t)table_bytes(t->bits));
+    t->used = 0;
 }
 static void table_release(ItemTable *t) { mem_free(t->acct, t->slots, table_bytes(t->cap_bits)); }
 /* The same, for the next bulk to find; what is far too large is given back. */
@@ -186,6 +189,7 @@ static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const T
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld calls", (long long)MAX_CALLS);
     if (in->n_ops > (int64_t)UINT32_MAX - 1)
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)UINT32_MAX - 1);
+    if (in->in_order) return ST_OK;
     uint32_t last = 0, top = 0;
     bool sorted = true;
     for (int64_t i = 0; i < in->n_ops; i++) {
@@ -263,7 +267,7 @@ static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *
 /* ---- depths by several workers ----
  * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row, parts know nothing of each other. */
 enum { LONE_PARTS_MAX = 16, LONE_OPS_MIN = 4096, LONE_BLOCK = 1024 };
-typedef struct LonePart { alignas(64) ItemTable t; Figures f; } LonePart;
+typedef struct LonePart { alignas(64) ItemTable t; Figures f; int64_t calls; } LonePart;
 typedef struct Lone {
     const TxnOp *ops;
     int64_t n_ops;
@@ -280,9 +284,10 @@ static bool lone_calls(const Lone *l, LonePart *p, int64_t n, const uint32_t *at
     Slot *held[HELD];
     for (int64_t k = 0, m; k < n; k += m) {
         const TxnOp *first = l->ops + at[k];
-        for (m = 1; k + m < n && first[m].call == first->call;) m++;
+        for (m = 1; k + m < n && at[k + m] == at[k] + m && first[m].call == first->call;) m++;
         for (int64_t i = k + AHEAD; i < MIN_OF(n, k + AHEAD + m); i++) __builtin_prefetch(slot_home(&p->t, l->ops[at[i]].item), 1);
-        if (p->t.used + m > p->t.limit) return false;
+        if (p->t.used + m > p->t.limit || (at[k] > 0 && first[-1].call == first->call) || (at[k] + m < l->n_ops && first[m].call == first->call)) return false; /* or it has some in another part */
+        p->calls++;
         uint32_t d = enter_ops(&p->t, m, first, held);
         p->f.crossing += leave_ops(&p->t, m, first, held, d) > 1;
         p->f.width0 += d == 0;
@@ -309,18 +314,16 @@ static bool lone_depths(const Lone *l, uint64_t part) {
 static void lone_worker(void *ctx, int worker) {
     Lone *l = ctx;
     (void)worker;
-    for (uint64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;)
+    for (uint64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;) {
+        table_empty(&l->parts[part].t);
         if (!lone_depths(l, part)) atomic_store(&l->full, true);
-}
-/* Calls that have operations; -1: some have theirs in several parts. */
-static int64_t count_lone(const Lone *l) {
-    int64_t calls = l->n_ops > 0;
-    for (int64_t i = 1; i < l->n_ops; i++) {
-        bool same = l->ops[i].call == l->ops[i - 1].call;
-        if (UNLIKELY(same && lone_part(l->n_parts, l->ops[i].item) != lone_part(l->n_parts, l->ops[i - 1].item))) return -1;
-        calls += !same;
     }
-    return calls;
+}
+/* No call among some has operations in several parts. */
+static bool seem_lone(const Lone *l) {
+    for (int64_t i = 1; i < MIN_OF(l->n_ops, (int64_t)LONE_OPS_MIN); i++)
+        if (l->ops[i].call == l->ops[i - 1].call && lone_part(l->n_parts, l->ops[i].item) != lone_part(l->n_parts, l->ops[i - 1].item)) return false;
+    return true;
 }
 /* False: not done. The table is empty before; afterwards it is good for its memory only. */
 static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, int32_t *depth, Figures *f) {
@@ -329,8 +332,7 @@ static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *po
     if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
     int bits = 1;
     for (; l.n_parts < (uint64_t)in->workers && l.n_parts < LONE_PARTS_MAX; bits++) l.n_parts *= 2;
-    int64_t calls = t->bits - bits > 4 ? count_lone(&l) : -1;
-    if (calls < 0) return false;
+    if (t->bits - bits <= 4 || !seem_lone(&l)) return false;
     for (uint64_t k = 0; k < l.n_parts; k++) {
         parts[k] = (LonePart){.t = *t};
         parts[k].t.bits = t->bits - bits;
@@ -339,18 +341,15 @@ static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *po
     }
     memset(depth, 0, (size_t)in->n_calls * sizeof *depth);
     pool_run(pool, (int)MIN_OF((uint64_t)in->workers, l.n_parts), lone_worker, &l);
-    *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls - calls};
+    *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls};
     for (uint64_t k = 0; k < l.n_parts; k++) {
+        f->width0 -= parts[k].calls;
         f->depth = MAX_OF(f->depth, parts[k].f.depth);
         f->width0 += parts[k].f.width0;
         f->crossing += parts[k].f.crossing;
         t->used += parts[k].t.used;
     }
     return !atomic_load(&l.full);
-}
-static void table_empty(ItemTable *t) {
-    memset(t->slots, 0, (size_t)table_bytes(t->bits));
-    t->used = 0;
 }
 
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
@@ -359,6 +358,7 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
     ItemTable t;
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
+    table_empty(&t);
     Status st = find_depths(in, ops, &t, depth, &f, e);
     table_keep(&t, in->scratch);
     return st;
@@ -381,13 +381,67 @@ static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uin
     return ST_OK;
 }
 
-static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Arena *a, Schedule *out, Err *e) {
+/* By several workers, each a run of calls: they count, then each knows where its calls go. */
+enum { SHARED_CALLS_MIN = 4096, SHARED_BINS_MAX = 4096 };
+typedef struct CallSort {
+    const ScheduleInput *in;
+    const int32_t *depth;
+    int64_t types, bins, runs, run_calls;
+    uint32_t *key, *order;
+    uint32_t *at; /* per run, by key */
+    _Atomic int64_t next;
+} CallSort;
+static void count_runs(void *ctx, int worker) {
+    CallSort *s = ctx;
+    (void)worker;
+    for (int64_t r; (r = atomic_fetch_add(&s->next, 1)) < s->runs;) {
+        uint32_t *count = s->at + r * s->bins;
+        memset(count, 0, (size_t)s->bins * 4);
+        for (int64_t i = r * s->run_calls, end = MIN_OF(s->in->n_calls, i + s->run_calls); i < end; i++) {
+            int64_t key = s->types > 1 ? s->depth[i] * s->types + (s->in->types[i] >> s->in->type_drop) : s->depth[i];
+            s->key[i] = (uint32_t)key;
+            count[key]++;
+        }
+    }
+}
+static void place_runs(void *ctx, int worker) {
+    CallSort *s = ctx;
+    (void)worker;
+    for (int64_t r; (r = atomic_fetch_add(&s->next, 1)) < s->runs;) {
+        uint32_t *at = s->at + r * s->bins;
+        for (int64_t i = r * s->run_calls, end = MIN_OF(s->in->n_calls, i + s->run_calls); i < end; i++) s->order[at[s->key[i]]++] = (uint32_t)i;
+    }
+}
+static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
+    CallSort s = {.in = in, .depth = depth, .types = types, .bins = out->n_sets * types, .runs = in->workers, .order = out->order};
+    int64_t bytes = (in->n_calls + s.runs * s.bins) * 4, sum = 0;
+    s.run_calls = (in->n_calls + s.runs - 1) / s.runs;
+    if (!(s.key = mem_alloc(arena_account(a), bytes, e))) return ST_ERROR;
+    s.at = s.key + in->n_calls;
+    pool_run(pool, in->workers, count_runs, &s);
+    for (int64_t k = 0; k < s.bins; k++) {
+        if (k % types == 0) out->set_start[k / types] = sum;
+        for (int64_t r = 0; r < s.runs; r++) {
+            uint32_t count = s.at[r * s.bins + k];
+            s.at[r * s.bins + k] = (uint32_t)sum;
+            sum += count;
+        }
+    }
+    out->set_start[out->n_sets] = sum;
+    atomic_store(&s.next, 0);
+    pool_run(pool, in->workers, place_runs, &s);
+    mem_free(arena_account(a), s.key, bytes);
+    return ST_OK;
+}
+static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Pool *pool, Arena *a, Schedule *out, Err *e) {
     int64_t n = in->n_calls, types = 1;
     out->n_sets = out->depth;
     out->set_start = get(a, (out->n_sets + 1) * 8, e);
     out->order = get(a, n * 4, e);
     if (!out->set_start || !out->order) return ST_ERROR;
-    for (int64_t i = 0; in->types && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
+    if (in->types && in->n_types > 0) types = ((in->n_types - 1) >> in->type_drop) + INT64_C(1);
+    for (int64_t i = 0; in->types && in->n_types == 0 && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
+    if (pool && in->workers > 1 && n >= SHARED_CALLS_MIN && out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, types, pool, a, out, e);
     if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
     uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
@@ -509,6 +563,7 @@ static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable
 static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint32_t *part, int64_t *n_parts, Err *e) {
     ItemTable t;
     TRY(table_init(&t, acct, NULL, in->n_calls, e));
+    table_empty(&t);
     Status st = ST_OK;
     for (int64_t c = 0; c < in->n_calls; c++) {
         if (c + AHEAD < in->n_calls) __builtin_prefetch(slot_home(&t, in->partition[c + AHEAD]), 1);
@@ -586,7 +641,7 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
     bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
     bool alone = sets_only && find_lone_depths(in, ops, pool, t, depth, &f);
     if (!alone) {
-        if (t->used > 0) table_empty(t);
+        table_empty(t);
         TRY(find_depths(in, ops, t, depth, &f, e));
     }
     out->depth = f.depth;
@@ -608,7 +663,7 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
         TRY(make_locks(in, ops, t, a, out, e));
         return in->group_free && in->types ? order_free(in, a, out, e) : ST_OK;
     case STRATEGY_SERIAL: return order_serially(in, a, out, e);
-    default: return order_by_depth(in, depth, a, out, e);
+    default: return order_by_depth(in, depth, pool, a, out, e);
     }
 }
 

@@ -60,6 +60,8 @@ void schedule_scratch_free(ScheduleScratch *s);
 typedef struct ScheduleInput {
     int64_t n_calls;
     const uint16_t *types;     /* per call: procedure, for grouping; NULL: one type */
+    int32_t n_types;           /* greater than any of them; 0: not known */
+    bool in_order;             /* ops come in the order of calls, which are in [0, n_calls): not looked at */
     int64_t n_ops;
     const TxnOp *ops;          /* any order; several of one call on one item are allowed (the strongest counts: read + add = write) */
     const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call crosses, connects the

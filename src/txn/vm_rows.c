@@ -541,6 +541,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
 static int64_t insert_row(CallFrame *c, const TableUse *t, int32_t table, int64_t i, const void *const *cells, int32_t *conflict) {
     int64_t pos = row_pos(c->f, i), call = call_number(c, pos), k = c->inserted[table][pos]++;
     if (UNLIKELY(k >= (t->counts ? (int64_t)t->counts[call] : t->stride))) {
+        c->sink->short_of_rows |= c->pr->proc->tables[table].guessed;
         err_internal(&c->f->err, "%s inserts more rows into \"%s\" than it said", c->pr->proc->name, t->image->table->name);
         return -1;
     }
@@ -648,6 +649,23 @@ static RunResult step_raise(Frame *f, const Step *s) {
         call_fail_with(c, i, x);
     }
     return calls_dropped(c, s->pc + 1);
+}
+
+static RunResult step_notice(Frame *f, const Step *s) {
+    CallFrame *c = f->owner;
+    const NoticeSite *x = s->in->aux;
+    CallSink *k = c->sink;
+    int64_t before = c->departures;
+    char buf[1023];
+    for (int64_t i = 0; i < f->n; i++) {
+        Slice text = raise_text(f, &x->say, i, buf, (int64_t)sizeof buf);
+        CallNotice n = {.part = k->part, .call = call_number(c, row_pos(f, i)), .seq = k->notices.len, .severity = x->severity, .context = x->context, .detail = x->say.detail, .hint = x->say.hint};
+        memcpy(n.sqlstate, x->say.sqlstate, sizeof n.sqlstate);
+        if ((n.message = arena_strndup(k->arena, text.ptr, text.len)) && vec_push(k->arena, &k->notices, n)) continue;
+        err_oom(&f->err);
+        call_fail(c, i, s->pc);
+    }
+    return finish(c, s, before);
 }
 
 /* ---- what was caught -------------------------------------------------------------------------------------- */
@@ -804,6 +822,7 @@ StepFn call_step_fn(const Instr *in) {
     case OP_ROW_DELETE: return step_row_delete;
     case OP_RAISE: return step_raise;
     case OP_RERAISE: return step_reraise;
+    case OP_NOTICE: return step_notice;
     case OP_CAUGHT: return step_caught;
     case OP_CATCHES: return step_catches;
     case OP_ITEM: return step_item;

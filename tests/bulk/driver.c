@@ -12,7 +12,7 @@
  *   .                                    runs the case
  *
  * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every configuration runs the same calls in a database of its own:
- * SQLSTATE, message, place (line and statement) and OUT values of every call and the rows of all tables must be the reference's, to the bit in their text form.
+ * SQLSTATE, message, place (line and statement), OUT values and notices of every call and the rows of all tables must be the reference's, to the bit in their text form.
  *
  * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
@@ -32,7 +32,7 @@ enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
 typedef struct Lines { int64_t n, cap; char **items; } Lines;
 typedef struct Call { int routine, n_args; char *args[MAX_ARGS]; } Call;
 typedef struct Config { char *strategy, *cuts, *flags, *settings, *name; int vector, threads; } Config;
-typedef struct Outcome { char sqlstate[6]; char *message, *outs, *place; } Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known */
+typedef struct Outcome { char sqlstate[6]; char *message, *outs, *place, *said; } Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known; said: notices */
 
 typedef struct Case {
     Lines setup, tables, routines, configs;
@@ -66,7 +66,7 @@ static void case_free(Case *k) {
     *k = (Case){0};
 }
 static void outcome_clear(Outcome *o) {
-    free(o->message), free(o->outs), free(o->place);
+    free(o->message), free(o->outs), free(o->place), free(o->said);
     *o = (Outcome){0};
 }
 static void outcomes_free(Outcome *o, int64_t n) {
@@ -129,6 +129,24 @@ static void row_text(Text *t, Statement *st, int64_t row) {
         }
         text_value(t, st->session, &v, k == 0);
     }
+}
+/* Notices of the call in hand. */
+static Text heard;
+static void hear(void *ctx, const SessionNotice *n) {
+    (void)ctx;
+    const char *parts[] = {n->severity, n->sqlstate, n->message, n->detail, n->hint, n->context};
+    for (int i = 0; i < 6; i++) {
+        text_add(&heard, parts[i], strlen(parts[i]));
+        text_add(&heard, "|", 1);
+    }
+}
+static void listen(Session *s) {
+    heard = (Text){0};
+    s->notice = hear;
+}
+static char *stop_listening(Session *s) {
+    s->notice = NULL;
+    return heard.p;
 }
 static bool run_sql(Session *s, const char *sql, Lines *rows) {
     Statement *st = NULL;
@@ -225,7 +243,10 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
         st->params[i] = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};
     }
     outcome_clear(o);
-    if (statement_run(st) != ST_OK) {
+    listen(s);
+    Status ran = statement_run(st);
+    o->said = stop_listening(s);
+    if (ran != ST_OK) {
         memcpy(o->sqlstate, s->err.sqlstate, sizeof o->sqlstate);
         o->message = copy_text(s->err.message);
         o->place = place_in(s->err.context, r->name);
@@ -293,6 +314,9 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
             Outcome *o = &out[from + parts[p].calls[i]];
             const CallError *e = b->errors[p][i];
             outcome_clear(o);
+            listen(s);
+            session_bulk_notices(s, b, p, i, 1);
+            o->said = stop_listening(s);
             if (e) {
                 char place[100];
                 Text where = {0};
@@ -375,11 +399,13 @@ static int compare(const Case *k, const Config *g, Session *s, const Outcome *wa
     for (int64_t i = 0; i < k->n_calls && n < MAX_DIFFERENCES; i++) {
         const Outcome *a = &want[i], *b = &got[i];
         bool placed = !a->place || strcmp(a->place, text_or(b->place, "")) == 0; /* long contexts are cut: no place */
-        if (placed && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0) continue;
+        if (placed && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0 &&
+            strcmp(text_or(a->said, ""), text_or(b->said, "")) == 0)
+            continue;
         n++;
-        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s (line %s, %s)\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
+        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s (line %s, %s) [%s] [%s]\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
                a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives", b->sqlstate[0] ? b->message : text_or(b->outs, ""), text_or(a->place, "-"),
-               text_or(b->place, "-"));
+               text_or(b->place, "-"), text_or(a->said, ""), text_or(b->said, ""));
     }
     for (int64_t t = 0; t < k->tables.n; t++) {
         Lines rows = {0};

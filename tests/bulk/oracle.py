@@ -111,6 +111,7 @@ class Gen:
         self.r = random.Random(seed)
         self.big = big
         self.parts = self.chance(0.7)  # calls of other routines and subqueries
+        self.notices = self.parts and self.chance(0.3)
         self.tables, self.procs, self.setup, self.calls = [], [], ["set bulk_step_limit = 2000"], []
 
     def chance(self, p):
@@ -181,9 +182,9 @@ class Gen:
         xs = [n for n, t in self.vars.items() if t in types]
         return self.r.choice(xs) if xs else None
 
-    def operand(self, v, d, safe):
-        """Statements alone are planned with their variables as constants, and NULL + what fails is NULL then."""
-        return f"coalesce({v}, 2)" if self.in_sql and d > 0 and not safe else v
+    def sum(self, a, b):
+        """Which cannot overflow."""
+        return f"({a} % 1000 {self.r.choice('+-')} {b} % 1000)"
 
     def num(self, d=0, safe=False):
         """int expression"""
@@ -196,11 +197,11 @@ class Gen:
         if k < 2:
             return str(r.choice([0, 1, 2, 3, 5, 10, -1, 7]))
         if k < 5:
-            return self.operand(self.var("int") or "1", d, safe)
+            return self.var("int") or "1"
         if k < 8:
-            return f"({self.num(d + 1, safe)} {r.choice('+-' if safe else '+-*')} {self.num(d + 1, safe)})"
+            return self.sum(self.num(d + 1, True), self.num(d + 1, True)) if safe else f"({self.num(d + 1)} {r.choice('+-*')} {self.num(d + 1)})"
         if k == 8:
-            return f"({self.num(d + 1, safe)} {r.choice('+-' if safe else '/%')} {self.num(d + 1, safe)})"
+            return self.sum(self.num(d + 1, True), self.num(d + 1, True)) if safe else f"({self.num(d + 1)} {r.choice('/%')} {self.num(d + 1)})"
         if k == 9:
             return f"coalesce({self.num(d + 1, safe)}, {self.num(d + 1, safe)})"
         if k == 10:
@@ -212,6 +213,10 @@ class Gen:
         r = self.r
         if self.parts and d < 3 and self.chance(0.06):
             t = r.choice(self.tables)
+            cs = [c for c in t.cols if c.type in ("int", "smallint", "bigint")]
+            if cs and self.chance(0.4):
+                how = r.choice(["in", "not in", "= any", "> any", "<= all", "<> all"])
+                return f"{self.num(2, True)} {how} (select z.{r.choice(cs).name} from {t.name} z where {self.where_key(t, 'z')[0]}{self.extra(t, 'z')})"
             return f"{r.choice(['', '', 'not '])}exists (select 1 from {t.name} z where {self.where_key(t, 'z')[0]}{self.extra(t, 'z')})"
         k = r.randrange(9 if d < 2 else 3)
         if k < 3:
@@ -226,7 +231,7 @@ class Gen:
             return "found" if self.use_found else "true"
         if k == 7:
             return f"{self.expr('text', d + 1, safe)} {r.choice(['=', '<', '<>'])} {self.expr('text', d + 1, safe)}"
-        return f"{self.operand(self.var('bigint') or '1', 1, safe)} > {self.expr('bigint', d + 1, safe)}"
+        return f"{self.var('bigint') or '1'} > {self.expr('bigint', d + 1, safe)}"
 
     def scalar(self, *types):
         """A subquery of at most one row; None without a table for it. Aggregates are of one row always."""
@@ -303,13 +308,13 @@ class Gen:
             if k == 0 or not v:
                 return f"{self.num(d + 1, safe)}::bigint"
             if k < 3:
-                return self.operand(v, d, safe)
-            return f"({self.operand(v, 1, safe)} {r.choice('+-' if safe else '+-*/')} {self.expr('bigint', d + 1, safe)})"
+                return v
+            return self.sum(v, self.expr("bigint", d + 1, True)) if safe else f"({v} {r.choice('+-*/')} {self.expr('bigint', d + 1)})"
         if t == "numeric(12,2)":
             return r.choice([f"{self.num(d + 1, safe)}::numeric(12,2)", f"({self.num(d + 1, safe)} * 0.25)::numeric(12,2)", str(r.randrange(-500, 500) / 100), self.var("numeric(12,2)") or "1.5"])
         if t == "numeric":
             v = self.var("numeric")
-            return r.choice([f"{self.num(d + 1, safe)}::numeric", v or "2.5", f"({self.operand(v or '1.25', 1, safe)} + {self.num(d + 1, safe)})", str(r.randrange(-500, 500) / 100)])
+            return r.choice([f"{self.num(d + 1, safe)}::numeric", v or "2.5", f"({v or '1.25'} + {self.num(d + 1, safe)})", str(r.randrange(-500, 500) / 100)])
         if t == "double precision":
             return f"{self.num(d + 1, safe)} * 0.5::double precision"
         if t == "date":
@@ -643,7 +648,8 @@ class Gen:
         if k == 17:
             c = r.randrange(5 if self.parts else 4)
             if c == 4:
-                return f"raise {r.choice(['debug', 'log'])} 'now %', {self.num(1)};"
+                tail = r.choice(["", "", " using hint = 'look', detail = 'there'", " using errcode = '01004'"]) if self.notices else ""
+                return f"raise {r.choice(['debug', 'log', 'notice', 'notice', 'warning', 'info'] if self.notices else ['debug', 'log'])} 'now % %', {self.num(1)}, {self.var('text') or 1}" + tail + ";"
             if c == 0:
                 return f"if {self.cond()} then raise exception 'stop % %', {self.var('int') or 1}, {self.var('text') or 1}; end if;"
             if c == 1:

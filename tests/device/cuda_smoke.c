@@ -198,6 +198,65 @@ static uint64_t device_sum(DevQueue *q, DevKernel *k, DevPtr out, DevPtr in, int
     return result;
 }
 
+/* Memory that grows where it is: the time that takes, and that kernels and copies see it as one, also while it grows. */
+static void spans(DevQueue *q, DevModule *m) {
+    const int64_t GB = INT64_C(1) << 30, sizes[] = {GB, GB + GB / 2, 3 * GB, 3 * GB + (2 << 20), 6 * GB};
+    int64_t most = d->info.memory_bytes, ns;
+    DevPtr p, out;
+    DevKernel *sum;
+    char what[80];
+    printf("span_unit %lld\n", (long long)d->info.span_unit);
+    if (d->info.span_unit == 0) return;
+    NEED(o->kernel(m, "sum", &sum, e));
+    NEED(o->alloc(d, 8, &out, e));
+    int64_t start = clock_ns();
+    NEED(o->span_new(d, sizes[0], &most, &p, e));
+    row("span of 1 GiB", (double)(clock_ns() - start) / 1e3, "us");
+    NEED(o->fill(q, p, 1, sizes[0], e));
+    for (int i = 1; i < 5; i++) {
+        int64_t had = sizes[i - 1], n = sizes[i];
+        NEED(o->fill(q, out, 0, 8, e));
+        for (int k = 0; k < 8; k++) NEED(o->launch(q, sum, o->resident_groups(sum, 256, 0), 256, 0, (uint64_t[]){out, p, (uint64_t)had / 8}, 3, e));
+        start = clock_ns();
+        NEED(o->span_grow(d, p, had, n, e));
+        snprintf(what, sizeof what, "  to %.3f GiB, while kernels read it", (double)n / (double)GB);
+        row(what, (double)(clock_ns() - start) / 1e3, "us");
+        uint64_t got = 0, ones = UINT64_C(0x0101010101010101);
+        NEED(o->copy_out(q, &got, out, 8, e));
+        NEED(o->sync(q, NULL, NULL, e));
+        bool good = got == 8 * ones * ((uint64_t)had / 8);
+        NEED(o->fill(q, p + (uint64_t)had, 1, n - had, e));
+        good = good && device_sum(q, sum, out, p, n / 8, &ns) == ones * ((uint64_t)n / 8);
+        char bytes[8192], back[8192];
+        for (size_t b = 0; b < sizeof bytes; b++) bytes[b] = (char)(b * 31 >> 4);
+        NEED(o->copy_in(q, p + (uint64_t)had - 4096, bytes, sizeof bytes, e)); /* over the border */
+        NEED(o->copy(q, p, p + (uint64_t)had - 4096, sizeof bytes, e));
+        NEED(o->copy_out(q, back, p, sizeof back, e));
+        NEED(o->fill(q, p + (uint64_t)had - 4096, 1, sizeof bytes, e));
+        NEED(o->fill(q, p, 1, sizeof bytes, e));
+        NEED(o->sync(q, NULL, NULL, e));
+        check("  one piece to kernels and copies", good && memcmp(bytes, back, sizeof back) == 0);
+    }
+    row("sum of 6 GiB in a span", (double)sizes[4] / (double)ns, "GB/s");
+    start = clock_ns();
+    o->span_free(d, p, sizes[4], most);
+    row("span_free", (double)(clock_ns() - start) / 1e3, "us");
+    DevPtr from, to;
+    NEED(o->alloc(d, 3 * GB, &from, e));
+    NEED(o->fill(q, from, 1, 3 * GB, e));
+    NEED(o->sync(q, NULL, NULL, e));
+    start = clock_ns();
+    NEED(o->alloc(d, 6 * GB, &to, e));
+    row("for comparison: alloc of 6 GiB, first", (double)(clock_ns() - start) / 1e3, "us");
+    NEED(o->copy(q, to, from, 3 * GB, e));
+    NEED(o->sync(q, NULL, NULL, e));
+    row("  with a copy of 3 GiB", (double)(clock_ns() - start) / 1e3, "us");
+    row("sum of 6 GiB in a block", (device_sum(q, sum, out, to, 6 * GB / 8, &ns), (double)(6 * GB) / (double)ns), "GB/s");
+    o->free(d, to, 6 * GB);
+    o->free(d, from, 3 * GB);
+    o->free(d, out, 8);
+}
+
 static void transfers(DevQueue *q, DevModule *m) {
     const int64_t n = 256 << 20;
     void *pinned;
@@ -415,6 +474,7 @@ int main(int argc, char **argv) {
     NEED(o->queue_new(d, &q, e));
     latencies(q, m);
     allocations();
+    spans(q, m);
     transfers(q, m);
     kernels(q, m);
     o->queue_free(d, q);

@@ -10,7 +10,7 @@
  *   hash-threshold N        results with more values are given as "N values hashing to H"
  *   skipif stele, onlyif stele, halt
  * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
- * NULL, the empty string (empty). Every file runs in a database of its own; --set options are applied first. With --again, every SELECT and VALUES has
+ * NULL, the empty string (empty), an end of line in a value \n. Every file runs in a database of its own; --set options are applied first. With --again, every SELECT and VALUES has
  * been prepared and run N times before the run whose rows count.
  *
  * Prints a line per failed record and one per file; exit status 1 when something failed.
@@ -73,6 +73,19 @@ typedef struct Values {
 static void push(Values *s, const char *v) {
     if (s->n == s->cap) s->v = realloc(s->v, sizeof(char *) * (size_t)(s->cap = s->cap ? s->cap * 2 : 64));
     s->v[s->n++] = strdup(v);
+}
+/* A value as expected rows show it. */
+static void push_value(Values *s, const char *v) {
+    char *text = malloc(2 * (v ? strlen(v) : 0) + 10), *to = text;
+    if (!text) exit(3);
+    snprintf(text, 10, "%s", v ? "(empty)" : "NULL");
+    for (; v && *v; v++) {
+        if (*v == '\n') *to++ = '\\';
+        *to++ = *v == '\n' ? 'n' : *v;
+        *to = 0;
+    }
+    push(s, text);
+    free(text);
 }
 static void clear(Values *s) {
     for (long i = 0; i < s->n; i++) free(s->v[i]);
@@ -183,7 +196,7 @@ static void run_query(stele_conn *c, const char *file, const Lines *l, long at, 
             long n = (long)stele_column_count(s);
             for (long i = 0; i < n; i++) {
                 const char *v = stele_column_text(s, i, NULL);
-                push(&got, !v ? "NULL" : !*v ? "(empty)" : v);
+                push_value(&got, v);
             }
         }
         if (r == STELE_DONE && stele_column_count(s) != width) {

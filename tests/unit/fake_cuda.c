@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "device/cuda/cuda_api.h"
 
@@ -20,6 +21,9 @@ struct CuMod_st { char *text; struct CuFunc_st { struct CuMod_st *m; int kind; i
 struct CuStream_st { int busy; };
 struct CuEvent_st { bool recorded; CuStream s; };
 struct Range { struct Range *next; char *at; size_t n; };
+struct Mapping { struct Mapping *next; char *at; size_t n; struct Memory *memory; bool open; };
+struct Memory { size_t n; int refs; }; /* what cuMemCreate made: lives while its handle or a mapping does */
+enum { GRANULARITY = 2 << 20 };
 
 FakeCuda *fake_cuda(void);
 static FakeCuda state = {.version = 13000, .devices = 1, .param_info = 1};
@@ -27,7 +31,8 @@ FakeCuda *fake_cuda(void) { return &state; }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CuCtx_st primary;
-static struct Range *chunks, *pinned, *regions;
+static struct Range *chunks, *pinned, *regions, *reserved;
+static struct Mapping *mappings;
 static _Thread_local CuContext current;
 
 static CuResult count_call(void) {
@@ -86,9 +91,26 @@ static bool inside(struct Range *list, const void *p, size_t n, bool *touches) {
     pthread_mutex_unlock(&lock);
     return in;
 }
+/* [at, at + n) is mapped and open, in one piece or several. */
+static bool in_mappings(const char *at, size_t n) {
+    pthread_mutex_lock(&lock);
+    for (struct Mapping *m = mappings; m && n > 0;) {
+        if (!m->open || at < m->at || at >= m->at + m->n) {
+            m = m->next;
+            continue;
+        }
+        size_t here = (size_t)(m->at + m->n - at);
+        at += here < n ? here : n;
+        n -= here < n ? here : n;
+        m = mappings;
+    }
+    pthread_mutex_unlock(&lock);
+    return n == 0;
+}
 static bool device_range(CuDeviceptr p, size_t n) {
     bool touches;
     void *at = (void *)p;
+    if (in_mappings(at, n)) return true;
     return inside(chunks, at, n, &touches) || inside(pinned, at, n, &touches) || inside(regions, at, n, &touches);
 }
 static bool host_range(const void *p, size_t n) {
@@ -135,6 +157,7 @@ CuResult cuDeviceGetAttribute(int *v, int a, CuDevice d) {
     case CU_ATTR_CC_MAJOR: *v = 9; break;
     case CU_ATTR_CC_MINOR: *v = 0; break;
     case CU_ATTR_MAX_SHARED_OPTIN: *v = 232448; break;
+    case CU_ATTR_VIRTUAL_MEMORY: *v = !state.no_virtual; break;
     default: *v = 1;
     }
     return CU_SUCCESS;
@@ -184,6 +207,110 @@ CuResult cuMemFree_v2(CuDeviceptr p) {
     free(at);
     atomic_fetch_sub(&state.chunks, 1);
     atomic_fetch_sub(&state.device_bytes, (int64_t)n);
+    COUNT_IN_CONTEXT();
+    return CU_SUCCESS;
+}
+/* Virtual memory: refused as the documentation says, and what is not mapped or not open cannot be touched. */
+static bool whole(size_t n) { return n > 0 && n % GRANULARITY == 0; }
+static bool kind_ok(const CuMemoryKind *k) {
+    return k->type == CU_ALLOCATION_PINNED && k->exported_as == 0 && k->location.kind == CU_LOCATION_DEVICE && k->location.id == 0 && !k->security && k->flags.usage == 0;
+}
+CuResult cuMemGetAllocationGranularity(size_t *n, const CuMemoryKind *kind, int option) {
+    COUNT_IN_CONTEXT();
+    if (!kind_ok(kind) || option != CU_GRANULARITY_MINIMUM) return CU_INVALID_VALUE;
+    *n = GRANULARITY;
+    return CU_SUCCESS;
+}
+CuResult cuMemAddressReserve(CuDeviceptr *p, size_t n, size_t align, CuDeviceptr hint, unsigned long long flags) {
+    COUNT_IN_CONTEXT();
+    if (!whole(n) || (align & (align - 1)) || hint || flags) return CU_INVALID_VALUE;
+    if (state.address_limit && n > (size_t)state.address_limit) return CU_OUT_OF_MEMORY;
+    char *at = mmap(NULL, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return CU_OUT_OF_MEMORY;
+    add_range(&reserved, at, n);
+    atomic_fetch_add(&state.reserved, 1);
+    *p = (CuDeviceptr)(uintptr_t)at;
+    return CU_SUCCESS;
+}
+static bool mapped_in(const char *at, size_t n) {
+    bool any = false;
+    pthread_mutex_lock(&lock);
+    for (struct Mapping *m = mappings; m; m = m->next) any |= at < m->at + m->n && at + n > m->at;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+CuResult cuMemAddressFree(CuDeviceptr p, size_t n) {
+    bool touches;
+    char *at = (void *)p;
+    if (!inside(reserved, at, n, &touches) || mapped_in(at, n) || remove_range(&reserved, at) != n) return CU_INVALID_VALUE;
+    munmap(at, n);
+    atomic_fetch_sub(&state.reserved, 1);
+    COUNT_IN_CONTEXT();
+    return CU_SUCCESS;
+}
+CuResult cuMemCreate(CuMemory *out, size_t n, const CuMemoryKind *kind, unsigned long long flags) {
+    COUNT_IN_CONTEXT();
+    if (!whole(n) || !kind_ok(kind) || flags) return CU_INVALID_VALUE;
+    if (state.memory_limit && atomic_load(&state.device_bytes) + (int64_t)n > state.memory_limit) return CU_OUT_OF_MEMORY;
+    struct Memory *m = malloc(sizeof *m);
+    if (!m) return CU_OUT_OF_MEMORY;
+    *m = (struct Memory){n, 1};
+    atomic_fetch_add(&state.device_bytes, (int64_t)n);
+    atomic_fetch_add(&state.memories, 1);
+    *out = (CuMemory)(uintptr_t)m;
+    return CU_SUCCESS;
+}
+static void let_go(struct Memory *m) {
+    if (--m->refs > 0) return;
+    atomic_fetch_sub(&state.device_bytes, (int64_t)m->n);
+    atomic_fetch_sub(&state.memories, 1);
+    free(m);
+}
+CuResult cuMemRelease(CuMemory m) {
+    let_go((struct Memory *)(uintptr_t)m);
+    COUNT_IN_CONTEXT();
+    return CU_SUCCESS;
+}
+CuResult cuMemMap(CuDeviceptr p, size_t n, size_t offset, CuMemory memory, unsigned long long flags) {
+    COUNT_IN_CONTEXT();
+    struct Memory *m = (struct Memory *)(uintptr_t)memory;
+    bool touches;
+    char *at = (void *)p;
+    if (!whole(n) || p % 4096 || offset || flags || n != m->n || !inside(reserved, at, n, &touches) || mapped_in(at, n)) return CU_INVALID_VALUE;
+    struct Mapping *x = malloc(sizeof *x);
+    if (!x) return CU_OUT_OF_MEMORY;
+    m->refs++;
+    pthread_mutex_lock(&lock);
+    *x = (struct Mapping){mappings, at, n, m, false};
+    mappings = x;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&state.mappings, 1);
+    return CU_SUCCESS;
+}
+static struct Mapping **mapping_at(const char *at, size_t n) {
+    struct Mapping **x = &mappings;
+    while (*x && ((*x)->at != at || (*x)->n != n)) x = &(*x)->next;
+    return x;
+}
+CuResult cuMemSetAccess(CuDeviceptr p, size_t n, const CuAccess *access, size_t count) {
+    COUNT_IN_CONTEXT();
+    if (count != 1 || access->location.kind != CU_LOCATION_DEVICE || access->location.id != 0 || access->flags != CU_ACCESS_READ_WRITE) return CU_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    struct Mapping *x = *mapping_at((void *)p, n);
+    if (x) x->open = mprotect(x->at, x->n, PROT_READ | PROT_WRITE) == 0;
+    pthread_mutex_unlock(&lock);
+    return x ? CU_SUCCESS : CU_INVALID_VALUE;
+}
+CuResult cuMemUnmap(CuDeviceptr p, size_t n) {
+    pthread_mutex_lock(&lock);
+    struct Mapping **at = mapping_at((void *)p, n), *x = *at;
+    if (x) *at = x->next;
+    pthread_mutex_unlock(&lock);
+    if (!x) return CU_INVALID_VALUE;
+    if (mmap(x->at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) abort();
+    let_go(x->memory);
+    free(x);
+    atomic_fetch_sub(&state.mappings, 1);
     COUNT_IN_CONTEXT();
     return CU_SUCCESS;
 }
@@ -335,6 +462,11 @@ CuResult cuModuleUnload(CuModule m) {
     atomic_fetch_sub(&state.modules, 1);
     COUNT_IN_CONTEXT();
     return CU_SUCCESS;
+}
+CuResult cuModuleGetGlobal_v2(CuDeviceptr *p, size_t *n, CuModule m, const char *name) { /* its modules have none */
+    (void)p, (void)n, (void)m, (void)name;
+    COUNT_IN_CONTEXT();
+    return 500;
 }
 CuResult cuModuleGetFunction(CuFunction *f, CuModule m, const char *name) {
     COUNT_IN_CONTEXT();

@@ -246,6 +246,21 @@ static void functions(void **state) {
     gives(c, "select draw(12345, 1)", "NULL");
     stele_pool_get_info(c, false, &info);
     assert_int_equal(info.calls, 7);
+    /* Prepared by SQL. */
+    run(c, "prepare later(int, bigint) as select draw($1, $2) as x");
+    gives(c, "execute later(7, 5)", "-95");
+    gives(c, "execute later(7, -(2 + 3))", "-90");
+    assert_int_equal(stele_exec(c, "execute later(7, 50)", NULL, NULL), STELE_ERROR);
+    assert_string_equal(state_of(c), "P0001");
+    stele_pool_get_info(c, false, &info);
+    assert_int_equal(info.calls, 10);
+    run(c, "create or replace function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; begin update accounts set bal = bal - d where aid = a returning bal into b;"
+           "  if b < -200 then raise exception 'no more from %', a; end if; return b; end $$");
+    gives(c, "execute later(7, 50)", "-140");
+    gives(c, "execute later(7, -50)", "-90");
+    stele_pool_get_info(c, false, &info);
+    assert_int_equal(info.calls, 12);
+    run(c, "deallocate later");
     /* These do not. */
     gives(c, "select seen(7)", "-90");
     gives(c, "select careful(null)", "NULL");
@@ -255,7 +270,7 @@ static void functions(void **state) {
     run(c, "rollback");
     gives(c, "select draw(7, 1) + 0", "-91");
     stele_pool_get_info(c, false, &info);
-    assert_int_equal(info.calls, 7);
+    assert_int_equal(info.calls, 12);
     run(c, "drop function draw; drop function seen; drop function careful");
     assert_int_equal(stele_exec(c, "select draw(7, 20)", NULL, NULL), STELE_ERROR);
     assert_string_equal(state_of(c), "42883");
@@ -501,9 +516,49 @@ static void refused(void **state) {
     stele_disconnect(c);
 }
 
+/* Notices reach who called, in the order of his calls, once. */
+static void collect(void *ctx, const stele_notice *n) {
+    char *to = ctx;
+    size_t used = strlen(to);
+    snprintf(to + used, 400 - used, "%s %s;", n->severity, n->message);
+}
+static void notices(void **state) {
+    (void)state;
+    char pooled[400] = "", plain[400] = "";
+    stele_conn *c = connect_with("set bulk_interval = '1ms'"), *other = connect_with(NULL);
+    stele_bulk *b;
+    const char *args[1];
+    run(c, "create procedure tell(a int, out b int) language plpgsql as $$ begin raise notice 'a = %', a; if a = 2 then raise warning 'two'; raise exception 'too much'; end if; b := a; end $$");
+    stele_set_notice(c, collect, pooled);
+    stele_set_notice(other, collect, plain);
+    run(c, "call tell(1, null)");
+    assert_int_equal(stele_exec(c, "call tell(2, null)", NULL, NULL), STELE_ERROR);
+    assert_string_equal(pooled, "NOTICE a = 1;NOTICE a = 2;WARNING two;");
+    assert_int_equal(stele_bulk_new(other, "tell", &b), STELE_OK);
+    for (int i = 0; i < 3; i++) {
+        args[0] = i == 0 ? "7" : i == 1 ? "2" : NULL;
+        assert_int_equal(stele_bulk_add(b, args), STELE_OK);
+    }
+    assert_int_equal(stele_bulk_submit(b), STELE_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(stele_bulk_wait(b, -1, NULL), STELE_OK);
+    assert_int_equal(stele_bulk_status(b, 1, NULL), STELE_ERROR);
+    assert_string_equal(plain, "NOTICE a = 7;NOTICE a = 2;WARNING two;NOTICE a = <NULL>;");
+    stele_bulk_free(b);
+    assert_int_equal(stele_bulk_new(other, "tell", &b), STELE_OK);
+    args[0] = "9";
+    assert_int_equal(stele_bulk_add(b, args), STELE_OK);
+    assert_int_equal(stele_bulk_run(b), STELE_OK);
+    stele_bulk_free(b);
+    run(other, "call bulk_call('tell', 'select 4')");
+    assert_string_equal(plain, "NOTICE a = 7;NOTICE a = 2;WARNING two;NOTICE a = <NULL>;NOTICE a = 9;NOTICE a = 4;");
+    run(c, "drop procedure tell");
+    stele_disconnect(c);
+    stele_disconnect(other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(mixed),
+        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(mixed),
         cmocka_unit_test(cancelled), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);

@@ -49,6 +49,9 @@ static void check_clean(void) {
     assert_int_equal(fake->device_bytes, 0);
     assert_int_equal(fake->pinned, 0);
     assert_int_equal(fake->regions, 0);
+    assert_int_equal(fake->reserved, 0);
+    assert_int_equal(fake->mappings, 0);
+    assert_int_equal(fake->memories, 0);
     assert_int_equal(fake->streams, 0);
     assert_int_equal(fake->events, 0);
     assert_int_equal(fake->modules, 0);
@@ -369,6 +372,105 @@ static void test_memory(void **unused) {
     check_clean();
 }
 
+/* Memory that grows where it is, its limits, and a device that has none of the kind. */
+static void test_span(void **unused) {
+    (void)unused;
+    enum { MB = 1 << 20 };
+    static char in[7 * MB], out[7 * MB];
+    reset_fake();
+    Device *d = open_device();
+    DevQueue *q;
+    DevPtr p, x;
+    OK(d->ops->queue_new(d, &q, e));
+    assert_int_equal(d->info.span_unit, 2 * MB);
+    int64_t most = INT64_C(1) << 30;
+    OK(d->ops->span_new(d, 3 * MB, &most, &p, e));
+    assert_true(most >= INT64_C(1) << 30);
+    assert_int_equal(fake->device_bytes, 4 * MB);
+    assert_int_equal(d->memory.used, 4 * MB);
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (char)(i * 7 >> 3);
+    OK(d->ops->copy_in(q, p, in, 4 * MB, e));
+    FAILS(d->ops->copy_in(q, p + 4 * MB, in, 1, e), ERR_SYSTEM, "cuMemcpyHtoD");
+    OK(d->ops->span_grow(d, p, 3 * MB, 4 * MB, e)); /* there already */
+    OK(d->ops->span_grow(d, p, 4 * MB, 7 * MB, e));
+    assert_int_equal(fake->mappings, 2);
+    assert_int_equal(fake->memories, 2);
+    OK(d->ops->copy_in(q, p + 4 * MB, in + 4 * MB, 3 * MB, e));
+    OK(d->ops->copy_out(q, out, p, 7 * MB, e)); /* over the border */
+    OK(d->ops->sync(q, NULL, NULL, e));
+    assert_memory_equal(in, out, 7 * MB);
+    FAILS(d->ops->span_grow(d, p, 7 * MB, most + 1, e), ERR_INTERNAL, "cannot grow");
+    FAILS(d->ops->span_grow(d, p + 8, 7 * MB, 8 * MB, e), ERR_INTERNAL, "cannot grow");
+
+    /* limits: ours, then the driver's, which free chunks count against; nothing has changed then */
+    atomic_store(&d->memory.limit, 9 * MB);
+    FAILS(d->ops->span_grow(d, p, 7 * MB, 10 * MB, e), ERR_OUT_OF_MEMORY, "of 9437184 bytes are in use");
+    atomic_store(&d->memory.limit, 0);
+    OK(d->ops->alloc(d, 40 * MB, &x, e));
+    d->ops->free(d, x, 40 * MB);
+    fake->memory_limit = 50 * MB;
+    OK(d->ops->span_grow(d, p, 7 * MB, 20 * MB, e));
+    FAILS(d->ops->span_grow(d, p, 20 * MB, 60 * MB, e), ERR_OUT_OF_MEMORY, "out of memory on device");
+    assert_int_equal(d->memory.used, 20 * MB);
+    assert_int_equal(fake->device_bytes, 20 * MB);
+    OK(d->ops->copy_out(q, out, p, 7 * MB, e));
+    OK(d->ops->sync(q, NULL, NULL, e));
+    assert_memory_equal(in, out, 7 * MB);
+    d->ops->span_free(d, p, 20 * MB, most);
+    d->ops->span_free(d, 0, 1, 1);
+    assert_int_equal(fake->device_bytes, 0);
+    assert_int_equal(d->memory.used, 0);
+    fake->memory_limit = 0;
+
+    /* fewer addresses than asked for; all through the helper: in place, moved when they are used up, below a unit always */
+    fake->address_limit = 8 * MB;
+    most = 1 << 30;
+    OK(d->ops->span_new(d, 2 * MB, &most, &p, e));
+    assert_int_equal(most, 8 * MB);
+    d->ops->span_free(d, p, 2 * MB, most);
+    DevSpan s = {0};
+    OK(device_span_new(d, 1 * MB, &s, e));
+    assert_int_equal(s.most, 0);
+    OK(d->ops->copy_in(q, s.at, in, 1 * MB, e));
+    OK(device_span_grow(d, q, &s, 4 * MB, 1 * MB, e));
+    assert_int_equal(s.most, 8 * MB);
+    OK(d->ops->copy_in(q, s.at + MB, in + MB, 3 * MB, e));
+    p = s.at;
+    OK(device_span_grow(d, q, &s, 6 * MB, 4 * MB, e));
+    assert_true(s.at == p);
+    fake->address_limit = 0;
+    OK(device_span_grow(d, q, &s, 10 * MB, 4 * MB, e));
+    assert_true(s.at != p);
+    OK(device_span_grow(d, q, &s, 5 * MB, 4 * MB, e)); /* has more */
+    OK(d->ops->copy_out(q, out, s.at, 4 * MB, e));
+    OK(d->ops->sync(q, NULL, NULL, e));
+    assert_memory_equal(in, out, 4 * MB);
+    device_span_free(d, &s);
+    device_span_free(d, &s);
+    most = 1 << 30;
+    OK(d->ops->span_new(d, 2 * MB, &most, &p, e));
+    d->ops->queue_free(d, q);
+    d->ops->close(d); /* with a span in use */
+    check_clean();
+
+    fake->no_virtual = 1;
+    d = open_device();
+    assert_int_equal(d->info.span_unit, 0);
+    OK(d->ops->queue_new(d, &q, e));
+    OK(device_span_new(d, 4 * MB, &s, e));
+    OK(d->ops->copy_in(q, s.at, in, 4 * MB, e));
+    OK(device_span_grow(d, q, &s, 7 * MB, 4 * MB, e));
+    OK(d->ops->copy_out(q, out, s.at, 4 * MB, e));
+    OK(d->ops->sync(q, NULL, NULL, e));
+    assert_memory_equal(in, out, 4 * MB);
+    assert_int_equal(fake->reserved, 0);
+    device_span_free(d, &s);
+    d->ops->queue_free(d, q);
+    d->ops->close(d);
+    fake->no_virtual = 0;
+    check_clean();
+}
+
 static void test_map(void **unused) {
     (void)unused;
     reset_fake();
@@ -454,7 +556,8 @@ typedef struct Things {
     DevQueue *q;
     DevEvent *from, *to;
     DevModule *m;
-    DevPtr a, b;
+    DevPtr a, b, span;
+    int64_t span_bytes, span_most;
     void *pinned;
     bool mapped;
     DevCode code;
@@ -475,6 +578,11 @@ static Status use_everything(Things *t, Err *e) {
     TRY(o->alloc_pinned(t->d, 4096, &t->pinned, &x, e));
     TRY(o->map_host(t->d, map_page + 100, 2 * 4096, &x, e));
     t->mapped = true;
+    t->span_most = 64 << 20;
+    TRY(o->span_new(t->d, 2 << 20, &t->span_most, &t->span, e));
+    t->span_bytes = 2 << 20;
+    TRY(o->span_grow(t->d, t->span, t->span_bytes, 6 << 20, e));
+    t->span_bytes = 6 << 20;
     TRY(o->memory_used(t->d, &f, &total, e));
     TRY(o->queue_new(t->d, &t->q, e));
     TRY(o->event_new(t->d, &t->from, e));
@@ -508,6 +616,7 @@ static void release_everything(Things *t) {
     o->queue_free(t->d, t->q);
     o->unload(t->d, t->m);
     if (t->mapped) o->unmap_host(t->d, map_page + 100, 2 * 4096);
+    o->span_free(t->d, t->span, t->span_bytes, t->span_most);
     o->free_pinned(t->d, t->pinned, 4096);
     o->free(t->d, t->b, 3 << 20);
     o->free(t->d, t->a, 16 * sizeof(uint64_t));
@@ -545,6 +654,9 @@ static void fail_each_call(int result) {
         /* A failed call leaves nothing behind; that close tidies up does not count. */
         if (!t.mapped) assert_int_equal(fake->regions, 0);
         if (!t.pinned) assert_int_equal(fake->pinned, 0);
+        if (!t.span) assert_int_equal(fake->reserved, 0);
+        assert_int_equal(fake->mappings, t.span ? t.span_bytes / (2 << 20) == 1 ? 1 : 2 : 0);
+        assert_int_equal(fake->memories, fake->mappings);
         release_everything(&t);
         check_clean();
         if (fake->calls < n) { /* nothing failed any more */
@@ -745,7 +857,7 @@ int main(void) {
     mem_account_init(&account, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suballoc), cmocka_unit_test(test_absent),  cmocka_unit_test(test_operations),  cmocka_unit_test(test_compiler),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_map),     cmocka_unit_test(test_faults),      cmocka_unit_test(test_host_faults),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_span),   cmocka_unit_test(test_map),     cmocka_unit_test(test_faults),      cmocka_unit_test(test_host_faults),
         cmocka_unit_test(test_lost),     cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

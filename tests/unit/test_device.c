@@ -427,6 +427,60 @@ static void test_memory(void **state) {
     close_all();
 }
 
+/* Memory that grows, in place and by copies. */
+static void test_spans(void **state) {
+    (void)state;
+    open_with(2);
+    Device *d = get("host");
+    DevQueue *q;
+    FaultPlan plan = {0};
+    Device *faulty;
+    OK(device_fault_new(d, &plan, &faulty, &err));
+    assert_true(d->info.span_unit > 0);
+    for (int kind = 0; kind < 3; kind++) { /* the host, a wrapped one, one that cannot */
+        Device *x = kind == 1 ? faulty : d;
+        int64_t unit = d->info.span_unit;
+        OK(x->ops->queue_new(x, &q, &err));
+        if (kind == 2) d->info.span_unit = 0;
+        DevSpan s = {0};
+        OK(device_span_new(x, 100, &s, &err));
+        assert_int_equal(s.most, 0); /* too small */
+        memset((void *)(uintptr_t)s.at, 3, 100);
+        OK(device_span_grow(x, q, &s, 50000, 100, &err));
+        assert_int_equal(s.bytes, 50000);
+        DevPtr at = s.at;
+        memset((void *)(uintptr_t)(s.at + 100), 3, 49900);
+        OK(device_span_grow(x, q, &s, 3 << 20, 50000, &err));
+        assert_true((s.at == at) == (kind != 2));
+        for (int64_t i = 0; i < 50000; i++) assert_int_equal(((char *)(uintptr_t)s.at)[i], 3);
+        memset((void *)(uintptr_t)s.at, 4, 3 << 20);
+        assert_true(atomic_load(&x->memory.used) >= 3 << 20);
+        atomic_store(&x->memory.limit, 4 << 20);
+        FAILS("53200", device_span_grow(x, q, &s, 9 << 20, 3 << 20, &err));
+        atomic_store(&x->memory.limit, 0);
+        assert_int_equal(s.bytes, 3 << 20);
+        assert_int_equal(((char *)(uintptr_t)s.at)[(3 << 20) - 1], 4);
+        device_span_free(x, &s);
+        assert_int_equal(s.at, 0);
+        device_span_free(x, &s);
+        assert_int_equal(atomic_load(&x->memory.used), 0);
+        d->info.span_unit = unit;
+        x->ops->queue_free(x, q);
+    }
+    OK(faulty->ops->queue_new(faulty, &q, &err));
+    plan.fail_at = atomic_load(&plan.calls) + 1;
+    DevSpan s = {0};
+    FAILS("53200", device_span_new(faulty, 1 << 20, &s, &err));
+    assert_int_equal(s.at, 0);
+    OK(device_span_new(faulty, 1 << 20, &s, &err));
+    plan.fail_at = atomic_load(&plan.calls) + 1;
+    FAILS("53200", device_span_grow(faulty, q, &s, 2 << 20, 1 << 20, &err));
+    device_span_free(faulty, &s);
+    faulty->ops->queue_free(faulty, q);
+    faulty->ops->close(faulty);
+    close_all();
+}
+
 static void test_copies(void **state) {
     (void)state;
     open_with(2);
@@ -966,7 +1020,7 @@ int main(void) {
         cmocka_unit_test(test_compile_threads),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_spans), cmocka_unit_test(test_copies),
         cmocka_unit_test(test_sync_poll),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_queues_of_threads),

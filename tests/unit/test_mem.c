@@ -63,6 +63,58 @@ static void test_blocks(void **state) {
     assert_int_equal(atomic_load(&a.used), 0);
 }
 
+/* Spans grow where they are, and are charged for what can be touched. */
+static void test_spans(void **state) {
+    (void)state;
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "test", 0, "memory_limit");
+    int64_t most = INT64_C(1) << 34, small = 10;
+    char *p = mem_span_new(&a, 100, &most, &e);
+    assert_non_null(p);
+    assert_int_equal(most, INT64_C(1) << 34);
+    assert_int_equal(a.used, 100);
+    for (int64_t had = 100, n; had < 9 << 20; had = n) {
+        n = had * 3;
+        assert_int_equal(mem_span_grow(&a, p, had, n, &e), ST_OK);
+        assert_int_equal(a.used, n);
+        for (int64_t k = had; k < n; k++)
+            if (p[k]) fail_msg("byte %lld is not zero", (long long)k);
+        memset(p + had, 5, (size_t)(n - had));
+        if (n >= 9 << 20) {
+            for (int64_t k = 100; k < n; k++)
+                if (p[k] != 5) fail_msg("growth lost byte %lld", (long long)k);
+            atomic_store(&a.limit, n + 99);
+            assert_int_equal(mem_span_grow(&a, p, n, n + 100, &e), ST_ERROR);
+            assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+            assert_non_null(strstr(e.hint, "memory_limit"));
+            err_clear(&e);
+            atomic_store(&a.limit, 0);
+            mem_fail_at(1);
+            assert_int_equal(mem_span_grow(&a, p, n, n + 8192, &e), ST_ERROR);
+            assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+            err_clear(&e);
+            assert_int_equal(a.used, n);
+            mem_span_free(&a, p, n, most);
+        }
+    }
+    assert_int_equal(a.used, 0);
+    most = INT64_MAX; /* more addresses than there are */
+    assert_non_null(p = mem_span_new(&a, 1 << 20, &most, &e));
+    assert_in_range(most, 1 << 20, INT64_MAX / 4);
+    mem_span_free(&a, p, 1 << 20, most);
+    assert_non_null(p = mem_span_new(&a, 1 << 20, &small, &e));
+    assert_int_equal(small, 1 << 20);
+    mem_span_free(&a, p, 1 << 20, small);
+    mem_span_free(&a, NULL, 0, 0);
+    mem_fail_at(1);
+    assert_null(mem_span_new(&a, 1 << 20, &small, &e));
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    err_clear(&e);
+    assert_null(mem_span_new(&a, -1, &small, &e));
+    assert_int_equal(a.used, 0);
+}
+
 static void test_failure_injection(void **state) {
     (void)state;
     MemAccount a;
@@ -188,7 +240,7 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_spans), cmocka_unit_test(test_failure_injection),
         cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,8 @@ static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int h
             b.ops[i] = b.ops[j];
             b.ops[j] = t;
         }
-    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .type_drop = (int)(n_calls % 3), .group_free = n_calls % 2 != 0, .workers = 4};
+    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .type_drop = (int)(n_calls % 3), .group_free = n_calls % 2 != 0, .workers = 4,
+                           .n_types = n_calls % 5 < 2 ? (int32_t)n_types : 0, .in_order = sorted && n_calls % 4 < 3};
     return b;
 }
 

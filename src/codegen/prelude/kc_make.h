@@ -318,6 +318,19 @@ FN void put_cell_i128(u64 cells, i64 k, i128 v) { st_i128(cells + (u64)k * 16, v
 FN void put_cell_f32(u64 cells, i64 k, f32 v) { G(u32, cells)[k] = v == 0 ? 0 : v != v ? 0x7fc00000u : f32_bits(v); } /* equal floats get equal bytes */
 FN void put_cell_f64(u64 cells, i64 k, f64 v) { G(u64, cells)[k] = v == 0 ? 0 : v != v ? U64C(0x7ff8000000000000) : f64_bits(v); }
 
+/* An array that stays: its header is read once. */
+typedef struct arr { u64 cells, valid; i32 n; } arr;
+FN arr arr_of(str a, bool there) {
+    arr v = {0, 0, 0};
+    if (!there || a.len < 16) return v;
+    const u64 head = ld_u64_any(a.ptr);
+    v.n = (i32)(u32)head;
+    v.valid = (head >> 40 & 255) != 0 ? a.ptr + 16 : 0;
+    v.cells = array_cells(a);
+    return v;
+}
+FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc_byte(a.valid + (u64)k - 1) != 0); }
+
 #define KC_NONE_i128 i128_from_i64(0)
 /* PHYS: number of the elements' form; EQ, LESS: of two values. */
 #define KC_ARRAY(NAME, T, WIDTH, PHYS, ZERO, EQ, LESS)                                                                                                     \
@@ -329,6 +342,12 @@ FN void put_cell_f64(u64 cells, i64 k, f64 v) { G(u64, cells)[k] = v == 0 ? 0 : 
         *out = cell_##NAME(cells, (i64)k - 1);                                                                                                             \
         return true;                                                                                                                                       \
     }                                                                                                                                                      \
+    FN bool arr_get_##NAME(arr a, i32 k, PRIV T *out) {                                                                                                        \
+        const bool has = arr_has(a, k);                                                                                                                        \
+        *out = ZERO;                                                                                                                                           \
+        if (has) *out = cell_##NAME(a.cells, (i64)k - 1);                                                                                                      \
+        return has;                                                                                                                                            \
+    }                                                                                                                                                          \
     FN_BIG i32 array_find_##NAME(str a, T x, bool valid, i32 from) { /* from 1 on; 0: it is not there */                                                   \
         const i64 n = array_n(a);                                                                                                                          \
         const bool nulls = array_has_nulls(a);                                                                                                             \
@@ -419,6 +438,12 @@ KC_ARRAY(f64, f64, 8, 6, 0, eq_f64, lt_f64)
 FN str cell_str(u64 cells, i64 n, i64 k) {
     const u32 from = k > 0 ? ld_u32_any(cells + (u64)(k - 1) * 4) : 0, to = ld_u32_any(cells + (u64)k * 4);
     return str_make(cells + (u64)n * 4 + from, (i64)to - (i64)from);
+}
+FN bool arr_get_str(arr a, i32 k, PRIV str *out) {
+    const bool has = arr_has(a, k);
+    *out = str_none();
+    if (has) *out = cell_str(a.cells, a.n, (i64)k - 1);
+    return has;
 }
 FN bool array_get_str(str a, i32 k, PRIV str *out) {
     const bool has = array_has(a, (i64)k - 1);

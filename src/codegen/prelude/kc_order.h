@@ -13,6 +13,7 @@
 #define ORD_AT_ONCE 8
 #define ORD_DEAD_MANY 8
 #define ORD_DESC 16u
+#define ORD_FINGER 2
 
 FN i64 ord_value(u64 cells, u32 kind, i64 row) {
     const u64 cell = cells + (u64)row * (kind >> 8);
@@ -61,10 +62,10 @@ FN void ord_begin(u64 next, i64 row) {
     GVOL(i64, next)[4 * row + 1] = row + 1;
     GVOL(i64, next)[4 * row + 3] = row + 1;
 }
-/* Levels first .. last, no more than ORD_AT_ONCE. */
-FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i64 v, i64 row, i32 first, i32 last) {
+/* Levels first .. last, no more than ORD_AT_ONCE, from `entry` on, looking from level `top` on. */
+FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i32 top, i64 v, i64 row, i32 first, i32 last) {
     i64 prev[ORD_AT_ONCE], after[ORD_AT_ONCE], c = entry, n = 0;
-    for (i32 l = ord_height(entry); l >= first; l--) {
+    for (i32 l = top; l >= first; l--) {
         c = ord_walk(next, cells, kind, c, v, row, l, &n);
         if (l > last) continue;
         prev[l - first] = c;
@@ -89,19 +90,39 @@ FN void ord_lower_front(u64 next, u64 cells, u32 kind, i64 anchor, i64 v, i64 ro
         if (ga_cas_u64(next + (u64)(4 * anchor + 3) * 8, (u64)f, (u64)row + 1) == (u64)f) return;
     }
 }
+/* Whether the search for a new row's place may begin at row f (-1: none) instead of the entry. */
+FN bool ord_finger_fits(u64 next, u64 cells, u32 kind, i64 f, i64 v, i64 row) {
+    return f >= 0 && f != row && GVOL(i64, next)[4 * f] > 0 && ord_before(kind, ord_value(cells, kind, f), f, v, row);
+}
 FN_BIG void ord_enter(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
     const i64 v = ord_value(cells, kind, row);
     const i32 height = ord_height(row);
-    for (i32 done = -1; done < height;) {
-        const i64 entry = GVOL(i64, next)[4 * anchor + 1] - 1;
+    i64 entry = GVOL(i64, next)[4 * anchor + 1] - 1;
+    const i64 finger = entry != anchor ? GVOL(i64, next)[4 * entry + 3] - 1 : -1;
+    const bool after = ord_finger_fits(next, cells, kind, finger, v, row);
+    i32 done = -1;
+    if (row != anchor && row != entry) GVOL(i64, next)[4 * row + 3] = 0;
+    if (after && height <= ORD_FINGER) {
+        ord_link_row(next, cells, kind, finger, ORD_FINGER, v, row, 0, height);
+        done = height;
+    }
+    while (done < height) {
+        entry = GVOL(i64, next)[4 * anchor + 1] - 1;
         const i32 top = ord_height(entry), last = height < top ? height : top;
         for (i32 first = done + 1; first <= last; first += ORD_AT_ONCE)
-            ord_link_row(next, cells, kind, entry, v, row, first, last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
+            ord_link_row(next, cells, kind, entry, top, v, row, first, last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
         done = last;
         if (done == height) break;
         for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
         FENCE();
-        if (ga_cas_u64(next + (u64)(4 * anchor + 1) * 8, (u64)entry + 1, (u64)row + 1) == (u64)entry + 1) break;
+        if (ga_cas_u64(next + (u64)(4 * anchor + 1) * 8, (u64)entry + 1, (u64)row + 1) == (u64)entry + 1) {
+            entry = row;
+            break;
+        }
+    }
+    if (height >= ORD_FINGER && entry != anchor && (after || finger < 0 || GVOL(i64, next)[4 * finger] <= 0)) {
+        FENCE();
+        GVOL(i64, next)[4 * entry + 3] = row + 1;
     }
     ord_lower_front(next, cells, kind, anchor, v, row);
 }

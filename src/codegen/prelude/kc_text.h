@@ -40,7 +40,9 @@ FN u64 ld_part(u64 addr, i64 n) {
     const u64 v = at + (u32)n > 8u ? lo | G(const u64, word)[1] << (64u - 8 * at) : lo;
     return n == 8 ? v : v & ((U64C(1) << (8 * n)) - 1);
 }
-FN u32 ld_u32_any(u64 addr) { return (u32)ld_part(addr, 4); }
+FN u32 ld_u32_any(u64 addr) { /* both words hold bytes of the four */
+    return __funnelshift_r(G(const u32, addr & ~U64C(3))[0], G(const u32, (addr + 3) & ~U64C(3))[0], ((u32)addr & 3u) * 8u);
+}
 #else
 FN u32 ld_u32_any(u64 addr) {
 #if defined(KC_HOST)

@@ -348,6 +348,18 @@ static void unload(Device *dev, DevModule *m) {
     mem_free(d->account, m, (int64_t)sizeof *m);
 }
 
+static Status constant(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e) {
+    CudaDevice *d = m->d;
+    CuDeviceptr p = 0;
+    size_t size = 0;
+    *out = 0;
+    TRY(cuda_enter(d, e));
+    CUDA_TRY(d, d->api->ModuleGetGlobal(&p, &size, m->module, name), "cuModuleGetGlobal", e);
+    if ((int64_t)size != bytes) return err_internal(e, "constant \"%s\" has %lld bytes, not %lld", name, (long long)size, (long long)bytes);
+    *out = (DevPtr)p;
+    return ST_OK;
+}
+
 static Status describe_kernel(CudaDevice *d, DevKernel *k, Err *e) {
     const CudaApi *api = d->api;
     CUDA_TRY(d, api->ModuleGetFunction(&k->function, k->m->module, k->name), "cuModuleGetFunction", e);
@@ -494,6 +506,9 @@ static const DeviceOps ops = {
     .map_host = cuda_map_host,
     .unmap_host = cuda_unmap_host,
     .memory_used = cuda_memory_used,
+    .span_new = cuda_span_new,
+    .span_grow = cuda_span_grow,
+    .span_free = cuda_span_free,
     .queue_new = queue_new,
     .queue_free = queue_free,
     .copy_in = copy_in,
@@ -513,6 +528,7 @@ static const DeviceOps ops = {
     .unload = unload,
     .kernel = kernel,
     .resident_groups = resident_groups,
+    .constant = constant,
     .share_units = share_units,
     .copy_in_many = copy_in_many,
 };
@@ -582,7 +598,8 @@ static Status open_context(CudaDevice *d, int index, Err *e) {
         suballoc_free(d->memory);
         return cuda_fail(d, r, "cuDevicePrimaryCtxRetain", e);
     }
-    return cuda_enter(d, e);
+    TRY(cuda_enter(d, e));
+    return cuda_span_open(d, e);
 }
 
 static Status open_device(int index, Pool *pool, MemAccount *account, Device **out, Err *e) {

@@ -67,6 +67,7 @@ enum { /* CUdevice_attribute */
     CU_ATTR_CC_MINOR = 76,
     CU_ATTR_MAX_SHARED_OPTIN = 97,
     CU_ATTR_HOST_REGISTER = 99,
+    CU_ATTR_VIRTUAL_MEMORY = 102,
 };
 enum { CU_COMPUTEMODE_PROHIBITED = 2 };
 enum { CU_FUNC_SHARED_BYTES = 1, CU_FUNC_MAX_DYNAMIC_SHARED_BYTES = 8, CU_FUNC_PREFERRED_SHARED_CARVEOUT = 9 };
@@ -81,6 +82,18 @@ static_assert(sizeof(CuCopyAttributes) == 24, "as the driver has it");
 enum { CU_EVENT_DEFAULT = 0 };
 enum { CU_MEMHOSTALLOC_PORTABLE = 1, CU_MEMHOSTALLOC_DEVICEMAP = 2 };
 enum { CU_MEMHOSTREGISTER_PORTABLE = 1, CU_MEMHOSTREGISTER_DEVICEMAP = 2 };
+/* Virtual memory: CUmemAllocationProp, CUmemAccessDesc. */
+enum { CU_ALLOCATION_PINNED = 1, CU_LOCATION_DEVICE = 1, CU_ACCESS_READ_WRITE = 3, CU_GRANULARITY_MINIMUM = 0 };
+typedef struct CuLocation { int kind, id; } CuLocation;
+typedef struct CuMemoryKind {
+    int type, exported_as;
+    CuLocation location;
+    void *security; /* Windows */
+    struct { uint8_t compression, rdma; uint16_t usage; uint8_t reserved[4]; } flags;
+} CuMemoryKind;
+typedef struct CuAccess { CuLocation location; int flags; } CuAccess;
+static_assert(sizeof(CuMemoryKind) == 32 && offsetof(CuMemoryKind, flags) == 24 && sizeof(CuAccess) == 12, "as the driver has it");
+typedef unsigned long long CuMemory; /* CUmemGenericAllocationHandle */
 enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
 
 /* X(member, exported name, parameters): what must be there. */
@@ -101,6 +114,15 @@ enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
     X(MemGetInfo, "cuMemGetInfo_v2", (size_t *free_bytes, size_t *total))                                           \
     X(MemAlloc, "cuMemAlloc_v2", (CuDeviceptr *p, size_t bytes))                                                    \
     X(MemFree, "cuMemFree_v2", (CuDeviceptr p))                                                                     \
+    X(MemGetAllocationGranularity, "cuMemGetAllocationGranularity", (size_t *bytes, const CuMemoryKind *kind, int option)) \
+    X(MemAddressReserve, "cuMemAddressReserve",                                                                     \
+      (CuDeviceptr *p, size_t bytes, size_t align, CuDeviceptr hint, unsigned long long flags))                     \
+    X(MemAddressFree, "cuMemAddressFree", (CuDeviceptr p, size_t bytes))                                            \
+    X(MemCreate, "cuMemCreate", (CuMemory *m, size_t bytes, const CuMemoryKind *kind, unsigned long long flags))    \
+    X(MemRelease, "cuMemRelease", (CuMemory m))                                                                     \
+    X(MemMap, "cuMemMap", (CuDeviceptr p, size_t bytes, size_t offset, CuMemory m, unsigned long long flags))       \
+    X(MemUnmap, "cuMemUnmap", (CuDeviceptr p, size_t bytes))                                                        \
+    X(MemSetAccess, "cuMemSetAccess", (CuDeviceptr p, size_t bytes, const CuAccess *access, size_t n))              \
     X(MemHostAlloc, "cuMemHostAlloc", (void **p, size_t bytes, unsigned flags))                                     \
     X(MemFreeHost, "cuMemFreeHost", (void *p))                                                                      \
     X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (CuDeviceptr *dev, void *host, unsigned flags))      \
@@ -124,6 +146,7 @@ enum { CUDA_DRIVER_MIN = 12000 }; /* cuDriverGetVersion: CUDA 12.0 */
     X(ModuleLoadData, "cuModuleLoadData", (CuModule *m, const void *image))                                         \
     X(ModuleUnload, "cuModuleUnload", (CuModule m))                                                                 \
     X(ModuleGetFunction, "cuModuleGetFunction", (CuFunction *f, CuModule m, const char *name))                      \
+    X(ModuleGetGlobal, "cuModuleGetGlobal_v2", (CuDeviceptr *p, size_t *bytes, CuModule m, const char *name))       \
     X(FuncGetAttribute, "cuFuncGetAttribute", (int *value, int attribute, CuFunction f))                            \
     X(FuncSetAttribute, "cuFuncSetAttribute", (CuFunction f, int attribute, int value))                             \
     X(OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                      \

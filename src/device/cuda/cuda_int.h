@@ -21,6 +21,15 @@ typedef struct Region { /* registered pages; regions never overlap */
     int64_t refs;
 } Region;
 
+/* Addresses of which the first ones have memory, in as many pieces as it was given in. */
+typedef struct Span {
+    struct Span *next;
+    CuDeviceptr at;
+    int64_t reserved, mapped; /* bytes */
+    int64_t n_pieces, cap;
+    int64_t *pieces; /* bytes of each */
+} Span;
+
 typedef struct CudaDevice {
     Device base;
     const CudaApi *api;
@@ -31,10 +40,12 @@ typedef struct CudaDevice {
     int64_t local_default; /* dynamic local memory without opting in */
 
     _Atomic bool lost;
-    pthread_mutex_t lock; /* leaf; for lost_why, pinned lists, kernels of modules */
+    pthread_mutex_t lock; /* leaf; for lost_why, pinned lists, spans, kernels of modules */
     char lost_why[256];
     Pinned *pinned_used, *pinned_kept;
     int64_t pinned_kept_bytes;
+    Span *spans;                /* under `lock`; each is one thread's at a time */
+    _Atomic int64_t span_bytes; /* of memory */
 
     pthread_mutex_t map_lock; /* leaf but for the driver and `lock`; for regions, sorted by start */
     Region *regions;
@@ -89,7 +100,16 @@ void cuda_free_pinned(Device *d, void *host, int64_t bytes);
 Status cuda_map_host(Device *d, void *host, int64_t bytes, DevPtr *out, Err *e);
 void cuda_unmap_host(Device *d, void *host, int64_t bytes);
 Status cuda_memory_used(Device *d, int64_t *free_bytes, int64_t *total, Err *e);
+/* 53200: the driver has no more. */
+Status cuda_exhausted(CudaDevice *d, int64_t asked, Err *e);
 /* How many of the n bytes at `host` one copy may cover: the driver refuses copies that cross the border of a registered region. */
 int64_t cuda_copy_piece(CudaDevice *d, const void *host, int64_t n);
+
+/* cuda_span.c */
+Status cuda_span_open(CudaDevice *d, Err *e); /* sets info.span_unit */
+void cuda_span_close(CudaDevice *d);
+Status cuda_span_new(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e);
+Status cuda_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e);
+void cuda_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most);
 
 #endif

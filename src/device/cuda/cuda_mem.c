@@ -38,8 +38,7 @@ static void drop_chunk(void *ctx, uint64_t addr, int64_t bytes) {
     if (r != CU_SUCCESS) cuda_fail(d, r, "cuMemFree", NULL); /* remembered when it means that the device is lost */
 }
 
-/* 53200: the driver has no more. */
-static Status exhausted(CudaDevice *d, int64_t asked, Err *e) {
+Status cuda_exhausted(CudaDevice *d, int64_t asked, Err *e) {
     char limit[32] = "none";
     if (atomic_load(&d->base.memory.limit) > 0) snprintf(limit, sizeof limit, "%lld", (long long)atomic_load(&d->base.memory.limit));
     bool fresh = e && !err_is_set(e);
@@ -57,13 +56,15 @@ Status cuda_alloc(Device *dev, int64_t bytes, DevPtr *out, Err *e) {
     *out = 0;
     TRY(cuda_enter(d, e));
     if (bytes < 0) return err_internal(e, "allocation of %lld bytes", (long long)bytes);
-    if (bytes > INT64_MAX / 4) return exhausted(d, bytes, e);
+    if (bytes > INT64_MAX / 4) return cuda_exhausted(d, bytes, e);
     int64_t size = suballoc_rounded(bytes);
     TRY(device_charge(dev, size, e));
-    SubResult r = suballoc_take(d->memory, size, atomic_load(&dev->memory.limit), out, e);
+    int64_t limit = atomic_load(&dev->memory.limit);
+    if (limit > 0) limit = MAX_OF(limit - atomic_load(&d->span_bytes), INT64_C(1));
+    SubResult r = suballoc_take(d->memory, size, limit, out, e);
     if (LIKELY(r == SUB_OK)) return ST_OK;
     mem_discharge(&dev->memory, size);
-    return r == SUB_FULL ? exhausted(d, bytes, e) : ST_ERROR;
+    return r == SUB_FULL ? cuda_exhausted(d, bytes, e) : ST_ERROR;
 }
 
 void cuda_free(Device *dev, DevPtr p, int64_t bytes) {
@@ -375,6 +376,7 @@ Status cuda_memory_open(CudaDevice *d, Err *e) {
 }
 
 void cuda_memory_close(CudaDevice *d) {
+    cuda_span_close(d);
     pinned_trim(d);
     for (Pinned *p = d->pinned_used; p; p = p->next) mem_discharge(d->account, p->bytes);
     pinned_drop_list(d, d->pinned_used);

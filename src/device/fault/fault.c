@@ -94,6 +94,32 @@ static Status fault_memory_used(Device *d, int64_t *free_bytes, int64_t *total, 
     return passed(f, f->inner->ops->memory_used(f->inner, free_bytes, total, e));
 }
 
+static Status fault_span_new(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e) {
+    FaultDevice *f = fault_of(d);
+    *out = 0;
+    TRY(step(f, "span_new", ERR_OUT_OF_MEMORY, e));
+    TRY(device_charge(d, bytes, e));
+    Status st = passed(f, f->inner->ops->span_new(f->inner, bytes, most, out, e));
+    if (st != ST_OK) mem_discharge(&d->memory, bytes);
+    return st;
+}
+
+static Status fault_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e) {
+    FaultDevice *f = fault_of(d);
+    TRY(step(f, "span_grow", ERR_OUT_OF_MEMORY, e));
+    TRY(device_charge(d, bytes - had, e));
+    Status st = passed(f, f->inner->ops->span_grow(f->inner, p, had, bytes, e));
+    if (st != ST_OK) mem_discharge(&d->memory, bytes - had);
+    return st;
+}
+
+static void fault_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most) {
+    FaultDevice *f = fault_of(d);
+    if (!p) return;
+    f->inner->ops->span_free(f->inner, p, bytes, most);
+    mem_discharge(&d->memory, bytes);
+}
+
 /* ---- queues ---- */
 
 static Status fault_queue_new(Device *d, DevQueue **out, Err *e) {
@@ -245,6 +271,14 @@ static Status fault_kernel(DevModule *m, const char *name, DevKernel **out, Err 
     return ST_OK;
 }
 
+static Status fault_constant(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e) {
+    const DeviceOps *inner = m->f->inner->ops;
+    *out = 0;
+    if (!inner->constant) return ST_OK; /* 0: as a device that has none */
+    STEP(m->f, "constant", e);
+    return passed(m->f, inner->constant(m->inner, name, bytes, out, e));
+}
+
 static int64_t fault_resident_groups(DevKernel *k, int32_t group_size, int64_t local_bytes) {
     return k->f->inner->ops->resident_groups(k->inner, group_size, local_bytes);
 }
@@ -270,6 +304,9 @@ static const DeviceOps fault_ops = {
     .map_host = fault_map,
     .unmap_host = fault_unmap,
     .memory_used = fault_memory_used,
+    .span_new = fault_span_new,
+    .span_grow = fault_span_grow,
+    .span_free = fault_span_free,
     .queue_new = fault_queue_new,
     .queue_free = fault_queue_free,
     .copy_in = fault_copy_in,
@@ -289,6 +326,7 @@ static const DeviceOps fault_ops = {
     .unload = fault_unload,
     .kernel = fault_kernel,
     .resident_groups = fault_resident_groups,
+    .constant = fault_constant,
     .share_units = fault_share_units,
     .copy_in_many = fault_copy_in_many,
 };

@@ -24,6 +24,7 @@
 
 enum {
     ALIGN = 256,
+    PAGE = 4096,
     MAPPED_MIN = 1 << 20, /* mem_alloc gives whole pages from here on */
     LOCAL_MIN = 128 << 10,
     LOCAL_MAX = 1 << 20,
@@ -122,6 +123,28 @@ static void host_free(Device *d, DevPtr p, int64_t bytes) {
     if (!p) return;
     bytes = align_up(MAX_OF(bytes, 1), ALIGN);
     block_free((void *)(uintptr_t)p, bytes);
+    mem_discharge(&d->memory, bytes);
+}
+
+static Status host_span_new(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e) {
+    *out = 0;
+    TRY(device_charge(d, bytes, e));
+    void *p = mem_span_new(NULL, bytes, most, e);
+    if (!p) mem_discharge(&d->memory, bytes);
+    *out = (DevPtr)(uintptr_t)p;
+    return p ? ST_OK : ST_ERROR;
+}
+
+static Status host_span_grow(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e) {
+    TRY(device_charge(d, bytes - had, e));
+    Status st = mem_span_grow(NULL, (void *)(uintptr_t)p, had, bytes, e);
+    if (st != ST_OK) mem_discharge(&d->memory, bytes - had);
+    return st;
+}
+
+static void host_span_free(Device *d, DevPtr p, int64_t bytes, int64_t most) {
+    if (!p) return;
+    mem_span_free(NULL, (void *)(uintptr_t)p, bytes, most);
     mem_discharge(&d->memory, bytes);
 }
 
@@ -289,6 +312,9 @@ static const DeviceOps host_ops = {
     .map_host = host_map,
     .unmap_host = host_unmap,
     .memory_used = host_memory_used,
+    .span_new = host_span_new,
+    .span_grow = host_span_grow,
+    .span_free = host_span_free,
     .queue_new = host_queue_new,
     .queue_free = host_queue_free,
     .copy_in = host_copy_in,
@@ -321,6 +347,7 @@ static void fill_info(HostDevice *h, const Cpu *cpu) {
     if (uname(&u) == 0) snprintf(i->driver, sizeof i->driver, "%.30s %.30s", u.sysname, u.release);
     i->kind = DEVICE_HOST;
     i->shares_memory = i->can_map = i->concurrent = true;
+    i->span_unit = PAGE;
     i->memory_bytes = machine_memory();
     i->units = h->threads;
     i->warp = i->group_max = i->items_per_unit = 1;

@@ -57,6 +57,13 @@ static Status row_item(Binder *b, const Table *t, const char *name, const ColId 
     return ST_OK;
 }
 
+/* The CHECK with the next name: a row that several refuse fails by the first of them, as in PostgreSQL. */
+static int check_after(const Table *t, const char *name) {
+    int best = -1;
+    for (int i = 0; i < t->n_checks; i++)
+        if ((!name || strcmp(t->checks[i].name, name) > 0) && (best < 0 || strcmp(t->checks[i].name, t->checks[best].name) < 0)) best = i;
+    return best;
+}
 /* Twice for ON CONFLICT DO UPDATE: for the proposed row and for what comes of it. */
 static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *proj, BoundStmt *out) {
     if (!t->n_checks) return ST_OK;
@@ -65,7 +72,7 @@ static Status add_checks(Binder *b, const Table *t, const NsItem *row, Proj *pro
         out->check_names = arena_array(b->a, const char *, 2 * t->n_checks);
     }
     if (!out->checks || !out->check_names) return ST_ERROR;
-    for (int i = 0; i < t->n_checks; i++) {
+    for (int i = check_after(t, NULL); i >= 0; i = check_after(t, t->checks[i].name)) {
         Query *q = arena_new_of(b->a, Query);
         if (!q) return ST_ERROR;
         q->clause = "check constraints";
@@ -148,6 +155,15 @@ typedef struct Set {
 } Set;
 typedef VEC(Set) SetVec;
 
+/* In the order of columns: values are computed, and constraints told, in it, as in PostgreSQL. */
+static void sort_sets(SetVec *sets) {
+    for (int64_t i = 1; i < sets->len; i++)
+        for (int64_t k = i; k > 0 && sets->items[k - 1].col > sets->items[k].col; k--) {
+            Set x = sets->items[k];
+            sets->items[k] = sets->items[k - 1];
+            sets->items[k - 1] = x;
+        }
+}
 static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name, Expr *value, int64_t location) {
     int c = find_column(t, name);
     if (c < 0) return no_column(b, t, name, location);
@@ -367,6 +383,7 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
     SetVec sets = {0};
     for (int64_t i = 0; i < oc->n_set; i++)
         if (bind_set(b, q, t, &oc->set[i], &sets, &p) != ST_OK) return NULL;
+    sort_sets(&sets);
     q->clause = "WHERE";
     Expr *hit[2] = {bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, out->rowid), oc->location), NULL};
     if (oc->where && !(hit[1] = bind_bool(b, bind_expr(b, q, oc->where), "WHERE", oc->where->location))) return NULL;
@@ -469,6 +486,7 @@ Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
     q->clause = "UPDATE";
     SetVec sets = {0};
     for (int64_t i = 0; i < s->n_set; i++) TRY(bind_set(b, q, t, &s->set[i], &sets, &p));
+    sort_sets(&sets);
     out->kind = STMT_UPDATE;
     out->table = t;
     out->n_set = (int32_t)sets.len;

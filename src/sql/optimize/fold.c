@@ -137,12 +137,19 @@ static Expr *unwrap_in(Opt *o, Expr *e) {
     return r;
 }
 
+/* NULL, whatever the other arguments are: unless one of them may fail, which a call whose NULL is not known before it runs would tell. */
+static bool surely_null(const Expr *e) {
+    bool null = false;
+    for (int32_t i = 0; i < e->n_args; i++) {
+        if (opt_const_null(e->args[i])) null = true;
+        else if (expr_can_fail(e->args[i])) return false;
+    }
+    return null;
+}
 static Expr *fold_func(Opt *o, Expr *e) {
     const FuncDef *f = e->u.func;
     if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
-    if (f->flags & FN_STRICT)
-        for (int32_t i = 0; i < e->n_args; i++)
-            if (opt_const_null(e->args[i])) return opt_null(o, e->type);
+    if ((f->flags & FN_STRICT) && surely_null(e)) return opt_null(o, e->type);
     if (all_const(e) && f->kernel) {
         Value *args = arena_array(o->a, Value, e->n_args + 1), out;
         if (!args) return NULL;

@@ -469,7 +469,9 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
     for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_exprs; i++)
         if (p->out_cols[i] == b->result[0]) e = p->exprs[i];
     if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id) return (void)cp_refuse(c, "an expression that is a query"), NULL;
-    if (cp_settle(c, &e) != ST_OK) return NULL;
+    const bool *read = cp_tables_read(c, p);
+    int64_t from = c->write_tables.len;
+    if (cp_settle(c, &e) != ST_OK || cp_check_changed(c, read, from) != ST_OK) return NULL;
     return want.id == T_UNKNOWN ? e : cp_cast(c, e, want);
 }
 
@@ -651,6 +653,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (mode == CP_FOOTPRINT) {
         proc->n_foot_vars = n_vars;
         proc->foot_vars = vars;
+        proc->n_untold = (int32_t)c->untold.len;
+        proc->untold = c->untold.items;
         return ST_OK;
     }
     proc->n_vars = n_vars;

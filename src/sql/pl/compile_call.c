@@ -118,6 +118,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
         if (at == n) return cp_refuse(c, "a call of %s with other arguments", g->signature);
         TRY(cp_assign(c, vars[i], args[at++]));
     }
+    cp_mark(c); /* the caller computes them */
     c->f = g;
     c->var_of = vars;
     c->snapshot = c->in_statement = false;
@@ -131,6 +132,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     TRY(cp_set_found(c, false));
     cp_mark(c);
     c->call = &call;
+    c->context = NULL;
     c->place = "function";
     TRY(run_inlined(c, &call));
     cp_mark(c);
@@ -145,6 +147,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->records = was.records;
     c->ret = was.ret;
     c->call = was.call;
+    c->context = NULL; /* it may stand where another call stood */
     c->frame = was.frame;
     c->site = was.site;
     c->site_calls = was.site_calls + 1;
@@ -328,10 +331,9 @@ Status cp_settle(Cp *c, Expr **slot) {
     if (r) return settle_call(c, r, slot);
     switch ((ExprKind)e->kind) {
     case EX_SUBQUERY: {
-        if (e->subquery == SQ_IN) return cp_refuse(c, "IN, ANY or ALL with a query");
         int32_t var = cp_var_new(c, NULL, e->type);
         if (var < 0) return ST_ERROR;
-        TRY(cp_subquery(c, e, var));
+        TRY(e->subquery == SQ_IN ? cp_any_subquery(c, e, var) : cp_subquery(c, e, var));
         return (*slot = var_expr(c, var)) ? ST_OK : ST_ERROR;
     }
     case EX_AND:
@@ -391,6 +393,23 @@ Status cp_check_parts(Cp *c, Plan *p, const Table *changed) {
     if (k.read) return cp_refuse(c, "a subquery on table \"%s\", which the statement changes", k.read->name);
     return ST_OK;
 }
+/* By number in the catalog: tables that the statement's plan or its subqueries read. NULL: it calls no routine. */
+const bool *cp_tables_read(Cp *c, Plan *p) {
+    const Catalog *k = c->reg->catalog;
+    Parted calls = {.c = c, .table = -1};
+    bool *read = NULL;
+    if (part_plan(&calls, p) != ST_OK || (calls.calls && !(read = arena_calloc(c->arena, k->n_tables + 1)))) return c->oom = true, NULL;
+    for (int64_t i = 0; read && i < k->n_tables; i++) read[i] = cp_reads_table(c, p, k->tables[i]->id) != NULL;
+    return read;
+}
+/* One call at a time a statement's tables cannot be changed by the routines that it calls. */
+Status cp_check_changed(Cp *c, const bool *read, int64_t from) {
+    const Catalog *k = c->reg->catalog;
+    for (int64_t w = from; read && w < c->write_tables.len; w++)
+        for (int64_t i = 0; i < k->n_tables; i++)
+            if (read[i] && k->tables[i]->id == c->write_tables.items[w]) return cp_refuse(c, "a call that changes table \"%s\", which the statement reads", k->tables[i]->name);
+    return c->oom ? ST_ERROR : ST_OK;
+}
 typedef struct Hoist {
     Cp *c;
     const Table *changed;
@@ -399,7 +418,9 @@ typedef struct Hoist {
 static bool hoist(void *ctx, Expr *e) {
     Hoist *h = ctx;
     Cp *c = h->c;
-    if (e->kind != EX_SUBQUERY || e->subquery == SQ_IN || !cp_reads_table(c, e->u.sub.plan, h->changed->id)) return true;
+    if (e->kind != EX_SUBQUERY || !cp_reads_table(c, e->u.sub.plan, h->changed->id)) return true;
+    for (int32_t i = 0; i < (e->subquery == SQ_IN ? e->u.sub.n_cols : 0); i++)
+        if (expr_can_fail(e->u.sub.compare[i])) return true;
     if (cp_may_fail(c, e->u.sub.plan) || (e->subquery == SQ_SCALAR && !cp_finds_one(c, e->u.sub.plan))) return true;
     ColSet cols = colset_new(&c->ctx);
     expr_cols(&c->ctx, e, &cols);

@@ -121,6 +121,7 @@ typedef struct Cp {
     int32_t *var_of;     /* PlFunction variable -> number, -1 none (records) */
     CpRecord *records;   /* by PlFunction variable */
     VEC(ProcTable) tables;
+    VEC(ProcColumn) untold;    /* footprint: Proc.untold */
     VEC(CpTable *) reg_tables; /* parallel */
     VEC(int32_t) lines;  /* per instruction: of the routine that is compiled */
     VEC(const char *) places;
@@ -242,6 +243,8 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
 Status cp_call_statement(Cp *c, const PlStmt *s);
 /* Subqueries on the table that the statement changes are computed before it, where nobody can tell: they need no row of it, and cannot fail. */
 Status cp_hoist(Cp *c, Plan *p, const Table *changed);
+/* Whether the values before IN, ANY or ALL with a query are among its rows, or compare as they are to: to the variable. */
+Status cp_any_subquery(Cp *c, const Expr *e, int32_t var);
 /* The query gives at most one row: it has all columns of a unique key, or is an aggregate. */
 bool cp_finds_one(Cp *c, const Plan *p);
 /* What is left in a statement after settling: no calls; no subquery that reads the table that it changes (NULL: none). */
@@ -250,6 +253,9 @@ Status cp_check_parts(Cp *c, Plan *p, const Table *changed);
 bool cp_may_fail(Cp *c, Plan *p);
 /* The table of that id, if the plan or its subqueries read it, else NULL. */
 const Table *cp_reads_table(Cp *c, Plan *p, int64_t id);
+/* What a statement reads, found before it is settled; then: none of it was changed meanwhile, by writes of c->write_tables number `from` on. */
+const bool *cp_tables_read(Cp *c, Plan *p);
+Status cp_check_changed(Cp *c, const bool *read, int64_t from);
 /* As cp_settle, of a copy: for plans that are gone through again. */
 Status cp_settle_copy(Cp *c, Expr **e);
 

@@ -195,6 +195,21 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
     return ST_OK;
 }
 
+/* An addition that is planned as a write: the bulk wants to know how much. */
+static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
+    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
+    ItemSite *x = arena_new_of(c->arena, ItemSite);
+    Reg *args = arena_array(c->arena, Reg, 1);
+    if (!x || !args) return cp_oom(c);
+    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type)) || !(args[0] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = (uint32_t)group, .kind = OPK_ADD, .has_amount = true, .covered = true, .col = col, .args = args};
+    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
+    if (!in) return cp_oom(c);
+    in->aux = x;
+    cp_mark(c);
+    return ST_OK;
+}
+
 /* An operation on a group of columns of the row, or on the existence of rows. */
 static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
     enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
@@ -225,7 +240,10 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amou
         return coarse_kinds & (ADDS | WRITES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL) : ST_OK;
     }
     if (kind != OPK_READ && fine_kinds & READS) TRY(emit_item(c, s, coarse + 1, t->key[group], OPK_WRITE, -1, NULL));
-    if (kind == OPK_ADD && fine_kinds & WRITES) kind = OPK_WRITE;
+    if (kind == OPK_ADD && fine_kinds & WRITES) {
+        kind = OPK_WRITE;
+        if (amount) TRY(covered_amount(c, s, group, amount_col, amount));
+    }
     return emit_item(c, s, coarse, t->key[group], kind, amount_col, amount);
 }
 
@@ -1081,6 +1099,7 @@ static bool has_routine(const Plan *p) {
     return false;
 }
 
+static Status compute_first(Cp *c, int32_t n, const ColId *ids);
 static Status nothing(Cp *c, void *ctx) {
     (void)c, (void)ctx;
     return ST_OK;
@@ -1101,6 +1120,7 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
             TRY(cp_settle_copy(c, &e));
             TRY(define(c, p->out_cols[i], e));
         }
+        if (c->upsert && !cp_foot(c)) TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
         return test_rest(c, conds, row, ctx);
     case LP_FILTER: {
         Conds *all = arena_new_of(c->arena, Conds);
@@ -1231,6 +1251,7 @@ typedef struct Change {
     bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     uint64_t site;
     bool once; /* UPDATE .. FROM */
+    int32_t open; /* loops around the statement that the footprint goes through once */
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -1249,9 +1270,26 @@ static Plan *find_scan(Plan *p, const Table *t, ColId rowid) {
     }
     return NULL;
 }
-/* Rows that CHECK constraints refuse. FALSE, not NULL. */
-static Status checks(Cp *c, const BoundStmt *b) {
-    for (int32_t i = 0; i < b->n_checks; i++) {
+/* What is done for rows that have a value wherever NULL may not be: what stores them finds the others. The new values of columns cols[i] (NULL: of all, in order) are ids[i]. */
+static Status unless_null(Cp *c, const Table *t, int32_t n, const int32_t *cols, const ColId *ids, int32_t *open) {
+    for (int32_t i = 0; i < n; i++) {
+        const Column *col = &t->cols[cols ? cols[i] : i];
+        if (!col->not_null) continue;
+        Expr *v = expr_col(&c->ctx, ids[i]);
+        Reg r = v ? cp_lower_as(c, v, col->type) : 0;
+        if (!r) return v ? ST_ERROR : cp_oom(c);
+        if (!lower_info(&c->pipe, r)->nullable) continue;
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NOT_NULL, r), 0));
+        ++*open;
+    }
+    return ST_OK;
+}
+/* Rows that CHECK constraints [from, to) of the statement refuse. FALSE, not NULL. NOT NULL comes before them. */
+static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols, const ColId *ids) {
+    int32_t open = 0;
+    if (from == to) return ST_OK;
+    TRY(unless_null(c, b->table, n, cols, ids, &open));
+    for (int32_t i = from; i < to; i++) {
         Expr *e = expr_col(&c->ctx, b->checks[i]);
         Reg r = e ? cp_condition(c, e) : 0;
         Reg bad = cp_test(c, OP_IS_FALSE, r);
@@ -1262,6 +1300,7 @@ static Status checks(Cp *c, const BoundStmt *b) {
         TRY(cp_raise(c, ERR_CHECK_VIOLATION, text, 0, NULL, NULL, NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
+    while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
 
@@ -1365,21 +1404,6 @@ static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     return n;
 }
 
-/* An addition to a group that the statement writes: the bulk wants to know how much. */
-static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
-    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
-    ItemSite *x = arena_new_of(c->arena, ItemSite);
-    Reg *args = arena_array(c->arena, Reg, 1);
-    if (!x || !args) return cp_oom(c);
-    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type)) || !(args[0] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = (uint32_t)group, .kind = OPK_ADD, .has_amount = true, .covered = true, .col = col, .args = args};
-    Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
-    if (!in) return cp_oom(c);
-    in->aux = x;
-    cp_mark(c);
-    return ST_OK;
-}
-
 /* A new value of set item i that is NULL where none may be is an error. */
 static bool null_fails(Cp *c, const Change *k, int32_t i, Reg value) {
     return k->table->table->cols[k->b->set_cols[i]].not_null && lower_info(&c->pipe, value)->nullable;
@@ -1428,11 +1452,20 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     return ST_OK;
 }
 
+/* How much is added in all is not known where the amount is not, or how often. */
+static Status note_untold(Cp *c, const Change *k, int32_t col, Expr *amount) {
+    if (c->mode != CP_FOOTPRINT || (cp_known(c, amount) && k->open == 0)) return ST_OK;
+    for (int64_t i = 0; i < c->untold.len; i++)
+        if (c->untold.items[i].table == k->number && c->untold.items[i].col == col) return ST_OK;
+    ProcColumn x = {k->number, col};
+    return vec_push(c->arena, &c->untold, x) ? ST_OK : cp_oom(c);
+}
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
     bool done[CP_MAX_GROUPS] = {false};
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t col = b->set_cols[i], g = k->table->group[col];
+        if (k->amounts[i]) TRY(note_untold(c, k, col, k->amounts[i]));
         if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
         else if (k->amounts[i] || !done[g]) TRY(scan_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
         done[g] |= !k->amounts[i];
@@ -1466,7 +1499,7 @@ static Status update_row(Cp *c, void *ctx) {
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
-    TRY(checks(c, b));
+    TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values));
     if (c->guarding) TRY(guard_update(c, k));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
@@ -1552,7 +1585,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     TRY(refuse_foreign(c, t));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx};
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->open};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
@@ -1670,8 +1703,10 @@ static Status insert_row(Cp *c, void *ctx) {
             if (!s.known[i]) s.eq[i] = NULL;
         }
         TRY(scan_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL));
-        if (c->open > 0) return cp_refuse(c, "an INSERT in a loop whose end is not known beforehand");
-        if (c->mode == CP_FOOTPRINT && c->tables.items[k->number].max_inserts < 0) { /* how many is counted */
+        bool loops = c->tables.items[k->number].max_inserts < 0;
+        if (c->open > 0) { /* how many is found out by running it */
+            c->proc->tables[k->number].guessed |= loops;
+        } else if (c->mode == CP_FOOTPRINT && loops) { /* how many is counted */
             ItemSite *x = arena_new_of(c->arena, ItemSite);
             Reg *one = arena_array(c->arena, Reg, 1);
             if (!x || !one || !(one[0] = cp_int(c, PH_I64, 1))) return cp_oom(c);
@@ -1687,7 +1722,7 @@ static Status insert_row(Cp *c, void *ctx) {
         return ST_OK;
     }
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
-    TRY(checks(c, b));
+    TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values));
     if (c->guarding) TRY(guard_insert(c, k));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
@@ -1757,6 +1792,14 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
     }
     return ST_OK;
 }
+/* The column is that variable from now on. */
+static Status stand_for(Cp *c, ColId id, int32_t var) {
+    Expr *v = expr_col(&c->ctx, c->vars.items[var].col);
+    ColEntry *e = v ? cp_entry(c, id) : NULL;
+    if (!e) return cp_oom(c);
+    *e = (ColEntry){.where = CW_EXPR, .type = c->vars.items[var].type, .expr = v};
+    return ST_OK;
+}
 static Reg row_register(Cp *c, const BoundStmt *b) {
     Expr *row = expr_col(&c->ctx, b->rowid);
     return row ? cp_lower_as(c, row, type_make(T_INT8)) : (c->oom = true, 0);
@@ -1766,16 +1809,36 @@ static Status upsert_row(Cp *c, void *ctx) {
     BoundStmt *b = k->b;
     CpTable *t = k->table;
     if (cp_foot(c)) return foot_upsert(c, k);
-    int32_t changed = cp_var_new(c, NULL, type_make(T_BOOL)), *sets = arena_array(c->arena, int32_t, b->n_set + 1);
-    if (changed < 0 || !sets) return cp_oom(c);
+    Type bt = type_make(T_BOOL);
+    int32_t changed = cp_var_new(c, NULL, bt), hit = cp_var_new(c, NULL, bt), *sets = arena_array(c->arena, int32_t, b->n_set + 1);
+    if (changed < 0 || hit < 0 || !sets) return cp_oom(c);
     TRY(compute_first(c, b->table->n_cols, b->values));
+    TRY(check_proposed(c, b));
+    TRY(checks(c, b, 0, b->n_checks / 2, 0, NULL, NULL));
+    /* Whether it becomes an update, and then of what to what. */
+    TRY(cp_store_int(c, hit, 0));
+    TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NOT_NULL, row_register(c, b)), 0));
+    Expr *e = expr_col(&c->ctx, b->hit);
+    if (!e) return cp_oom(c);
+    TRY(cp_store(c, hit, cp_condition(c, e)));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(stand_for(c, b->hit, hit));
     for (int32_t i = 0; i < b->n_set; i++) {
-        Expr *v = expr_col(&c->ctx, b->set_values[i]);
+        Expr *v = expr_col(&c->ctx, b->values[b->set_cols[i]]);
         if (!v || (sets[i] = cp_var_new(c, NULL, t->table->cols[b->set_cols[i]].type)) < 0) return cp_oom(c);
         TRY(cp_assign(c, sets[i], v));
     }
-    TRY(checks(c, b));
-    TRY(check_proposed(c, b));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Expr *v = expr_col(&c->ctx, b->set_values[i]);
+        if (!v) return cp_oom(c);
+        TRY(cp_assign(c, sets[i], v));
+    }
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    for (int32_t i = 0; i < b->n_set; i++) TRY(stand_for(c, b->set_values[i], sets[i]));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));
+    TRY(checks(c, b, b->n_checks / 2, b->n_checks, b->n_set, b->set_cols, b->set_values));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(keep_result(c, b));
     TRY(cp_store_int(c, changed, 0));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, row_register(c, b)), 0));
@@ -1788,9 +1851,7 @@ static Status upsert_row(Cp *c, void *ctx) {
     b->n_result = n_result;
     TRY(cp_store_int(c, changed, 1));
     TRY(cp_control(c, OP_P_ELSE, 0, 0));
-    Expr *hit = expr_col(&c->ctx, b->hit);
-    if (!hit) return cp_oom(c);
-    TRY(cp_control(c, OP_P_IF, cp_condition(c, hit), 0));
+    TRY(cp_control(c, OP_P_IF, cp_load(c, hit), 0));
     Reg row = row_register(c, b), *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return ST_ERROR;
     for (int32_t i = 0; i < b->n_set; i++)

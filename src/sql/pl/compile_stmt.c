@@ -187,6 +187,38 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     return ST_OK;
 }
 
+/* IN, ANY, ALL with a query: all of its rows are compared, until one decides. */
+typedef struct AnyRow {
+    Expr *cond;
+    bool all, unknown;
+    int32_t var, one, block; /* the result, a row's */
+} AnyRow;
+static Status any_row(Cp *c, void *ctx) {
+    AnyRow *k = ctx;
+    if (cp_foot(c) && (c->blind || !cp_known(c, k->cond))) return k->unknown = true, ST_OK;
+    TRY(cp_store(c, k->one, cp_condition(c, k->cond)));
+    TRY(cp_control(c, OP_P_IF, cp_test(c, k->all ? OP_IS_FALSE : OP_IS_TRUE, cp_load(c, k->one)), 0));
+    TRY(cp_store_int(c, k->var, !k->all));
+    TRY(cp_leave(c, k->block, false));
+    TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, k->one)), 0));
+    TRY(cp_store_null(c, k->var));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
+    Type b = type_make(T_BOOL);
+    AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->next_block++};
+    if (c->guarding) return cp_refuse(c, "guards in a subquery");
+    if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
+    memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
+    if (cp_unsettled(c, k.cond)) return cp_refuse(c, "a call or subquery before IN, ANY or ALL with a query");
+    TRY(set_bool(c, var, k.all));
+    TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
+    TRY(cp_rows(c, e->u.sub.plan, e->u.sub.n_cols, e->u.sub.cols, any_row, &k, NULL));
+    TRY(cp_control(c, OP_P_ENDBLOCK, 0, k.block));
+    return k.unknown ? cp_unknown(c, var) : ST_OK;
+}
+
 static Status check_loop_writes(Cp *c, Plan *p, int64_t from);
 
 /* A statement that reads its own targets sees them as they were until it ends: its rows go to other variables first. */
@@ -210,10 +242,13 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     while ((p->kind == LP_PROJECT || p->kind == LP_LIMIT || p->kind == LP_FILTER) && p->children[0]->kind != LP_VALUES) p = p->children[0];
     Plan *v = p->kind == LP_VALUES ? p : p->n_children == 1 && p->children[0]->kind == LP_VALUES ? p->children[0] : NULL;
     if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER || b->plan->kind == LP_LIMIT) return ST_OK;
+    const bool *read = cp_tables_read(c, b->plan);
+    int64_t from = c->write_tables.len;
     c->in_statement = true;
     if (v->n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->rows[0]));
     if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
     c->in_statement = false;
+    TRY(cp_check_changed(c, read, from));
     for (int32_t i = 0; perform && p != v && !cp_foot(c) && i < p->n_exprs; i++) {
         int32_t var = expr_can_fail(p->exprs[i]) ? cp_var_new(c, NULL, p->exprs[i]->type) : -1;
         if (var >= 0) TRY(cp_assign(c, var, p->exprs[i]));
@@ -768,9 +803,19 @@ static Status block(Cp *c, const PlStmt *s) {
     return ST_OK;
 }
 
+/* Those who call are told, after the bulk, in the order of calls. */
+static Status notice_to(Cp *c, const PlStmt *s, const char *state, const char *format, Reg *args, const char *detail, const char *hint) {
+    static const char *const severities[] = {[PLR_INFO] = "INFO", [PLR_NOTICE] = "NOTICE", [PLR_WARNING] = "WARNING"};
+    NoticeSite *x = arena_new_of(c->arena, NoticeSite);
+    Instr *in = x ? builder_emit(&c->pipe.b, OP_NOTICE, PH_BOOL, 0, 0, 0, 0) : NULL;
+    if (!in) return cp_oom(c);
+    *x = (NoticeSite){.say = {state, format, detail, hint, s->n_args, args}, .severity = severities[s->level]};
+    in->aux = x;
+    cp_mark(c);
+    return (x->context = arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->f->signature, (int)s->line)) ? ST_OK : cp_oom(c);
+}
 static Status raise_statement(Cp *c, const PlStmt *s) {
-    if (s->level < PLR_EXCEPTION && s->level > PLR_LOG) return cp_refuse(c, "RAISE of a notice");
-    if (s->level < PLR_EXCEPTION) { /* nobody is told: its arguments are computed */
+    if (s->level <= PLR_LOG) { /* nobody is told: its arguments are computed */
         if (s->n_options > 0) return cp_refuse(c, "RAISE of less than a notice with options");
         for (int32_t i = 0; i < s->n_args; i++) {
             Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
@@ -784,7 +829,8 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         if (cp_foot(c)) return fails_here(c);
         return c->caught >= 0 ? reraise(c, c->caught) : cp_refuse(c, "RAISE without anything");
     }
-    const char *state = s->sqlstate ? s->sqlstate : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
+    bool notice = s->level < PLR_EXCEPTION;
+    const char *state = s->sqlstate ? s->sqlstate : notice ? s->level == PLR_WARNING ? "01000" : "00000" : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
     for (int32_t i = 0; i < s->n_options; i++) {
         const PlOption *o = &s->options[i];
         Expr *e = cp_expr(c, o->expr, type_make(T_TEXT));
@@ -809,7 +855,7 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
     if (cp_foot(c)) {
         for (int32_t i = 0; i < s->n_args; i++)
             if (!cp_expr(c, s->args[i], type_make(T_UNKNOWN))) return ST_ERROR;
-        return fails_here(c);
+        return notice ? ST_OK : fails_here(c);
     }
     Reg *args = arena_array(c->arena, Reg, s->n_args + 1);
     if (!args) return cp_oom(c);
@@ -819,6 +865,7 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         if (!(e[i] = cp_expr(c, s->args[i], type_make(T_UNKNOWN)))) return ST_ERROR;
     for (int32_t i = 0; i < s->n_args; i++)
         if (!(e[i] = cp_cast(c, e[i], type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e[i], type_make(T_TEXT)))) return ST_ERROR;
+    if (notice) return notice_to(c, s, state, format ? format : s->sqlstate ? state : "", args, detail, hint);
     return cp_raise(c, state, format ? format : state, s->n_args, args, detail, hint);
 }
 

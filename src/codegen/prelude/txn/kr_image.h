@@ -1,0 +1,66 @@
+/* kr_image.h - a table of an image's index is made larger where a device has it (txn/image_rehash.c launches these).
+ *
+ *   image_count    how many entries a table has, and how many of them are of rows that live
+ *   image_rehash   puts the entries into another table, which is zero
+ *
+ * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index only rows that live come along (LIVE is
+ * not 0); of a group index every entry, because lists begin there.
+ */
+#ifndef KR_IMAGE_H
+#define KR_IMAGE_H
+#include "codegen/prelude/kc_gen.h"
+#include "codegen/prelude/txn/kr_image_codes.h"
+
+#define ENTRY_ROWS U64C(0xffffffffff)
+
+FN u64 image_cell_hash(u32 phys, u64 at, u64 texts) {
+    switch (phys) {
+    case IMAGE_BOOL: return hash_i64((i64)G(u8, at)[0]);
+    case IMAGE_I16: return hash_i64((i64)G(i16, at)[0]);
+    case IMAGE_I32: return hash_i64((i64)G(i32, at)[0]);
+    case IMAGE_I64: return hash_i64(G(i64, at)[0]);
+    case IMAGE_I128: return hash_i128(ld_i128(at));
+    case IMAGE_F32: return hash_f64((f64)G(f32, at)[0]);
+    case IMAGE_F64: return hash_f64(G(f64, at)[0]);
+    case IMAGE_STR: return hash_str(str_make(G(u64, at)[0] + texts, (i64)G(u32, at)[2]));
+    case IMAGE_INTERVAL: return hash_iv(G(iv, at)[0]);
+    default: return hash_uuid(G(uuid, at)[0]);
+    }
+}
+FN u64 image_row_hash(u64 cols, u64 n_cols, u64 texts, u64 row) {
+    u64 h = 0;
+    for (u64 c = 0; c < n_cols; c++) {
+        const u64 col = cols + c * IMAGE_COL_WORDS * 8;
+        const u64 v = image_cell_hash((u32)GRO(u64, col)[0], GRO(u64, col)[1] + row * GRO(u64, col)[2], texts);
+        h = c ? hash_combine(h, v) : v;
+    }
+    return h;
+}
+FN u64 least_end(u64 from, u64 per, u64 n) { return n - from < per ? n : from + per; }
+
+KERNEL(image_count) {
+    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
+    const u64 end = from < n ? least_end(from, per, n) : 0;
+    u64 taken = 0, there = 0;
+    for (u64 i = from + LID; i < end; i += LSIZE) {
+        const u64 s = GRO(u64, slots)[i];
+        if (s == 0) continue;
+        taken++;
+        there += live == 0 || (u32)GRO(u8, live)[(s & ENTRY_ROWS) - 1] == IMAGE_ROW_LIVE;
+    }
+    if (taken) ga_add_u64(P(IK_COUNTS), taken);
+    if (there) ga_add_u64(P(IK_COUNTS) + 8, there);
+}
+
+KERNEL(image_rehash) {
+    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), to = P(IK_TO), mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
+    const u64 per = (n + NGROUPS - 1) / NGROUPS, from = GID * per, end = from < n ? least_end(from, per, n) : 0;
+    for (u64 i = from + LID; i < end; i += LSIZE) {
+        const u64 s = GRO(u64, slots)[i], row = (s & ENTRY_ROWS) - 1;
+        if (s == 0 || (live != 0 && (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE)) continue;
+        u64 at = image_row_hash(cols, n_cols, texts, row) & mask;
+        while (ga_cas_u64(to + at * 8, 0, s) != 0) at = (at + 1) & mask;
+    }
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* kr_image_codes.h - numbers that the kernels of kr_image.h share with txn/image_rehash.c. */
+#ifndef KR_IMAGE_CODES_H
+#define KR_IMAGE_CODES_H
+
+/* parameters */
+#define IK_SLOTS 0  /* u64[]: the table that there is, */
+#define IK_N 1      /* its slots */
+#define IK_LIVE 2   /* u8 by row: count, and take along, those that live; 0: all */
+#define IK_COUNTS 3 /* u64[2]: entries, of these taken along */
+#define IK_TO 4     /* u64[]: the new one */
+#define IK_MASK 5   /* its slots - 1 */
+#define IK_COLS 6   /* by column of the key: its Phys, address, bytes from row to row */
+#define IK_N_COLS 7
+#define IK_TEXTS 8  /* what to add to addresses of strings */
+#define IK_PARAMS 9
+
+#define IMAGE_COL_WORDS 3
+
+#define IMAGE_ROW_LIVE 1 /* as in txn/image.h; the rest as in types/type.h */
+#define IMAGE_BOOL 0
+#define IMAGE_I16 1
+#define IMAGE_I32 2
+#define IMAGE_I64 3
+#define IMAGE_I128 4
+#define IMAGE_F32 5
+#define IMAGE_F64 6
+#define IMAGE_STR 7
+#define IMAGE_INTERVAL 8
+#define IMAGE_UUID 9
+
+#endif

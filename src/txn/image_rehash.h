@@ -1,0 +1,39 @@
+/* image_rehash.h - a larger table for an index of an image, made by kernels on the device that has the newer one; image_mirror.c only.
+ *
+ * The kernels (codegen/prelude/txn/kr_image.h) are the same for all indexes: they are compiled once, beside the first bulks (image_kernels_ask).
+ */
+#ifndef STELE_TXN_IMAGE_REHASH_H
+#define STELE_TXN_IMAGE_REHASH_H
+
+#include "codegen/cache.h"
+#include "txn/image.h"
+
+extern const char kernel_image_text[]; /* made at build time */
+
+typedef struct ImageKernels {
+    CodeCache *cache; /* NULL: there are none */
+    CodeRef code;
+    DevKernel *count, *rehash;
+} ImageKernels;
+
+/* Has them compiled, but does not wait; errors wait as well. */
+void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account);
+/* They are there. 58000, 53200; 0A000 without a cache. */
+Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *e);
+void image_kernels_release(ImageKernels *k);
+
+/* One table, in the device's memory. */
+typedef struct RehashTable {
+    DevPtr slots;
+    int64_t n;       /* slots, a power of two */
+    DevPtr live;     /* unique index: the image's live; else 0 */
+    int32_t n_cols;  /* of the key; 0: all hashes are 0 */
+    struct { uint64_t phys, cells, stride; } cols[32];
+    uint64_t texts;
+} RehashTable;
+/* Entries of the table, and those that image_rehash will take along. Waits for the queue. 53200, 58000. */
+Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e);
+/* To a table of n zeros. Waits. */
+Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e);
+
+#endif
