@@ -31,6 +31,7 @@ typedef struct ProcEm {
     bool far;              /* cells of strings have the host's addresses, which are not the device's */
     bool host;
     int32_t n_ahead;       /* keys of a call that are looked for ahead */
+    bool texts_ahead;      /* some rows' strings as well */
     bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
     bool foot;             /* the program is the footprint */
     bool guards;           /* the module's bodies have guards */
@@ -807,7 +808,7 @@ static void guard(ProcEm *x, const Instr *in, int32_t pc) {
     W("if (use_at != use_end) {\n");
     item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
     int32_t back = x->goes_back[pc];
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     W("}\n");
@@ -980,6 +981,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
         }
         if (in->op == OP_GUARD && last >= 0) x->split[last] = 1, x->goes_back[pc] = last + 1;
         x->out->lingers |= in->op == OP_GUARD && last < 0;
+        x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
         if (has_effect(p, last, pc)) last = -1;
         depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
         if (!in->dst) continue;
@@ -1084,6 +1086,7 @@ typedef struct Ahead {
     int32_t table, index;
     bool rows, enters; /* not only the slot; rows enter an ordered group */
     uint64_t arrays; /* arguments whose elements are in the key */
+    int32_t place;   /* its hash among those of the call */
     char keys[256];
 } Ahead;
 enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_LINE = 64, FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */ };
@@ -1391,16 +1394,57 @@ static void loop_begins(ProcEm *x, int32_t loop) {
     }
 }
 
-/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
-static void look_ahead(ProcEm *x) {
-    Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
-    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
-    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.top; /* constants are the function's own */
-    bool *const_done = x->m.const_done;
-    x->m.top = (Out){0};
-    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
-    int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
-    for (int32_t i = 0; i < x->proc->n_params && n > 0; i++) {
+/* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's key, or a variable that nothing else is stored in. */
+static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
+    const Program *p = x->p;
+    const Instr *in = made_by(x, row), *store = NULL;
+    GroupLoop all = {.end = p->n_instrs};
+    if (in && in->op == OP_LOAD) in = stores_in_loop(x, &all, in->imm, &store) == 1 ? made_by(x, store->a) : NULL;
+    if (!in || in->op != OP_ROW_FIND) return false;
+    const RowKey *k = in->aux;
+    Ahead one[2];
+    int32_t count = 0;
+    add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
+    return count == 1 && one[0].table == site->table && one[0].index == site->index && strcmp(one[0].keys, site->keys) == 0;
+}
+/* The address of the string in a register, as an expression; false when it is not known from arguments and the site's row, at `row`. */
+static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
+    const Instr *in = made_by(x, r);
+    if (x->p->regs[r].is_const) return out_w(&x->m, o, "0"), true;
+    if (!in || depth > 32) return false;
+    if (in->op == OP_ROW_GET) {
+        const RowCol *rc = in->aux;
+        if ((int32_t)rc->table != site->table || !of_site(x, site, in->a)) return false;
+        out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0]", PARAM(PP_CELLS, rc->table, rc->col), (int32_t)column(x, rc->table, rc->col)->stride);
+        return true;
+    }
+    const Instr *test = in->op == OP_SELECT ? made_by(x, in->a) : NULL;
+    char key[2][128] = {"", ""};
+    uint64_t arrays = 0;
+    if (!test || test->op != OP_EQ || x->p->regs[test->a].phys > PH_I64 || x->p->regs[test->b].phys > PH_I64) return false;
+    if (!early_key(x, test->a, &arrays, key[0], (int64_t)sizeof key[0], 0)) return false;
+    if (!early_key(x, test->b, &arrays, key[1], (int64_t)sizeof key[1], 0) || arrays) return false;
+    out_w(&x->m, o, "(%s == %s ? ", key[0], key[1]);
+    if (!early_text(x, site, in->b, o, depth + 1)) return false;
+    out_w(&x->m, o, " : ");
+    if (!early_text(x, site, in->c, o, depth + 1)) return false;
+    out_w(&x->m, o, ")");
+    return true;
+}
+static void fetch_texts(ProcEm *x, Out *o, const Ahead *site) {
+    const Program *p = x->p;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const Instr *in = &p->instrs[i];
+        Out text = {0};
+        if ((in->op != OP_ROW_GET && in->op != OP_SELECT) || p->regs[in->dst].phys != PH_STR || x->lazy[in->dst] || !early_text(x, site, in->dst, &text, 0)) continue;
+        out_w(&x->m, o, "FETCH(");
+        append_out(x, o, &text);
+        out_w(&x->m, o, ");\n");
+    }
+}
+/* The arguments that are wanted, as w<n>. */
+static void early_args(ProcEm *x, Out *o) {
+    for (int32_t i = 0; i < x->proc->n_params; i++) {
         if (!x->early[i]) continue;
         char at[32];
         snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
@@ -1411,10 +1455,55 @@ static void look_ahead(ProcEm *x) {
         load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\n");
     }
+}
+/* For the row of each key of a site: `row`. */
+static void each_row(ProcEm *x, Out *o, const Ahead *site) {
+    int32_t table = site->table, index = site->index;
+    if (site->arrays) out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, site->place, site->place);
+    else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
+    out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
+}
+/* texts_K: a third round, for bytes of strings in these rows. */
+static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
+    Out args = {0}, body = {0};
+    bool *early = x->early;
+    x->m.top = (Out){0};
+    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
+    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
+    for (int32_t i = 0; i < n && x->early && x->m.const_done; i++) {
+        Out texts = {0};
+        if (!sites[i].rows || sites[i].enters) continue;
+        fetch_texts(x, &texts, &sites[i]);
+        if (texts.n == 0) continue;
+        x->texts_ahead = true;
+        each_row(x, &body, &sites[i]);
+        append_out(x, &body, &texts);
+        out_w(&x->m, &body, "}\n}\n");
+    }
+    if (x->early) early_args(x, &args);
+    out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n", x->number);
+    append_out(x, &x->funcs, &x->m.top);
+    if (body.n > 0) append_out(x, &x->funcs, &args);
+    append_out(x, &x->funcs, &body);
+    out_w(&x->m, &x->funcs, "}\n");
+    x->early = early;
+}
+
+/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
+static void look_ahead(ProcEm *x) {
+    Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
+    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
+    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.top; /* constants are the function's own */
+    bool *const_done = x->m.const_done;
+    x->m.top = (Out){0};
+    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
+    int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
+    if (n > 0) early_args(x, o);
     x->n_ahead = 0;
     for (int32_t i = 0; i < n; i++) {
         int32_t table = sites[i].table, index = sites[i].index, place = x->n_ahead;
         bool each = sites[i].arrays != 0;
+        sites[i].place = place;
         x->n_ahead += each ? AHEAD_EACH : 1;
         x->ahead_each |= each;
         hash_function(x, table, index);
@@ -1427,9 +1516,7 @@ static void look_ahead(ProcEm *x) {
         out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i, x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i,
               PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), each ? "}\n" : "");
         if (!sites[i].rows) continue;
-        if (each) out_w(&x->m, &rows, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, place, place);
-        else out_w(&x->m, &rows, "{\nconst u64 h = a[%d];\n", place);
-        out_w(&x->m, &rows, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
+        each_row(x, &rows, &sites[i]);
         if (sites[i].enters) fetch_anchor(x, &rows, table, index);
         else fetch_row(x, &rows, table, index);
         out_w(&x->m, &rows, "}\n}\n");
@@ -1438,11 +1525,12 @@ static void look_ahead(ProcEm *x) {
     out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
     append_out(x, &x->funcs, &x->m.top);
     append_out(x, &x->funcs, &slots);
-    x->m.top = top;
-    x->m.const_done = const_done;
     out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
     append_out(x, &x->funcs, &rows);
     out_w(&x->m, &x->funcs, "}\n");
+    if (!x->foot) look_for_texts(x, n, sites);
+    x->m.top = top;
+    x->m.const_done = const_done;
 }
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
@@ -1615,9 +1703,15 @@ static void guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
-                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
-    out_w(m, o, "FN u32 guard_left(KP_ARG, const u64 use) {\nconst u32 c = GVOL(u32, %p)[G(u32, %p)[2 * use]], from = G(u32, %p)[2 * use + 1];\nreturn c >= from ? 0 : from - c;\n}\nFN bool guard_turn(KP_ARG, const u64 use) { return guard_left(kp, use) == 0; }\n", counters, uses, uses);
+    out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
+    out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
+    /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
+     * thousands of warps that wait would keep it busy. */
+    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nfor (u32 k = 0; k < LOOKS; k++) {\n"
+                "const u32 c = waits ? GVOL(u32, at)[0] : 0;\nif (k == 0) first = c;\nhas = waits && c >= from;\nmoved = c != first;\nif (__any_sync(~0u, has)) break;\n__nanosleep(NAP);\n}\n"
+                "if (has) *turn = true;\nreturn __any_sync(~0u, has || moved);\n}\n#endif\n");
     /* Waits for so many clocks at most. */
     out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
@@ -1632,12 +1726,13 @@ static void guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
                 "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
           states, states, states, counters, uses);
-    /* A call that is done gives up all that it has, once it has had its turn everywhere; false: not yet. */
-    out_w(m, o, "FN_BIG bool guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
-                "if (!guard_turn(kp, i)) return false;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
-                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn true;\n}\n", states, states, states, counters, uses);
-    /* Whether lanes that went on with this one are not here. On the host, for tests, a call stops wherever it may. */
-    out_w(m, o, "#if defined(KC_CUDA)\n#define LANES_AWAY(together) (__activemask() != (together))\n#elif defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n");
+    /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
+    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
+                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
+                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
+    /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
+    out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
+                "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");
 }
 
 static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
@@ -1673,7 +1768,7 @@ static void run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos
     write_switch(x, o, n, RUN_GUARDED);
     out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
     call_ran(x, o);
-    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u32 spins = 0; !guards_done(kp, use_at, use_end);) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, 1u);\n}\n}\ncontinue;\n}\n", starts, step, starts, step);
+    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
 }
 /* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
  * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
@@ -1681,21 +1776,25 @@ static void run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos
 static void run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK();\nu32 kind = 0, state = LANE_FREE, seen = 0;\nfor (bool more = true;;) {\n"
-                "if (state == LANE_FREE && more) {\nconst u64 nth = append(%p + 8);\nmore = nth < n_calls;\nif (more) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\n"
-                "kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\nuse_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nwait = GUARD_NONE;\nstate = 0;\n",
-          PARAM(PP_GUARDS, 0, 0), ticket, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
+                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
+                "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
+                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\n"
+                "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
+                "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
+          PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_room(x, o);
-    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\nif (state == LANE_ENDS && guards_done(kp, use_at, use_end)) state = LANE_FREE;\n"
-                "if (!__any_sync(~0u, state != LANE_FREE || more)) break;\n"
-                "bool moved = false;\nif (state < LANE_ENDS && wait != GUARD_NONE) {\nconst u32 left = guard_left(kp, wait);\nmoved = left != seen;\nseen = left;\nif (left == 0) wait = GUARD_NONE;\n}\nconst bool ready = state < LANE_ENDS && wait == GUARD_NONE;\n"
+    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\n"
+                "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
+                "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
+                "const bool ready = state < LANE_ENDS && turn;\n"
                 "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"
                 "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu)) & all;\n");
     /* those that are behind may come soon, as long as those they wait for go on */
-    out_w(m, o, "const u64 now = CLOCK();\nif (__any_sync(~0u, moved)) since = now;\nif (group == 0 || (behind != 0 && __any_sync(~0u, now - since < PATIENCE))) {\n__nanosleep(NAP);\ncontinue;\n}\n"
-                "if (goes) {\nconst u32 together = all;\nu64 ran = 0;\n");
+    out_w(m, o, "if (group == 0 || (behind != 0 && __any_sync(~0u, CLOCK() - since < PATIENCE))) {\nif (__any_sync(~0u, !turn) && lanes_wait(&turn, at, from)) since = CLOCK();\ncontinue;\n}\n"
+                "if (goes) {\nconst u32 together = (busy & (busy - 1)) == 0 ? 0 : all;\nu64 ran = 0;\n");
     write_switch(x, o, n, RUN_GUARDED);
-    out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\n} else {\n");
+    out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\nturn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n} else {\n");
     call_ran(x, o);
     out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\nsince = CLOCK();\n}\nreturn;\n}\n");
 }
@@ -1719,8 +1818,9 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
-    static const uint16_t guards[] = {PP_GUARDS, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
+    static const uint16_t guards[] = {PP_GUARDS, PP_STRETCHES, PP_TOGETHER, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
     for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
+    if (n_ahead > 0) PARAM(PP_FETCHES, 0, 0);
     /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
     out->constants = t->kind == DEVICE_CUDA && (out->guards || m->params.len > DEV_PARAMS_MAX) && m->params.len <= PROC_CONSTANTS_MAX;
     out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
@@ -1739,7 +1839,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->guards) guard_helpers(x, o, counters, uses);
     append_out(x, o, &x->funcs);
     if (out->guards) {
-        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\n#define NAP 500u\ntypedef union {\n");
+        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\n");
         for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
         out_w(m, o, "} frame_any;\n");
     }
@@ -1753,10 +1853,16 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
                 "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
     if (out->guards && t->kind != DEVICE_CUDA) run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
-        out_w(m, o, "u64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o, "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_FETCHES, 0, 0), n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
         out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
+        out_w(m, o, "}\n");
+        if (x->texts_ahead) {
+            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+            write_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
+            out_w(m, o, "}\n");
+        }
         out_w(m, o, "}\n");
     }
     out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + waits[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
@@ -1785,12 +1891,12 @@ static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *
     if (strings) out_w(m, o, "const u64 had = ops.n;\n");
     const char *first = n_ahead > 0 ? "part" : "from", *last = n_ahead > 0 ? "stop" : "end";
     if (n_ahead > 0) {
-        out_w(m, o, "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + TILE;\nu64 ahead[TILE * %d];\n", n_ahead);
+        out_w(m, o, "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + TILE;\nif (%p != 0) {\nu64 ahead[TILE * %d];\n", PARAM(PP_FETCHES, 0, 0), n_ahead);
         out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
         out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         write_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
-        out_w(m, o, "}\n");
+        out_w(m, o, "}\n}\n");
     }
     out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
     if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
@@ -1829,7 +1935,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
     *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .plain = guards ? proc->plain : NULL, .out = out};
+                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .plain = guards ? proc->plain : NULL, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);

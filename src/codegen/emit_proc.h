@@ -78,12 +78,15 @@ typedef enum ProcParamKind {
     PP_OPS_MAX,       /* value: places in items and uses */
     PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
     PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */
+    PP_STRETCHES,     /* value: how many stretches of calls there are, under guards */
+    PP_TOGETHER,      /* address: u32[3] for each, and the end: number of its first batch, its first place in the order, calls to a batch, which the lanes of a warp take together */
     PP_LANES,         /* value: one item of so many neighbours takes calls, the others none */
     PP_LOCKED,        /* address: u32, so many first calls of the order may wait, and no others: one item of a warp takes them, before all take the others. 0: not known */
     PP_ONE_BY_ONE,    /* value: one item takes all calls, which may conflict: a failure that has to be seen to, and a stop, end the launch */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
+    PP_FETCHES,       /* host. Value: 1: tables are larger than caches, so that it pays to look ahead */
     PP_PIECES,        /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each table's room for strings, the piece that the item took last */
     PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
     PP_CELLS, PP_VALID,                      /* of tables from here on; col */
@@ -115,6 +118,7 @@ typedef struct ProcSource {
     bool out_heap;        /* ... into that */
     bool wanders;
     bool lingers;         /* it waits at a guard without leaving its function */
+    bool waits_in_loops;  /* guards are in loops */
     uint32_t *text_puts;  /* per table: instructions that put strings there */
     int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;

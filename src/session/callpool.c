@@ -15,6 +15,8 @@ enum { POLL_NS = 50000000 /* how often waiting threads look for cancellation */,
 struct CallSettings {
     _Atomic int64_t refs;
     Settings settings;
+    int64_t n;
+    uint8_t bytes[SETTINGS_BULK_BYTES]; /* what bulks look at: settings_for_bulks */
 };
 struct CallBulk {
     _Atomic int64_t refs;
@@ -143,15 +145,7 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
 }
 
 /* ---- forming a bulk -------------------------------------------------------------------------------------------- */
-/* What bulks look at is the same. */
-static bool same_settings(const CallSettings *x, const CallSettings *y) {
-    const Settings *a = &x->settings, *b = &y->settings;
-    if (a == b) return true;
-    return a->bulk_step_limit == b->bulk_step_limit && a->bulk_partitions == b->bulk_partitions && a->bulk_set_min == b->bulk_set_min && a->bulk_group_bits == b->bulk_group_bits && a->bulk_figures == b->bulk_figures && a->bulk_lanes == b->bulk_lanes && a->bulk_copies == b->bulk_copies && strcmp(a->bulk_release, b->bulk_release) == 0 && strcmp(a->bulk_strategy, b->bulk_strategy) == 0 && strcmp(a->bulk_order, b->bulk_order) == 0 &&
-           strcmp(a->executor, b->executor) == 0 && strcmp(a->device, b->device) == 0 && a->device_strict == b->device_strict && a->device_wait == b->device_wait &&
-           a->device_memory_limit == b->device_memory_limit && strcmp(a->device_residence, b->device_residence) == 0 && a->threads == b->threads && a->vector_size == b->vector_size &&
-           a->tz_offset == b->tz_offset;
-}
+static bool same_settings(const CallSettings *a, const CallSettings *b) { return a == b || (a->n == b->n && memcmp(a->bytes, b->bytes, (size_t)a->n) == 0); }
 
 typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL } Due;
 static int64_t due_at(const CallPool *p) { return p->first->arrived_ns + p->first->settings->settings.bulk_interval_us * 1000; }
@@ -463,6 +457,7 @@ static CallClient *client_of(Session *s) {
     if (!set) return NULL;
     atomic_init(&set->refs, 1);
     memcpy(&set->settings, &s->settings, sizeof s->settings);
+    set->n = settings_for_bulks(&s->settings, set->bytes);
     settings_release(c->settings);
     c->settings = set;
     return c;

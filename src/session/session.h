@@ -141,6 +141,9 @@ Status statement_run(Statement *st);
 Status settings_init(Settings *s, Database *db);
 Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
 void settings_restore(Session *s, const Settings *to);
+/* What bulks look at: settings with the same bytes here are the same to them. Returns their number. */
+enum { SETTINGS_BULK_BYTES = sizeof(Settings) };
+int64_t settings_for_bulks(const Settings *s, uint8_t *out);
 /* Text of a setting in the arena; NULL and 42704 when unknown. */
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
 int64_t settings_count(void);

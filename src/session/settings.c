@@ -53,7 +53,7 @@ static const Def defs[] = {
     {"bulk_group_bits", K_INT, AT(bulk_group_bits), -1, 16, "-1", "kernels: calls of a bulk are brought together by so many upper bits of their procedures' numbers; -1 = as measured"},
     {"bulk_set_min", K_INT, AT(bulk_set_min), 0, INT64_MAX, "0", "calls that the sets of a bulk have on average for bulk_strategy = auto to take kset; 0 = as measured"},
     {"bulk_release", K_ENUM, AT(bulk_release), 0, 0, "auto|statement|call", "bulk_strategy = tpl on a device with memory of its own: when a call gives up its locks; auto: by statement where calls have loops and bulk_order = any"},
-    {"bulk_lanes", K_INT, AT(bulk_lanes), 0, 32, "0", "bulk_strategy = tpl on CUDA: one of so many neighbouring threads runs calls, a power of two; 0 = as measured"},
+    {"bulk_lanes", K_INT, AT(bulk_lanes), 0, 32, "0", "bulk_strategy = tpl on CUDA: a call for so many neighbouring threads, a power of two; 0 = as measured"},
     {"bulk_copies", K_BOOL, AT(bulk_copies), 0, 0, "off", "testing: bulks run as if no device shared the host's memory"},
     {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0", "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
     {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
@@ -83,6 +83,28 @@ static const Def *find(const char *name) {
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
         if (strcasecmp(defs[i].name, name) == 0) return &defs[i];
     return NULL;
+}
+
+/* When a bulk is cut is the pool's business. */
+static bool looked_at_by_bulks(const char *name) {
+    static const char *const others[] = {"executor", "threads", "vector_size"};
+    for (int i = 0; i < (int)ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0) return true;
+    if (strcmp(name, "bulk_size") == 0 || strcmp(name, "bulk_interval") == 0) return false;
+    return strncmp(name, "bulk_", 5) == 0 || strncmp(name, "device", 6) == 0;
+}
+int64_t settings_for_bulks(const Settings *s, uint8_t *out) {
+    int64_t n = sizeof s->tz_offset;
+    memcpy(out, &s->tz_offset, sizeof s->tz_offset);
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
+        const Def *d = &defs[i];
+        const char *x = (const char *)s + d->offset;
+        int64_t size = d->kind == K_TEXT || d->kind == K_ENUM ? (int64_t)strlen(x) + 1 : (int64_t)d->size;
+        if (!looked_at_by_bulks(d->name)) continue;
+        memcpy(out + n, x, (size_t)size);
+        n += size;
+    }
+    return n;
 }
 
 static Status bad(Err *e, const Def *d, const char *value) {

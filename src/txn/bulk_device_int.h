@@ -52,6 +52,9 @@ struct BulkDevice {
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
     DevKernel *undo_kernel;   /* of modules with guards */
     uint16_t *kinds;   /* by part: procedure of the module */
+    uint8_t *per_warp;  /* under guards, by part: calls to a warp */
+    uint32_t *together; /* ... PP_TOGETHER */
+    int64_t stretches, units; /* ... of it; batches */
     uint64_t *values;  /* of parameters */
     DevPtr table;      /* where kernels have them in constant memory; 0: they are told where they are */
     bool has_table;    /* ... it is this bulk's until its end */
@@ -72,6 +75,8 @@ struct BulkDevice {
     int64_t scratch_bytes;
     DevPtr undo_at, scratch_at;
     char *pieces;         /* host: PP_PIECES */
+    int64_t image_bytes;  /* of all images */
+    bool fetches;         /* PP_FETCHES */
     int32_t n_buffers;
     Buffer *buffers;
     int32_t *by_host;  /* their numbers, by host address */

@@ -176,7 +176,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
-    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of ? b->opt->group_bits : 0, .names = v->guarded, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
     if (b->opt->strategy == STRATEGY_KSET) {
         TRY(plan_sets(b, &in, e));

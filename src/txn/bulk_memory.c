@@ -146,13 +146,14 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
 
 static Status make_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    int64_t most = 24;
+    int64_t most = 25;
     for (int32_t k = 0; k < b->n_parts; k++) most += 2 * (b->parts[k].part->proc->n_params + b->parts[k].part->proc->n_outs + b->parts[k].part->proc->n_tables);
     if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most))) return err_oom(e);
     add_buffer(v, v->words, v->control_words * 8, true, true);
     add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
     add_buffer(v, b->type_of, b->n_calls * 2, true, false);
     add_buffer(v, v->kinds, b->n_parts * 2, true, false);
+    add_buffer(v, v->together, (3 * b->n_parts + 4) * 4, true, false);
     for (int32_t k = 0; k < b->n_parts; k++) {
         const BulkPart *part = b->parts[k].part;
         for (int32_t i = 0; i < part->proc->n_params; i++) {

@@ -57,12 +57,11 @@ static void place_columns(Image *im) {
     for (int32_t k = 0; k < IMAGE_PARTS; k++) {
         int64_t at = 0, align = 1;
         for (int64_t size = 8; size > 0; size = size == 1 ? 16 : size == 16 ? 0 : size / 2) {
-            at = align_up(at, size);
             for (int32_t c = 0; c < im->n_cols; c++) {
                 ImageColumn *col = &im->cols[c];
                 if (!col->used || col->part != k || phys_size((Phys)col->phys) != size) continue;
-                im->impl->at[c] = at;
-                at += size;
+                im->impl->at[c] = align_up(at, size);
+                at = im->impl->at[c] + size;
                 align = MAX_OF(align, size);
                 im->parts[k].texts |= col->phys == PH_STR;
             }
@@ -279,20 +278,27 @@ void image_free(Image *im) {
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
 }
 
-/* A larger table for the index, with its live rows: no call runs, so nobody brings a dead one back. */
+/* A larger table for the index: no call runs, so nobody brings a dead row back. Unique keys are those of live rows. Groups may be far fewer than rows, so they are counted first, and their
+ * lists stay unless many of their rows are dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
-    if (im->mirror) inserts *= AHEAD_BULKS;
-    int64_t live = 0;
+    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->mirror ? AHEAD_BULKS : 1);
     for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
-    int64_t n = MAX_OF(image_slots_for(live + inserts), live * 2 > x->mask ? 2 * (x->mask + 1) : x->mask + 1);
-    uint64_t *slots = mem_calloc(im->account, n * 8, e);
+    bool anew = x->unique || (rows - live) * 4 >= rows;
+    int64_t kept = x->unique ? live : image_count_entries(x);
+    if (!anew && 2 * (kept + inserts) <= had) {
+        x->used = kept;
+        return ST_OK;
+    }
+    int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * had : had);
+    uint64_t *slots = mem_calloc(im->account, n * 8, e), *old = x->slots;
     if (!slots) return ST_ERROR;
-    mem_free(im->account, x->slots, slots_bytes(x));
     x->slots = slots;
     x->mask = n - 1;
-    enter(im, (int32_t)(x - im->indexes), 1);
-    x->used = live;
+    if (anew) enter(im, (int32_t)(x - im->indexes), 1);
+    else image_move_entries(im, x, old, had);
+    mem_free(im->account, old, had * 8);
+    x->used = kept;
     im->generation++;
     return ST_OK;
 }

@@ -324,6 +324,31 @@ void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, boo
     }
 }
 
+int64_t image_count_entries(const ImageIndex *x) {
+    int64_t n = 0;
+    for (int64_t i = 0; i <= x->mask; i++) n += x->slots[i] != 0;
+    return n;
+}
+void image_move_entries(const Image *im, ImageIndex *x, const uint64_t *from, int64_t n) {
+    enum { AHEAD = 64 };
+    KeyCols k;
+    uint64_t entries[AHEAD], hash;
+    bool skip;
+    own_key_cols(im, x, &k);
+    for (int64_t i = 0; i < n;) {
+        int32_t m = 0;
+        for (; i < n && m < AHEAD; i++) {
+            if (!from[i]) continue;
+            entries[m++] = from[i];
+            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + entry_row(from[i]) * k.col[c].row_stride);
+        }
+        for (int32_t j = 0; j < m; j++) {
+            image_hash_keys(&k, NULL, entry_row(entries[j]), 1, &hash, &skip);
+            put(x, entries[j], (int64_t)(hash & (uint64_t)x->mask), false);
+        }
+    }
+}
+
 /* What becomes of a row that another thread is inserting. */
 static uint8_t await(const Image *im, int64_t row) {
     uint8_t state;

@@ -51,6 +51,9 @@ ALWAYS_INLINE uint8_t row_state(const Image *im, int64_t row) { return __atomic_
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip);
 /* Enters live rows [first, last). `shared`: other threads enter rows of the same index. */
 void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, bool shared);
+/* Slots that are taken; the entries of n slots to x, whose slots have room and are another table. No call running. */
+int64_t image_count_entries(const ImageIndex *x);
+void image_move_entries(const Image *im, ImageIndex *x, const uint64_t *from, int64_t n);
 /* A row that is pending: false when a live row has the key. Waits for rows that are pending with the same key. */
 bool image_enter_unique(Image *im, ImageIndex *x, int64_t row);
 void image_enter_group(Image *im, ImageIndex *x, int64_t row);

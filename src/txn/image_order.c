@@ -20,7 +20,7 @@
  */
 #include "txn/image_int.h"
 
-enum { ORDER_LEVELS = 40, DEAD_MANY = 8, FINGER = 2 /* height of a finger, or more */ };
+enum { ORDER_LEVELS = 40, DEAD_MANY = 8, FINGER = 3 /* height of a finger, or more */ };
 
 typedef struct Pos { int64_t v, row; } Pos;
 typedef struct Order { int64_t *next; const char *cells; int64_t stride; bool desc; uint8_t phys; } Order;

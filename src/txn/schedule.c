@@ -56,7 +56,8 @@ typedef struct ItemTable {
 } ItemTable;
 struct ScheduleScratch {
     MemAccount *acct;
-    ItemTable kept; /* slots NULL: nothing; used: items of the last bulk */
+    ItemTable kept, uses; /* slots NULL: nothing; used: items of the last bulk. For depths, for uses of locks */
+    bool locked;          /* the last bulk took locks */
 };
 
 /* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
@@ -72,15 +73,15 @@ ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
 }
 static int64_t table_bytes(int bits) { return (int64_t)sizeof(Slot) << bits; }
 /* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and growing. */
-static Status table_init(ItemTable *t, MemAccount *acct, ScheduleScratch *scratch, int64_t n, Err *e) {
-    int64_t guess = scratch ? scratch->kept.used + scratch->kept.used / 4 : 0;
-    *t = (ItemTable){.acct = scratch ? scratch->acct : acct, .bits = 4};
+static Status table_init(ItemTable *t, MemAccount *acct, ItemTable *kept, int64_t n, Err *e) {
+    int64_t guess = kept ? kept->used + kept->used / 4 : 0;
+    *t = (ItemTable){.acct = acct, .bits = 4};
     while (INT64_C(1) << t->bits < 2 * n && (t->bits < FIRST_BITS || INT64_C(1) << t->bits < 2 * guess)) t->bits++;
     t->limit = INT64_C(1) << t->bits >> 1;
-    if (scratch && scratch->kept.slots && scratch->kept.cap_bits >= t->bits) {
-        t->slots = scratch->kept.slots;
-        t->cap_bits = scratch->kept.cap_bits;
-        scratch->kept.slots = NULL;
+    if (kept && kept->slots && kept->cap_bits >= t->bits) {
+        t->slots = kept->slots;
+        t->cap_bits = kept->cap_bits;
+        kept->slots = NULL;
         return ST_OK;
     }
     t->cap_bits = t->bits;
@@ -93,12 +94,14 @@ static void table_empty(ItemTable *t) {
 }
 static void table_release(ItemTable *t) { mem_free(t->acct, t->slots, table_bytes(t->cap_bits)); }
 /* The same, for the next bulk to find; what is far too large is given back. */
-static void table_keep(ItemTable *t, ScheduleScratch *scratch) {
-    if (!scratch || t->cap_bits > t->bits + KEEP_BITS) table_release(t), t->slots = NULL;
-    if (!scratch) return;
-    if (scratch->kept.slots) table_release(&scratch->kept);
-    scratch->kept = *t;
+static void table_keep(ItemTable *t, ItemTable *kept) {
+    if (!kept || t->cap_bits > t->bits + KEEP_BITS) table_release(t), t->slots = NULL;
+    if (!kept) return;
+    if (kept->slots) table_release(kept);
+    *kept = *t;
 }
+static ItemTable *kept_table(const ScheduleInput *in) { return in->scratch ? &in->scratch->kept : NULL; }
+static MemAccount *table_account(const ScheduleInput *in, Arena *a) { return in->scratch ? in->scratch->acct : arena_account(a); }
 ScheduleScratch *schedule_scratch_new(MemAccount *acct, Err *e) {
     ScheduleScratch *s = mem_calloc(acct, (int64_t)sizeof *s, e);
     if (s) s->acct = acct;
@@ -107,6 +110,7 @@ ScheduleScratch *schedule_scratch_new(MemAccount *acct, Err *e) {
 void schedule_scratch_free(ScheduleScratch *s) {
     if (!s) return;
     if (s->kept.slots) table_release(&s->kept);
+    if (s->uses.slots) table_release(&s->uses);
     mem_free(s->acct, s, (int64_t)sizeof *s);
 }
 static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
@@ -267,11 +271,10 @@ static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *
 /* ---- depths by several workers ----
  * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row, parts know nothing of each other. */
 enum { LONE_PARTS_MAX = 16, LONE_OPS_MIN = 4096, LONE_BLOCK = 1024 };
-typedef struct LonePart { alignas(64) ItemTable t; Figures f; int64_t calls; } LonePart;
+typedef struct LonePart { alignas(64) ItemTable t; Figures f; int64_t calls; int32_t *depth; } LonePart; /* depths of calls of other parts: 0 */
 typedef struct Lone {
     const TxnOp *ops;
-    int64_t n_ops;
-    int32_t *depth;
+    int64_t n_ops, n_calls;
     uint64_t n_parts; /* a power of two */
     LonePart *parts;
     _Atomic uint64_t next;
@@ -279,20 +282,39 @@ typedef struct Lone {
 } Lone;
 ALWAYS_INLINE uint64_t lone_part(uint64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (n_parts - 1); }
 
+/* A call with one operation: enter_ops and leave_ops in one. Returns its depth. */
+ALWAYS_INLINE uint32_t lone_op(ItemTable *t, const TxnOp *op) {
+    Slot *s = slot_find(t, op->item);
+    uint64_t st = s->state, kind = (uint64_t)op->kind + 1;
+    uint32_t d = state_wanted(st, joins(kind, st & 3));
+    t->used += st == 0;
+    *s = (Slot){op->item, state_make(kind, d, MAX_OF(state_last(st), d + 1))};
+    return d;
+}
 /* The calls of some operations (at[], in order, and what follows each of the same call), which are all of one part. */
 static bool lone_calls(const Lone *l, LonePart *p, int64_t n, const uint32_t *at) {
     Slot *held[HELD];
+    const TxnOp *last = l->ops + l->n_ops - 1;
     for (int64_t k = 0, m; k < n; k += m) {
         const TxnOp *first = l->ops + at[k];
-        for (m = 1; k + m < n && at[k + m] == at[k] + m && first[m].call == first->call;) m++;
-        for (int64_t i = k + AHEAD; i < MIN_OF(n, k + AHEAD + m); i++) __builtin_prefetch(slot_home(&p->t, l->ops[at[i]].item), 1);
+        m = 1;
+        if (k + AHEAD < n) __builtin_prefetch(slot_home(&p->t, l->ops[at[k + AHEAD]].item), 1);
+        if (LIKELY((first == l->ops || first[-1].call != first->call) && (first == last || first[1].call != first->call) && p->t.used < p->t.limit)) {
+            uint32_t d = lone_op(&p->t, first);
+            p->calls++;
+            p->f.width0 += d == 0;
+            p->f.depth = MAX_OF(p->f.depth, (int64_t)d + 1);
+            p->depth[first->call] = (int32_t)d;
+            continue;
+        }
+        for (; k + m < n && at[k + m] == at[k] + m && first[m].call == first->call;) m++;
         if (p->t.used + m > p->t.limit || (at[k] > 0 && first[-1].call == first->call) || (at[k] + m < l->n_ops && first[m].call == first->call)) return false; /* or it has some in another part */
         p->calls++;
         uint32_t d = enter_ops(&p->t, m, first, held);
         p->f.crossing += leave_ops(&p->t, m, first, held, d) > 1;
         p->f.width0 += d == 0;
         p->f.depth = MAX_OF(p->f.depth, (int64_t)d + 1);
-        l->depth[first->call] = (int32_t)d;
+        p->depth[first->call] = (int32_t)d;
     }
     return true;
 }
@@ -316,6 +338,7 @@ static void lone_worker(void *ctx, int worker) {
     (void)worker;
     for (uint64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;) {
         table_empty(&l->parts[part].t);
+        memset(l->parts[part].depth, 0, (size_t)l->n_calls * sizeof(int32_t));
         if (!lone_depths(l, part)) atomic_store(&l->full, true);
     }
 }
@@ -326,20 +349,23 @@ static bool seem_lone(const Lone *l) {
     return true;
 }
 /* False: not done. The table is empty before; afterwards it is good for its memory only. */
-static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, int32_t *depth, Figures *f) {
+static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct, int32_t *depth, Figures *f) {
     LonePart parts[LONE_PARTS_MAX];
-    Lone l = {.ops = ops, .n_ops = in->n_ops, .depth = depth, .n_parts = 2, .parts = parts};
+    Lone l = {.ops = ops, .n_ops = in->n_ops, .n_calls = in->n_calls, .n_parts = 2, .parts = parts};
     if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
     int bits = 1;
     for (; l.n_parts < (uint64_t)in->workers && l.n_parts < LONE_PARTS_MAX; bits++) l.n_parts *= 2;
     if (t->bits - bits <= 4 || !seem_lone(&l)) return false;
+    Err e = {0};
+    int64_t bytes = (int64_t)(l.n_parts - 1) * in->n_calls * (int64_t)sizeof(int32_t);
+    int32_t *depths = mem_alloc(acct, bytes, &e); /* neighbours are of different parts: workers would share all lines */
+    if (!depths) return false;
     for (uint64_t k = 0; k < l.n_parts; k++) {
-        parts[k] = (LonePart){.t = *t};
+        parts[k] = (LonePart){.t = *t, .depth = k == 0 ? depth : depths + (int64_t)(k - 1) * in->n_calls};
         parts[k].t.bits = t->bits - bits;
         parts[k].t.slots = t->slots + (k << parts[k].t.bits);
         parts[k].t.limit = INT64_C(1) << parts[k].t.bits >> 1;
     }
-    memset(depth, 0, (size_t)in->n_calls * sizeof *depth);
     pool_run(pool, (int)MIN_OF((uint64_t)in->workers, l.n_parts), lone_worker, &l);
     *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls};
     for (uint64_t k = 0; k < l.n_parts; k++) {
@@ -349,6 +375,9 @@ static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *po
         f->crossing += parts[k].f.crossing;
         t->used += parts[k].t.used;
     }
+    for (uint64_t k = 1; k < l.n_parts; k++)
+        for (int64_t i = 0; i < in->n_calls; i++) depth[i] |= parts[k].depth[i];
+    mem_free(acct, depths, bytes);
     return !atomic_load(&l.full);
 }
 
@@ -357,10 +386,10 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
     Figures f;
     ItemTable t;
     TRY(ops_by_call(in, pool, a, &ops, e));
-    TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
+    TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
     table_empty(&t);
     Status st = find_depths(in, ops, &t, depth, &f, e);
-    table_keep(&t, in->scratch);
+    table_keep(&t, kept_table(in));
     return st;
 }
 
@@ -381,8 +410,8 @@ static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uin
     return ST_OK;
 }
 
-/* By several workers, each a run of calls: they count, then each knows where its calls go. */
-enum { SHARED_CALLS_MIN = 4096, SHARED_BINS_MAX = 4096 };
+/* With few sets and procedures, by several workers, each a run of calls: they count, then each knows where its calls go. */
+enum { SHARED_CALLS_MIN = 1 << 15 /* fewer are one worker's: waking others takes longer */, SHARED_BINS_MAX = 4096 };
 typedef struct CallSort {
     const ScheduleInput *in;
     const int32_t *depth;
@@ -413,12 +442,13 @@ static void place_runs(void *ctx, int worker) {
     }
 }
 static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
-    CallSort s = {.in = in, .depth = depth, .types = types, .bins = out->n_sets * types, .runs = in->workers, .order = out->order};
+    CallSort s = {.in = in, .depth = depth, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN ? MAX_OF(in->workers, 1) : 1, .order = out->order};
     int64_t bytes = (in->n_calls + s.runs * s.bins) * 4, sum = 0;
     s.run_calls = (in->n_calls + s.runs - 1) / s.runs;
     if (!(s.key = mem_alloc(arena_account(a), bytes, e))) return ST_ERROR;
     s.at = s.key + in->n_calls;
-    pool_run(pool, in->workers, count_runs, &s);
+    if (s.runs > 1) pool_run(pool, (int)s.runs, count_runs, &s);
+    else count_runs(&s, 0);
     for (int64_t k = 0; k < s.bins; k++) {
         if (k % types == 0) out->set_start[k / types] = sum;
         for (int64_t r = 0; r < s.runs; r++) {
@@ -429,7 +459,8 @@ static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t
     }
     out->set_start[out->n_sets] = sum;
     atomic_store(&s.next, 0);
-    pool_run(pool, in->workers, place_runs, &s);
+    if (s.runs > 1) pool_run(pool, (int)s.runs, place_runs, &s);
+    else place_runs(&s, 0);
     mem_free(arena_account(a), s.key, bytes);
     return ST_OK;
 }
@@ -441,7 +472,7 @@ static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Pool
     if (!out->set_start || !out->order) return ST_ERROR;
     if (in->types && in->n_types > 0) types = ((in->n_types - 1) >> in->type_drop) + INT64_C(1);
     for (int64_t i = 0; in->types && in->n_types == 0 && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
-    if (pool && in->workers > 1 && n >= SHARED_CALLS_MIN && out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, types, pool, a, out, e);
+    if (out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, types, pool, a, out, e);
     if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
     uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
@@ -470,16 +501,19 @@ static Status order_by_time(int64_t n, Arena *a, Schedule *out, Err *e) {
  * The table that depths left behind serves once more. A slot's state has the same shape, with 1 + uses before the last group, and 1 + all uses so far. */
 #define NO_LOCK UINT32_MAX
 
-/* Uses of all items; a lock is named by its slot until it has a number. */
-static void find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Schedule *out) {
+/* Uses of all items, which the table has or gets now; a lock is named by its slot until it has a number. False: the table is full. */
+static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Schedule *out) {
     int64_t i = 0, n = in->n_ops, n_uses = 0;
-    for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
-        if (t->slots[k].state) t->slots[k].state = state_make(0, 1, 1);
     for (int64_t c = 0; c < in->n_calls; c++) {
         out->lock_start[c] = n_uses;
         for (; i < n && ops[i].call == c; i++) {
             if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
             Slot *s = slot_find(t, ops[i].item);
+            if (!s->state) {
+                if (t->used >= t->limit) return false;
+                t->used++;
+                *s = (Slot){ops[i].item, state_make(0, 1, 1)};
+            }
             out->locks[n_uses].lock = (uint32_t)(s - t->slots);
             n_uses += (s->state >> 2 & 3) == 0;
             s->state |= (uint64_t)(ops[i].kind + 1) << 2;
@@ -493,14 +527,16 @@ static void find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
         }
     }
     out->lock_start[in->n_calls] = n_uses;
+    return true;
 }
-/* After find_depths has filled the table. */
-static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+static Status room_for_locks(const ScheduleInput *in, const ItemTable *t, Arena *a, Schedule *out, Err *e) {
     if (t->bits > 32) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld items", (long long)UINT32_MAX / 2);
     out->lock_start = get(a, (in->n_calls + 1) * 8, e);
     out->locks = get(a, in->n_ops * (int64_t)sizeof(LockUse) + (int64_t)sizeof(LockUse), e); /* find_uses writes one ahead */
-    if (!out->lock_start || !out->locks) return ST_ERROR;
-    find_uses(in, ops, t, out);
+    return out->lock_start && out->locks ? ST_OK : ST_ERROR;
+}
+/* The uses that are there become locks and uses of them. */
+static void number_locks(const ScheduleInput *in, ItemTable *t, Schedule *out) {
     /* Items with one group only need no lock: nobody waits for them. */
     out->n_locks = 0;
     for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
@@ -517,7 +553,52 @@ static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t
         }
     }
     out->lock_start[in->n_calls] = kept;
+}
+/* After find_depths has filled the table. */
+static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    TRY(room_for_locks(in, t, a, out, e));
+    for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
+        if (t->slots[k].state) t->slots[k].state = state_make(0, 1, 1);
+    if (!find_uses(in, ops, t, out)) return err_internal(e, "an item that had no depth");
+    number_locks(in, t, out);
     return ST_OK;
+}
+
+/* Depths and uses at the same time, by two workers, when locks are to be expected. Uses have a table of their own; where it is too small, they come after all. */
+enum { BOTH_OPS_MIN = 1 << 14 };
+typedef struct Both {
+    const ScheduleInput *in;
+    const TxnOp *ops;
+    ItemTable *t, uses;
+    int32_t *depth;
+    Figures *f;
+    Schedule *out;
+    bool has_uses;
+    Status st;
+    Err err;
+    _Atomic int64_t next;
+} Both;
+static void both_worker(void *ctx, int worker) {
+    Both *b = ctx;
+    (void)worker;
+    for (int64_t task; (task = atomic_fetch_add(&b->next, 1)) < 2;) {
+        ItemTable *t = task == 0 ? b->t : &b->uses;
+        table_empty(t);
+        if (task == 0) b->st = find_depths(b->in, b->ops, t, b->depth, b->f, &b->err);
+        else b->has_uses = find_uses(b->in, b->ops, t, b->out);
+    }
+}
+static bool locks_expected(const ScheduleInput *in) {
+    return in->workers > 1 && in->n_ops >= BOTH_OPS_MIN && in->scratch && (in->strategy == STRATEGY_TPL || (in->strategy == STRATEGY_AUTO && in->locks_pay && in->scratch->locked));
+}
+static Status find_both(Both *b, Pool *pool, Arena *a, Err *e) {
+    TRY(table_init(&b->uses, b->in->scratch->acct, &b->in->scratch->uses, b->in->n_ops, e));
+    Status st = room_for_locks(b->in, &b->uses, a, b->out, e);
+    if (st == ST_OK) {
+        pool_run(pool, 2, both_worker, b);
+        if ((st = b->st) != ST_OK) err_copy(e, &b->err);
+    }
+    return st;
 }
 
 /* ---- partitions ---- */
@@ -639,8 +720,14 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
     if (!depth) return ST_ERROR;
     Figures f;
     bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
-    bool alone = sets_only && find_lone_depths(in, ops, pool, t, depth, &f);
-    if (!alone) {
+    Both both = {.in = in, .ops = ops, .t = t, .depth = depth, .f = &f, .out = out};
+    bool alone = false;
+    if (pool && locks_expected(in)) {
+        Status st = find_both(&both, pool, a, e);
+        if (st == ST_OK && both.has_uses) number_locks(in, &both.uses, out);
+        if (both.uses.slots) table_keep(&both.uses, &in->scratch->uses);
+        TRY(st);
+    } else if (!(alone = sets_only && find_lone_depths(in, ops, pool, t, table_account(in, a), depth, &f))) {
         table_empty(t);
         TRY(find_depths(in, ops, t, depth, &f, e));
     }
@@ -660,7 +747,7 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
     case STRATEGY_PART: return order_by_partition(in, ops, t, a, out, e);
     case STRATEGY_TPL:
         TRY(order_by_time(in->n_calls, a, out, e));
-        TRY(make_locks(in, ops, t, a, out, e));
+        if (!both.has_uses) TRY(make_locks(in, ops, t, a, out, e));
         return in->group_free && in->types ? order_free(in, a, out, e) : ST_OK;
     case STRATEGY_SERIAL: return order_serially(in, a, out, e);
     default: return order_by_depth(in, depth, pool, a, out, e);
@@ -673,9 +760,10 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     const TxnOp *ops;
     ItemTable t;
     TRY(ops_by_call(in, pool, a, &ops, e));
-    TRY(table_init(&t, arena_account(a), in->scratch, in->n_ops, e));
+    TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
     Status st = make(in, ops, pool, &t, a, out, e);
-    table_keep(&t, in->scratch);
+    table_keep(&t, kept_table(in));
+    if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;
     out->plan_ns = clock_ns() - begin;
     return st;
 }

@@ -107,6 +107,8 @@ def key_literal(rng, t, domain):
 
 
 class Gen:
+    logged = ["min", "max", "avg", "count"]  # aggregates whose text is a result
+
     def __init__(self, seed, big=0):
         self.r = random.Random(seed)
         self.big = big
@@ -362,6 +364,10 @@ class Gen:
         if self.parts and self.chance(0.05):  # all rows are looked at
             c = r.choice(t.cols)
             return f"{p}{c.name} {r.choice(['>', '<', '<>'])} {self.expr(c.type, 1, True)}", False
+        if self.parts and self.chance(0.07):
+            x = self.in_query(t, p)
+            if x:
+                return x, False
         if t.keys and self.chance(0.8):
             k = r.choice(t.keys)
             conds = [f"{p}{c.name} = {self.key_value(t, c, row)}" for c in k]
@@ -370,6 +376,20 @@ class Gen:
         cols = [c for c in t.cols if (c.key or c.frozen) and c.type in ("int", "bigint", "smallint", "text")] or [t.cols[0]]
         conds = [f"{p}{c.name} = {self.key_value(t, c, row)}" for c in r.sample(cols, min(len(cols), r.choice([1, 1, 2])))]
         return " and ".join(conds), False
+
+    def in_query(self, t, p):
+        """Columns that are among the rows of a query over another table."""
+        r = self.r
+        u = r.choice(self.tables)
+        same = [(c, x) for c in t.cols for x in u.cols if c.type == x.type and c.type != "double precision"]
+        if u is t or not same:
+            return None
+        pairs = r.sample(same, min(len(same), r.choice([1, 1, 2])))
+        parts, self.parts = self.parts, False
+        query = f"(select {', '.join('zz.' + x.name for _, x in pairs)} from {u.name} zz where {self.where_key(u, 'zz')[0]}{self.extra(u, 'zz')})"
+        self.parts = parts
+        names = ", ".join(p + c.name for c, _ in pairs)
+        return f"{f'({names})' if len(pairs) > 1 else names} in {query}"
 
     def extra(self, t, alias=""):
         """A further condition; its columns may be anything."""
@@ -592,9 +612,15 @@ class Gen:
         items, targets = [], []
         for _ in range(r.randrange(1, 4)):
             c = r.choice(t.cols)
-            f = r.choice(["count", "max", "min", "sum"])
+            f = r.choice(["count", "max", "min", "sum", *(["avg", "distinct"] if self.parts else [])])
             if f == "count":
                 item, ty = r.choice(["count(*)", f"count({c.name})"]), "bigint"
+            elif f == "distinct":
+                if c.type == "double precision" or any("distinct" in x for x in items):
+                    continue
+                item, ty = f"count(distinct {c.name})", "bigint"
+            elif f == "avg":
+                item, ty = f"avg({c.name})", "numeric" if c.type in ("int", "smallint", "bigint", "numeric(12,2)") else None
             elif f == "sum":
                 ty = {"int": "bigint", "smallint": "bigint", "bigint": "numeric", "numeric(12,2)": "numeric", "numeric": "numeric"}.get(c.type)
                 item = f"sum({c.name})"
@@ -710,6 +736,8 @@ class Gen:
                     text.append(f"{v} := coalesce({v}, 0) % 1000000 + 1;")
             del self.rows[q]
             order = ""
+            if self.parts and self.chance(0.25):
+                return self.groups(t, q, where)
             if self.parts and t.keys and self.chance(0.4):  # an order that tells all rows apart
                 cols = [c.name for c in t.keys[0]]
                 r.shuffle(cols)
@@ -717,6 +745,7 @@ class Gen:
                     cols.insert(0, r.choice(t.cols).name)
                 order = " order by " + ", ".join(c + r.choice(["", "", " desc", " desc nulls last", " nulls first"]) for c in cols)
                 order += r.choice(["", "", " limit 2", " limit 3", f" limit {self.var('int') or 1}", " limit 1"])
+                order += r.choice(["", "", "", " offset 1", f" offset abs({self.var('int') or 2} % 4)"])
                 text.append(self.log(f"{q}.{r.choice(t.cols).name}"))
             return f"for {q} in select * from {t.name} where {where}{self.extra(t)}{order} loop {' '.join(text) or 'null;'} end loop;"
         if k == 26:
@@ -728,6 +757,26 @@ class Gen:
                 return f"foreach {v} in array a loop {self.body(d + 1, True)} end loop;"
         v = f"c{d}"
         return f"{v} := 0; loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} exit when {v} >= {r.choice(['2', self.num(2)])}; end loop;"
+
+    def groups(self, t, q, where):
+        """A loop over groups, in an order that tells them apart."""
+        r = self.r
+        keys = [c for c in t.cols if c.type != "double precision"]
+        keys = r.sample(keys, min(len(keys), r.choice([1, 1, 2])))
+        x = r.choice([c for c in t.cols if c.type in ("int", "smallint", "bigint", "numeric(12,2)")] or [None])
+        aggs = ["count(*) n0"] + ([f"sum({x.name}) n1", f"{r.choice(self.logged)}({x.name}) n2"] if x else [])
+        names = ", ".join(c.name for c in keys)
+        if self.chance(0.2):
+            sql = f"select distinct {names} from {t.name} where {where}{self.extra(t)}"
+            aggs = []
+        else:
+            sql = f"select {names}, {', '.join(aggs)} from {t.name} where {where}{self.extra(t)} group by {names}{r.choice(['', '', ' having count(*) > 1'])}"
+        order = [c.name + r.choice(["", " desc", " nulls first"]) for c in keys]
+        if aggs and self.chance(0.4):
+            order.insert(0, r.choice(aggs).split()[-1] + r.choice(["", " desc"]))
+        sql += f" order by {', '.join(order)}" + r.choice(["", "", " limit 2", " limit 1", " offset 1", " limit 2 offset 1"])
+        body = " ".join(self.log(f"{q}.{n}") for n in [c.name for c in keys] + [a.split()[-1] for a in aggs])
+        return f"for {q} in {sql} loop {body} end loop;"
 
     def guarded(self, d, loop):
         """A block with handlers. Who ran out of loop iterations is not held up: the two ways to count them differ by one."""
@@ -1083,22 +1132,34 @@ def round_(driver, seed, o, figures):
     return "fail"
 
 
-def main():
+def arguments():
+    """What postgres.py takes as well."""
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", default="build")
     ap.add_argument("--driver")
     ap.add_argument("--seconds", type=float, default=60)
     ap.add_argument("--seed", type=int)
     ap.add_argument("--rounds", type=int, default=10**9)
+    ap.add_argument("--verbose", action="store_true")
+    return ap
+
+
+def parsed(ap):
+    o = ap.parse_args()
+    o.driver = o.driver or os.path.join(o.build, "release", "bulk_oracle")
+    o.seed = o.seed if o.seed is not None else int(time.time())
+    return o
+
+
+def main():
+    ap = arguments()
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
     ap.add_argument("--set", default="", help="SQL before each configuration's bulks")
     ap.add_argument("--timeout", type=float, default=60)
     ap.add_argument("--reduce", type=float, default=30, help="seconds to reduce a difference")
     ap.add_argument("--failures", type=int, default=5, help="ends after so many")
-    ap.add_argument("--verbose", action="store_true")
-    o = ap.parse_args()
-    o.driver = o.driver or os.path.join(o.build, "release", "bulk_oracle")
-    seed = o.seed if o.seed is not None else int(time.time())
+    o = parsed(ap)
+    seed = o.seed
     driver, figures, count = Driver(o.driver), collections.Counter(), collections.Counter()
     end = time.monotonic() + o.seconds
     try:

@@ -11,7 +11,6 @@ Random cases leave out what differs on purpose: numeric without a scale (Stele c
 computes when it plans: expressions of constants fail there even where they are not reached. Known difference: an error in a variable's initial value is at the block here and
 at the variable there.
 """
-import argparse
 import os
 import random
 import re
@@ -34,6 +33,8 @@ class Rng(random.Random):
 
 
 class Gen(oracle.Gen):
+    logged = ["min", "max", "count"]
+
     def __init__(self, seed):
         super().__init__(seed)
         self.r = Rng(seed)
@@ -214,20 +215,14 @@ def one(name, case, driver, server, rng, o):
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("--build", default="build")
-    ap.add_argument("--driver")
-    ap.add_argument("--seconds", type=float, default=60)
-    ap.add_argument("--seed", type=int)
-    ap.add_argument("--rounds", type=int, default=10**9)
+    ap = oracle.arguments()
     ap.add_argument("--devices", default="cpu", type=lambda s: [x for x in s.split(",") if x])
     ap.add_argument("--show", type=int, default=4, help="differences of a case that are printed")
     ap.add_argument("--case", help="only this one of statements.sql")
     ap.add_argument("--random", action="store_true", help="random cases only")
-    ap.add_argument("--verbose", action="store_true")
-    o = ap.parse_args()
-    seed = o.seed if o.seed is not None else int(time.time())
-    driver = oracle.Driver(o.driver or os.path.join(o.build, "release", "bulk_oracle"))
+    o = oracle.parsed(ap)
+    seed = o.seed
+    driver = oracle.Driver(o.driver)
     passed = failed = 0
     server = Postgres()
     end = time.monotonic() + o.seconds

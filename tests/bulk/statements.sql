@@ -399,6 +399,116 @@ end $$;
 -- call lengths 8 | abc
 -- call lengths 8 | \N
 
+-- case groups
+create table t (k int primary key, g int, v int, s text);
+create table pick (owner int, k int, primary key (owner, k));
+create table out_rows (owner int, at int, what text, primary key (owner, at));
+insert into t select i, i % 4, nullif(i * 7 % 5, 3), 's' || i % 3 from generate_series(1, 40) x(i);
+insert into t values (100, null, 5, 'z'), (101, null, null, null);
+insert into pick select i % 5, i * 3 from generate_series(1, 12) x(i);
+create procedure figures(lo int, hi int, out o text) language plpgsql as $$
+declare r record; a bigint; b bigint; c int;
+begin
+  o := '';
+  for r in select g, count(*) n, sum(v) sv, count(v) cv, max(s) ms from t where k >= lo and k < hi group by g having count(*) > 1 order by n desc, g nulls first loop
+    o := o || coalesce(r.g, -1) || ':' || r.n || ',' || coalesce(r.sv::text, 'N') || ',' || r.cv || ',' || coalesce(r.ms, '-') || ' ';
+  end loop;
+  select count(distinct s), sum(distinct v) into a, b from t where k between lo and hi;
+  o := o || ' ' || a || ' ' || coalesce(b, -9);
+  select g, count(*) into c, b from t where k > lo group by g order by 2 desc, 1 limit 1;
+  o := o || ' top ' || coalesce(c, -9) || ' ' || coalesce(b, -9);
+  select k into c from t where g = lo % 4 order by k desc offset 2 limit 1;
+  o := o || ' third ' || coalesce(c, -9);
+  for r in select distinct g, s from t where k < hi order by 1, 2 limit 3 offset lo loop
+    o := o || ' ' || coalesce(r.g::text, 'N') || coalesce(r.s, 'N');
+  end loop;
+end $$;
+create procedure picks(o int, out n int, out m bigint, out x boolean) language plpgsql as $$
+begin
+  update t set v = v + 1 where k in (select p.k from pick p where p.owner = o) and v < 100;
+  get diagnostics n = row_count;
+  x := o in (select g from t where k > 90);
+  x := coalesce(x, o not in (select owner from pick where k > 20));
+  delete from t where (k, g) in (select p.k + 1, (p.k + 1) % 4 from pick p where p.owner = o and p.k > 20);
+  select count(*) into m from t where g = any (select p.owner from pick p where p.k > o * 3) and v <= all (select 4 from pick where owner = o);
+end $$;
+create procedure unroll(who int, lo int, out made int) language plpgsql as $$
+declare r record; left_over int;
+begin
+  made := 0;
+  for r in select k, v from t where g = who and k > lo order by k loop
+    made := made + 1;
+    insert into out_rows values (who, made, 'k' || r.k);
+  end loop;
+  select sum(v) into left_over from t where g = who;
+  while left_over > 20 loop
+    left_over := left_over - 7;
+    insert into out_rows values (who, 1000 + left_over, 'over') on conflict (owner, at) do update set what = out_rows.what || '+';
+  end loop;
+  insert into out_rows select g, 2000 + k, s from t where g = who and v > 3 on conflict do nothing;
+  update t set v = v + 1 where g = who;
+end $$;
+-- table t
+-- table out_rows
+-- call figures 1 | 20
+-- call figures 0 | 200
+-- call figures 300 | 400
+-- call figures \N | 3
+-- call figures -1 | 5
+-- call picks 1
+-- call picks 2
+-- call picks 0
+-- call picks 7
+-- call picks \N
+-- call unroll 1 | 0
+-- call unroll 2 | 30
+-- call unroll 1 | 0
+-- call unroll 3 | \N
+-- call unroll 0 | -5
+-- call picks 3
+-- call unroll 0 | 100
+-- call figures 2 | 50
+
+-- case constraints
+create table t (id int primary key, a int not null check (a > 0), b int check (b > 0), c text unique, check (a < b), check (b < 1000));
+insert into t values (1, 1, 5, 'x'), (2, 2, 6, 'y');
+create procedure put(i int, x int, y int, z text) language plpgsql as $$ begin insert into t values (i, x, y, z); end $$;
+create procedure change(i int, x int, y int, z text) language plpgsql as $$ begin update t set c = z, b = y, a = x where id = i; end $$;
+create procedure merge(i int, x int, y int, z text, out n int) language plpgsql as $$
+begin
+  insert into t values (i, x, y, z) on conflict (id) do update set b = t.b + 10 / (excluded.a - 1), a = nullif(excluded.a, 4) where t.a < 10 / (excluded.b - 6);
+  get diagnostics n = row_count;
+end $$;
+create procedure add(i int, x int, y int) language plpgsql as $$ begin update t set b = b + y, a = a + x where id = i; end $$;
+-- table t
+-- call put 3 | \N | 0 | x
+-- call put 3 | 0 | 0 | x
+-- call put 3 | 7 | 6 | x
+-- call put 3 | 7 | 2000 | x
+-- call put 3 | 7 | 8 | x
+-- call put 1 | \N | 8 | q
+-- call put 3 | 7 | 8 | q
+-- call change 1 | \N | 0 | q
+-- call change 1 | 0 | 0 | q
+-- call change 1 | 3 | 2 | q
+-- call change 1 | 3 | 4 | q
+-- call change 1 | 3 | 4 | r
+-- call change 9 | \N | 0 | q
+-- call merge 1 | \N | 0 | q
+-- call merge 1 | 0 | 5 | q
+-- call merge 1 | 1 | 6 | q
+-- call merge 1 | 1 | 7 | q
+-- call merge 1 | 4 | 7 | q
+-- call merge 1 | 6 | 7 | q
+-- call merge 1 | 6 | 9 | q
+-- call merge 4 | 6 | 7 | q
+-- call merge 4 | 6 | 7 | s
+-- call add 2 | 1 | 2147483647
+-- call add 2 | \N | 2147483647
+-- call add 2 | \N | 1
+-- call add 2 | 100 | 1
+-- call add 2 | -10 | 1
+
 -- case handlers
 create table t (id int primary key, n int not null);
 insert into t select i, i from generate_series(0, 9) i;

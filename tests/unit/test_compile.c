@@ -231,14 +231,71 @@ static void test_sliced(void **state) {
     arena_free(a);
 }
 
+/* Guards in routines that are called: each call of one has its own. */
+static void test_guarded_calls(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const char *sql[] = {"create function a_take(acc int, x int) returns bigint language plpgsql as $$ declare b bigint; begin "
+                         "update account set balance = balance - x where id = acc returning balance into b; return b; end $$",
+                         "create procedure from_both(c int, d int, x int, out y bigint) language plpgsql as $$ begin for i in 1 .. 2 loop y := a_take(c, x); y := y + a_take(d, x); end loop; end $$"};
+    const Proc *p = compile(a, sql, 2);
+    for (int i = 0; i < 2; i++) {
+        if (p[i].reason) fail_msg("%s", p[i].reason);
+        assert_non_null(p[i].guarded);
+        assert_int_equal(count_ops(p[i].guarded, OP_GUARD), i == 0 ? 1 : 2);
+        assert_int_equal(count_ops(p[i].guarded, OP_UNGUARD), i == 0 ? 1 : 2);
+        assert_int_equal(count_ops(p[i].body, OP_GUARD), 0);
+        for (int32_t g = 0; g < p[i].n_guards; g++) assert_true(p[i].guards[g]->release);
+    }
+    drop_all();
+    arena_free(a);
+}
+/* What a call adds to a column is told in all, or that it is not. */
+static void test_untold(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    static const struct { const char *body; int untold; } cases[] = {
+        {"begin for i in 1 .. x loop update account set balance = balance + i where id = acc; end loop; end", 0},
+        {"declare b int; begin select branch into b from account where id = x; update account set balance = balance + b where id = acc; end", 0}, /* nobody changes it */
+        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; update account set balance = balance + b where id = acc; end", 1}, /* the amount */
+        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; while b > 0 loop b := b - 1; "
+         "update account set balance = balance + 1 where id = acc; end loop; end", 1}, /* how often */
+    };
+    for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {
+        char sql[500];
+        snprintf(sql, sizeof sql, "create procedure adds(acc int, x int) language plpgsql as $$ %s $$", cases[i].body);
+        const Proc *p = compile_one(a, sql);
+        if (p->reason) fail_msg("%s", p->reason);
+        if (p->n_untold != cases[i].untold) fail_msg("%s: %d", cases[i].body, (int)p->n_untold);
+        drop_all();
+    }
+    arena_free(a);
+}
+/* How many rows a call inserts: counted by the footprint, or guessed. */
+static void test_guessed(void **state) {
+    (void)state;
+    Arena *a = arena_new(NULL, &no_err);
+    const Proc *p = compile_one(a, "create procedure counted(n int) language plpgsql as $$ begin for i in 1 .. n loop insert into history values (i, n); end loop; end $$");
+    if (p->reason) fail_msg("%s", p->reason);
+    assert_false(p->tables[0].guessed);
+    assert_int_equal(count_items(p->footprint, OPK_INSERTED), 1);
+    drop_all();
+    p = compile_one(a, "create procedure found(k int) language plpgsql as $$ begin delete from account where id = k; insert into history select id, balance from account where branch = k; end $$");
+    if (p->reason) fail_msg("%s", p->reason);
+    for (int32_t t = 0; t < p->n_tables; t++) assert_int_equal(p->tables[t].guessed, p->tables[t].max_inserts < 0);
+    assert_int_equal(count_items(p->footprint, OPK_INSERTED), 0);
+    drop_all();
+    arena_free(a);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
     const struct { const char *body, *reason; } cases[] = {
         {"begin\n execute 'select 1'; end", "line 2: "},
         {"begin\n update account set id = id + 1 where id = 1; end", "line 2: UPDATE of key column"},
-        {"declare n int; begin\n\n select count(*) into n from account group by branch; end", "line 3: GROUP BY"},
-        {"begin raise notice 'x'; end", "line 1: RAISE of a notice"},
+        {"declare n int; begin\n\n select 1 into n union select 2; end", "line 3: a query with set operations"},
+        {"begin raise log 'x' using hint = 'y'; end", "line 1: RAISE of less than a notice with options"},
         {"begin insert into nowhere values (1); end", "line 1: relation \"nowhere\" does not exist"},
     };
     for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {
@@ -255,6 +312,6 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops), cmocka_unit_test(test_first_of_group), cmocka_unit_test(test_covered), cmocka_unit_test(test_sliced),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_guarded_calls), cmocka_unit_test(test_untold), cmocka_unit_test(test_guessed), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

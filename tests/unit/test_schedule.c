@@ -297,6 +297,54 @@ static void algorithm_1(void **state) {
     bulk_free(&b);
 }
 
+/* Whatever numbers locks have. */
+static void assert_same_locks(Arena *a, const Schedule *x, const Schedule *y) {
+    assert_int_equal(x->n_locks, y->n_locks);
+    assert_memory_equal(x->lock_start, y->lock_start, (size_t)(x->n_calls + 1) * 8);
+    int64_t *name = arena_array(a, int64_t, x->n_locks + 1);
+    for (int64_t i = 0; i < x->lock_start[x->n_calls]; i++) {
+        assert_true(x->locks[i].lock < x->n_locks && y->locks[i].lock < y->n_locks);
+        int64_t *n = &name[x->locks[i].lock];
+        if (!*n) *n = y->locks[i].lock + INT64_C(1);
+        assert_int_equal(*n - 1, y->locks[i].lock);
+        assert_int_equal(x->locks[i].from, y->locks[i].from);
+    }
+}
+/* Many operations and several workers: depths and uses of locks are found at the same time. */
+static void locks_beside_depths(void **state) {
+    (void)state;
+    Pool *pool = pool_new(3, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    for (int round = 0; round < 40; round++) {
+        Bulk b = bulk_random(6000 + rnd_below(9000), 8, round % 3 ? 20000 : 60, round % 4, 7, true, 3);
+        b.in.workers = 1 + round % 3;
+        b.in.scratch = scratch;
+        Arena *a = arena_new(&root, &err);
+        int64_t n = b.in.n_calls;
+        int32_t *depth = arena_array(a, int32_t, n);
+        Schedule s, alone;
+        run(&b, NULL, a, STRATEGY_KSET, &alone);
+        assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
+        run(&b, pool, a, round % 5 ? STRATEGY_TPL : STRATEGY_KSET, &s);
+        assert_int_equal(s.depth, alone.depth);
+        assert_int_equal(s.width0, alone.width0);
+        assert_int_equal(s.crossing, alone.crossing);
+        if (s.strategy == STRATEGY_KSET) {
+            assert_memory_equal(s.order, alone.order, (size_t)n * 4);
+            assert_memory_equal(s.set_start, alone.set_start, (size_t)(s.n_sets + 1) * 8);
+        } else {
+            b.in.scratch = NULL;
+            run(&b, NULL, a, STRATEGY_TPL, &alone);
+            assert_memory_equal(s.order, alone.order, (size_t)n * 4);
+            assert_same_locks(a, &s, &alone);
+        }
+        arena_free(a);
+        bulk_free(&b);
+    }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
 /* Calls that work on one item each, some of them twice: several workers find the depths, unless some call has a second item. */
 static void one_item_each(void **state) {
     (void)state;
@@ -338,6 +386,7 @@ static void one_item_each(void **state) {
         assert_int_equal(s.width0, alone.width0);
         assert_int_equal(s.crossing, alone.crossing);
         assert_memory_equal(s.order, alone.order, (size_t)n * 4);
+        if (s.strategy == STRATEGY_TPL) assert_same_locks(a, &s, &alone);
         arena_free(a);
         free(b.ops);
         bulk_free(&one);
@@ -535,7 +584,7 @@ int main(void) {
         cmocka_unit_test(small_bulks),      cmocka_unit_test(locks_share),
         cmocka_unit_test(partitions_given), cmocka_unit_test(algorithm_1),
         cmocka_unit_test(sizes),            cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(one_item_each),
+        cmocka_unit_test(one_item_each), cmocka_unit_test(locks_beside_depths),
         cmocka_unit_test(zero_sets_are_k_sets), cmocka_unit_test(zero_sets_with_arrivals),
         cmocka_unit_test(zero_sets_out_of_memory),
     };

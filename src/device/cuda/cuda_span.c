@@ -13,17 +13,6 @@ static CuMemoryKind kind_of(const CudaDevice *d) {
     return (CuMemoryKind){.type = CU_ALLOCATION_PINNED, .location = {CU_LOCATION_DEVICE, d->device}};
 }
 
-Status cuda_span_open(CudaDevice *d, Err *e) {
-    int has = 0;
-    size_t unit = 0;
-    CuMemoryKind kind = kind_of(d);
-    CUDA_TRY(d, d->api->DeviceGetAttribute(&has, CU_ATTR_VIRTUAL_MEMORY, d->device), "cuDeviceGetAttribute", e);
-    if (has) CUDA_TRY(d, d->api->MemGetAllocationGranularity(&unit, &kind, CU_GRANULARITY_MINIMUM), "cuMemGetAllocationGranularity", e);
-    d->base.info.span_unit = (int64_t)unit;
-    if (unit == 0) log_write(LOG_INFO, "%s has no virtual memory management: memory that grows is copied", d->base.info.id);
-    return ST_OK;
-}
-
 static int64_t units(const CudaDevice *d, int64_t bytes) { return align_up(MAX_OF(bytes, 1), d->base.info.span_unit); }
 
 static Status create(CudaDevice *d, int64_t bytes, CuMemory *m, Err *e) {
@@ -152,6 +141,29 @@ void cuda_span_free(Device *dev, DevPtr p, int64_t bytes, int64_t most) {
         log_write(LOG_ERROR, "%s: freed a span of %lld bytes at 0x%llx, where there is none", dev->info.id, (long long)bytes, (unsigned long long)p);
     }
     if (s) drop(d, s);
+}
+
+/* A trial tells: drivers with restrictions (virtual GPUs, MPS) may have the attribute and refuse. */
+Status cuda_span_open(CudaDevice *d, Err *e) {
+    int has = 0;
+    size_t unit = 0;
+    CuMemoryKind kind = kind_of(d);
+    Err why = {0};
+    CUDA_TRY(d, d->api->DeviceGetAttribute(&has, CU_ATTR_VIRTUAL_MEMORY, d->device), "cuDeviceGetAttribute", e);
+    if (has) CUDA_TRY(d, d->api->MemGetAllocationGranularity(&unit, &kind, CU_GRANULARITY_MINIMUM), "cuMemGetAllocationGranularity", e);
+    d->base.info.span_unit = (int64_t)unit;
+    if (unit > 0) {
+        int64_t most = (int64_t)unit;
+        DevPtr p = 0;
+        if (cuda_span_new(&d->base, (int64_t)unit, &most, &p, &why) == ST_OK) {
+            cuda_span_free(&d->base, p, (int64_t)unit, most);
+            return ST_OK;
+        }
+        if (atomic_load(&d->lost)) return cuda_enter(d, e); /* says why */
+        d->base.info.span_unit = 0;
+    }
+    log_write(LOG_INFO, "%s: memory that grows is copied: %s", d->base.info.id, unit > 0 ? why.message : "the device has no virtual memory management");
+    return ST_OK;
 }
 
 void cuda_span_close(CudaDevice *d) {

@@ -408,6 +408,11 @@ Plan *opt_agg_rewrite(Opt *o, Plan *p) {
     return (s->children[0] = split_distinct(o, p)) ? s : NULL;
 }
 
+Plan *sql_split_aggregates(PlanCtx *c, Plan *p) {
+    Opt o = {.c = c, .a = c->arena, .err = c->err};
+    return opt_agg_rewrite(&o, p);
+}
+
 /* ---- functional dependencies among group keys --------------------------------------------------------
  * Attributes are column ids below the aggregation. Facts: a base row's unique columns determine all its columns (also
  * where an outer join made the row NULL as a whole); inner joins' and filters' equalities make columns equal;

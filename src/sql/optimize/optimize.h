@@ -37,6 +37,8 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e);
  * LP_SORT+LP_LIMIT fused, limits constant, est_rows and est_cost filled, build_left chosen,
  * runtime filters annotated, unused columns pruned. */
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt);
+/* avg() becomes sum() and count(), an aggregate over DISTINCT values two levels of aggregation; the plan's own subqueries are left. NULL: c->err. */
+Plan *sql_split_aggregates(PlanCtx *c, Plan *p);
 /* The error that every execution of the optimised plan would meet in a constant (1/0), if there is one: for EXPLAIN, which executes nothing. */
 Status sql_raise_constants(PlanCtx *c, Plan *p);
 

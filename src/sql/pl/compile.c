@@ -406,7 +406,7 @@ static bool to_column(void *ctx, Expr *e) {
     if (e->kind == EX_SUBQUERY) {
         for (int32_t i = 0; i < (e->subquery == SQ_IN ? e->u.sub.n_cols : 0); i++)
             if (!expr_walk(e->u.sub.compare[i], to_column, c)) return false;
-        return cp_plan_columns(c, e->u.sub.plan) == ST_OK;
+        return cp_prepare_plan(c, &e->u.sub.plan, NULL) == ST_OK && cp_plan_columns(c, e->u.sub.plan) == ST_OK;
     }
     if (e->kind != EX_PARAM) return true;
     PlRef r = c->names.refs.items[e->u.param - 1];
@@ -449,7 +449,9 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
     c->depth = 0;
     c->copies.len = 0;
-    if (cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
+    bool once = b->plan->kind == LP_AGG; /* UPDATE .. FROM: cp_update looks for it */
+    Plan **plan = once ? &b->plan->children[0] : &b->plan;
+    if (cp_prepare_plan(c, plan, b->kind == STMT_SELECT ? NULL : b->table) != ST_OK || cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
     return b;
 }
 

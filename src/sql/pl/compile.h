@@ -3,10 +3,10 @@
  * All procedures are compiled together: which columns are static, how columns are grouped and by which key a group is named depends on all of
  * them. Whoever registers, changes or drops one, or changes a table, compiles anew.
  *
- * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and queries, EXIT, CONTINUE, RETURN, RAISE EXCEPTION,
+ * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and queries, EXIT, CONTINUE, RETURN, RAISE,
  * ASSERT, blocks with EXCEPTION, SELECT INTO [STRICT], PERFORM, CALL, INSERT (ON CONFLICT too), UPDATE, DELETE with RETURNING INTO, FOUND; calls of other routines in
  * expressions, but not for the rows of a query, and not of themselves; GET DIAGNOSTICS of ROW_COUNT and of what a handler caught; queries over tables by equality with columns, or
- * over all of a small one (inner joins; left joins by a unique key), with aggregates without GROUP BY, ORDER BY, LIMIT; scalar subqueries and EXISTS. Everything else runs one call at a time, and Proc.reason says why.
+ * over all of a small one (inner joins; left joins by a unique key), with aggregates, GROUP BY, DISTINCT, ORDER BY, LIMIT and OFFSET; scalar subqueries, EXISTS, IN, ANY and ALL. Everything else runs one call at a time, and Proc.reason says why.
  */
 #ifndef STELE_SQL_PL_COMPILE_H
 #define STELE_SQL_PL_COMPILE_H

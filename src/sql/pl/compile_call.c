@@ -3,11 +3,13 @@
  * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. Its variables are the same whenever one place is compiled again.
  * An expression with such calls or with subqueries is settled: they are computed before it, in the order of evaluation, and what was to be computed before them goes to
  * variables. Parts that may not be evaluated become conditions. */
+#include "base/hash.h"
 #include "sql/pl/compile_int.h"
 
 /* Variables of a routine at one place that calls it. */
 typedef struct CpFrame {
     const struct CpFrame *up;
+    uint64_t id;
     const PlExpr *site;
     int32_t nth;
     const PlFunction *f;
@@ -39,6 +41,7 @@ static Status enter_frame(Cp *c, const PlFunction *g) {
         CpFrame *f = c->frames.items[i];
         if (f->up != up || f->site != c->site || f->nth != nth || f->f != g) continue;
         c->frame = f;
+        c->call_id = f->id;
         c->var_of = f->var_of;
         c->records = f->records;
         c->ret = f->ret;
@@ -48,8 +51,10 @@ static Status enter_frame(Cp *c, const PlFunction *g) {
     CpFrame *f = arena_new_of(c->arena, CpFrame);
     if (!f || !vec_push(c->arena, &c->frames, f)) return cp_oom(c);
     TRY(cp_declare(c));
-    *f = (CpFrame){up, c->site, nth, g, c->var_of, c->records, c->ret, c->row_count};
+    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->site), hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
+    *f = (CpFrame){up, id, c->site, nth, g, c->var_of, c->records, c->ret, c->row_count};
     c->frame = f;
+    c->call_id = id;
     return ST_OK;
 }
 
@@ -102,7 +107,6 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     bool again = c->f == g;
     for (const CpCall *k = c->call; k; k = k->up, depth++) again |= k->f == g;
     if (again) return cp_refuse(c, "a call of %s inside itself", g->signature);
-    if (c->guarding) return cp_refuse(c, "guards in a call");
     if (depth >= CP_CALLS_MAX || c->pipe.b.instrs.len > CP_INSTRS_MAX) return cp_refuse(c, "too many calls of other routines");
     CpCall call = {.up = c->call, .f = c->f, .line = c->line, .place = c->place, .statement = statement, .block = c->next_block++};
     /* What the caller was about stays with it. */
@@ -149,6 +153,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->call = was.call;
     c->context = NULL; /* it may stand where another call stood */
     c->frame = was.frame;
+    c->call_id = was.call_id;
     c->site = was.site;
     c->site_calls = was.site_calls + 1;
     c->line = was.line;

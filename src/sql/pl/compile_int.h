@@ -2,7 +2,9 @@
  *
  *   compile.c        all procedures: passes, registry of written columns, groups and their keys
  *   compile_stmt.c   statements
- *   compile_query.c  SQL statements: bound plans to lookups and loops over rows
+ *   compile_plan.c   SQL statements: bound plans are brought into forms that ...
+ *   compile_query.c  ... become lookups and loops over rows
+ *   compile_group.c  aggregates and groups
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *
  * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
@@ -29,10 +31,11 @@
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
 
-/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, and the number of the place in it. */
+/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, of which call, and the number of the place in it. */
 typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind; bool insert; const bool *key; } CpItem;
 typedef struct CpFootSite {
     const PlStmt *stmt;
+    uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
     int32_t no, n;
     bool once;          /* as often in the body as here: not in a loop that the footprint goes through once */
     CpItem items[3];
@@ -131,6 +134,7 @@ typedef struct Cp {
     const CpCall *call;  /* NULL: that is the one that is compiled */
     const PlExpr *site;  /* what was bound last, and calls in it so far: names a place that calls */
     int32_t site_calls;
+    uint64_t call_id;    /* names the call that is gone through, the same in every pass; 0: none */
     const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
     VEC(struct CpFrame *) frames;
     const char *context; /* the last one made, for ... */
@@ -259,7 +263,9 @@ Status cp_check_changed(Cp *c, const bool *read, int64_t from);
 /* As cp_settle, of a copy: for plans that are gone through again. */
 Status cp_settle_copy(Cp *c, Expr **e);
 
-/* ---- SQL statements (compile_query.c) ---- */
+/* ---- SQL statements (compile_plan.c, compile_query.c) ---- */
+/* A bound plan to forms that rows are compiled of, its subqueries apart; changed: by the statement, NULL none. */
+Status cp_prepare_plan(Cp *c, Plan **slot, const Table *changed);
 typedef Status (*CpRow)(Cp *c, void *ctx); /* compiles what is done for a row */
 /* For every row of the plan: `row`; needed: result columns. single: whether at most one row can come, right from before `row` is called; may be NULL. */
 Status cp_rows(Cp *c, Plan *p, int32_t n_needed, const ColId *needed, CpRow row, void *ctx, bool *single);

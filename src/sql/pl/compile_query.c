@@ -5,14 +5,14 @@
  * lookup. Some columns: the rows of a group. None: not in bulk.
  *
  * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence of rows where they come and go. */
-#include "sql/pl/compile_int.h"
+#include "base/hash.h"
+#include "sql/pl/compile_rows.h"
 
 enum { WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */ };
 
-typedef struct Conds { int32_t n, cap; Expr **items; } Conds;
-static Status conds_add(Cp *c, Conds *k, Expr *e) {
+Status cp_conds_add(Cp *c, Conds *k, Expr *e) {
     if (e->kind == EX_AND) {
-        for (int32_t i = 0; i < e->n_args; i++) TRY(conds_add(c, k, e->args[i]));
+        for (int32_t i = 0; i < e->n_args; i++) TRY(cp_conds_add(c, k, e->args[i]));
         return ST_OK;
     }
     if (k->n == k->cap) {
@@ -26,8 +26,6 @@ static Status conds_add(Cp *c, Conds *k, Expr *e) {
     k->items[k->n++] = e;
     return ST_OK;
 }
-
-static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
 
 /* ---- tables ------------------------------------------------------------------------------- */
 int32_t cp_table(Cp *c, Table *t) {
@@ -158,14 +156,14 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
 /* ---- guards ------------------------------------------------------------------------------- */
 static CpFootSite *foot_site(Cp *c, int32_t no) {
     for (int64_t i = 0; i < c->foot->sites.len; i++)
-        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
+        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->call_id && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
     return NULL;
 }
 /* The footprint comes to a place, perhaps once more: what it said before was a trial. */
 static Status begin_site(Cp *c, int32_t no) {
     CpFootSite *f = foot_site(c, no);
     if (!f) {
-        CpFootSite x = {.stmt = c->stmt, .no = no};
+        CpFootSite x = {.stmt = c->stmt, .call = c->call_id, .no = no};
         if (!vec_push(c->reg->arena, &c->foot->sites, x)) return cp_oom(c);
         f = &c->foot->sites.items[c->foot->sites.len - 1];
     }
@@ -329,7 +327,7 @@ static Status use_row(Cp *c, Scan *s) {
     return ST_OK;
 }
 
-static Reg emit_reg(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
+Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d) {
     if (!a || !b) return 0;
     Reg r = lower_reg(&c->low, &c->pipe, ph, t, nullable, range_of_type(t));
     if (!r || !builder_emit(&c->pipe.b, op, ph, r, a, b, d)) return c->oom = true, 0;
@@ -399,7 +397,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     bool *used = arena_calloc(c->arena, conds->n + p->n_conds + 1);
     if (!s->eq || !s->known || !s->key_cols || !used) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++) s->eq[i] = NULL;
-    for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, conds, p->conds[i]));
+    for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, conds, p->conds[i]));
     if (!(used = arena_calloc(c->arena, conds->n + 1))) return cp_oom(c);
     int32_t *from = arena_array(c->arena, int32_t, t->n_cols + 1);
     if (!from) return cp_oom(c);
@@ -441,7 +439,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     int32_t kept = 0;
     for (int32_t i = 0; i < conds->n; i++) {
         if (used[i]) continue;
-        if (available(c, conds->items[i])) TRY(conds_add(c, rest, conds->items[i]));
+        if (available(c, conds->items[i])) TRY(cp_conds_add(c, rest, conds->items[i]));
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
@@ -490,7 +488,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (s->outer) {
         Type i8 = type_make(T_INT8);
         Value null = {.type = i8, .is_null = true};
-        Reg r = emit_reg(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row), lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
+        Reg r = cp_emit(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row), lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
         TRY(cp_store(c, s->row, r));
         return use_row(c, s);
     }
@@ -521,22 +519,6 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
 }
 
 /* ---- other operators ------------------------------------------------------------------------- */
-typedef struct Above {
-    Plan *plan, *right;
-    Conds *conds;
-    ColSet *needed;
-    CpRow row;
-    void *ctx;
-    bool *single;
-    int32_t *vars;
-    int32_t count, best;
-    bool unknown; /* footprint: some value that is kept is not known */
-    /* rows in order: */
-    int32_t *last;          /* by key: of the row before */
-    int32_t any;            /* there is one */
-    int64_t rows_from;      /* rows around the query */
-    int32_t n_ties, *ties;  /* numbers of the rows that a candidate is made of: best, last */
-} Above;
 enum { TIES_MAX = 16 };
 
 /* Variables for those of the first columns that are wanted and come from below: a->vars has pairs of column and variable. */
@@ -553,7 +535,7 @@ static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, c
 }
 
 /* Conditions that nothing below used. */
-static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
+Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     int32_t open = 0;
     bool blind = c->blind;
     Conds mine = *conds;
@@ -575,10 +557,10 @@ static Status test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
 }
 static Status filter_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    return test_rest(c, a->conds, a->row, a->ctx);
+    return cp_test_rest(c, a->conds, a->row, a->ctx);
 }
 
-static Status define(Cp *c, ColId id, Expr *e) {
+Status cp_define(Cp *c, ColId id, Expr *e) {
     ColEntry *x = cp_entry(c, id);
     if (!x) return ST_ERROR;
     colset_add(&c->ctx, &c->in_scope, id);
@@ -591,7 +573,7 @@ static Status project_row(Cp *c, void *ctx) {
     for (int32_t i = 0; i < a->plan->n_out; i++) {
         Expr *e = a->plan->exprs[i];
         TRY(cp_settle_copy(c, &e));
-        TRY(define(c, a->plan->out_cols[i], e));
+        TRY(cp_define(c, a->plan->out_cols[i], e));
     }
     return a->row(c, a->ctx);
 }
@@ -603,7 +585,7 @@ bool cp_finds_one(Cp *c, const Plan *p) {
     Conds all = {0};
     for (; p->kind == LP_PROJECT || p->kind == LP_FILTER; p = p->children[0])
         for (int32_t i = 0; i < p->n_conds; i++)
-            if (conds_add(c, &all, p->conds[i]) != ST_OK) return false;
+            if (cp_conds_add(c, &all, p->conds[i]) != ST_OK) return false;
     if (p->kind == LP_AGG) return p->n_keys == 0;
     return p->kind == LP_SCAN && part_score(c, p, &all) == 5;
 }
@@ -638,9 +620,20 @@ static int part_score(Cp *c, const Plan *p, const Conds *conds) {
     }
     return any ? 2 : 0;
 }
+static Status join_next(Cp *c, void *ctx);
+/* A row of a part that is no table: conditions that can be tested by now. */
+static Status part_row(Cp *c, void *ctx) {
+    Joined *j = ctx;
+    Conds all = *j->conds, now = {0}, later = {0};
+    for (int32_t i = 0; i < all.n; i++) TRY(cp_conds_add(c, available(c, all.items[i]) ? &now : &later, all.items[i]));
+    *j->conds = later;
+    TRY(cp_test_rest(c, &now, join_next, j));
+    *j->conds = all;
+    return ST_OK;
+}
 static Status join_next(Cp *c, void *ctx) {
     Joined *j = ctx;
-    if (j->left == 0) return test_rest(c, j->conds, j->row, j->ctx);
+    if (j->left == 0) return cp_test_rest(c, j->conds, j->row, j->ctx);
     int32_t best = -1;
     int score = -1;
     for (int32_t i = 0; i < j->n; i++) {
@@ -651,14 +644,16 @@ static Status join_next(Cp *c, void *ctx) {
     Plan *p = j->parts[best];
     j->parts[best] = NULL;
     j->left--;
-    TRY(rows_of(c, p, j->conds, j->needed, join_next, j, j->single));
+    Conds none = {0};
+    if (p->kind == LP_SCAN) TRY(cp_rows_of(c, p, j->conds, j->needed, join_next, j, j->single));
+    else TRY(cp_rows_of(c, p, &none, j->needed, part_row, j, j->single));
     j->left++;
     j->parts[best] = p;
     return ST_OK;
 }
 static Status join_parts(Cp *c, Plan *p, Joined *j, int32_t cap) {
     if (p->kind == LP_JOIN && p->join == JN_INNER && !p->dependent) {
-        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, j->conds, p->conds[i]));
+        for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, j->conds, p->conds[i]));
         TRY(join_parts(c, p->children[0], j, cap));
         return join_parts(c, p->children[1], j, cap);
     }
@@ -671,112 +666,19 @@ static Status left_join(Cp *c, void *ctx) {
     Above *a = ctx;
     Conds *on = arena_new_of(c->arena, Conds);
     if (!on) return cp_oom(c);
-    for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(conds_add(c, on, a->plan->conds[i]));
+    for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(cp_conds_add(c, on, a->plan->conds[i]));
     if (c->guarding) return cp_refuse(c, "guards in a left join");
     c->outer_scan = a->right;
-    TRY(rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
+    TRY(cp_rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
     c->outer_scan = NULL;
     return ST_OK;
 }
 
 /* What is gone through for trial leaves its columns in scope. */
-static ColSet scope_copy(Cp *c) {
+ColSet cp_scope_copy(Cp *c) {
     ColSet s = colset_new(&c->ctx);
     colset_add_all(&c->ctx, &s, &c->in_scope);
     return s;
-}
-
-/* Aggregates over all rows: accumulators are variables. */
-static Status agg_init(Cp *c, const AggCall *g, int32_t var) { return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var); }
-
-static Status agg_row(Cp *c, void *ctx) {
-    Above *a = ctx;
-    for (int32_t i = 0; cp_foot(c) && i < a->plan->n_aggs; i++) {
-        const AggCall *g = &a->plan->aggs[i];
-        a->unknown |= c->blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
-    }
-    if (a->unknown) return ST_OK;
-    for (int32_t i = 0; i < a->plan->n_aggs; i++) {
-        const AggCall *g = &a->plan->aggs[i];
-        int32_t var = a->vars[i], open = 0;
-        if (g->filter) {
-            TRY(cp_control(c, OP_P_IF, cp_condition(c, g->filter), 0));
-            open++;
-        }
-        Type t = c->vars.items[var].type;
-        Phys ph = type_phys(t);
-        if (g->kind == AGG_COUNT_STAR) {
-            TRY(cp_store(c, var, emit_reg(c, OP_ADD, PH_I64, t, true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)));
-        } else {
-            Reg v = cp_lower_as(c, g->arg, g->arg->type);
-            Reg there = cp_test(c, OP_IS_NOT_NULL, v);
-            if (!there) return ST_ERROR;
-            TRY(cp_control(c, OP_P_IF, there, 0));
-            open++;
-            v = cp_lower_as(c, g->arg, g->arg->type);
-            Reg old = cp_load(c, var);
-            if (!v || !old) return ST_ERROR;
-            Reg r = 0;
-            if (g->kind == AGG_COUNT) {
-                r = emit_reg(c, OP_ADD, PH_I64, t, true, old, cp_int(c, PH_I64, 1), 0);
-            } else if (g->kind == AGG_SUM) {
-                v = lower_as(&c->low, &c->pipe, v, ph);
-                Reg sum = emit_reg(c, OP_ADD, ph, t, true, old, v, 0);
-                r = emit_reg(c, OP_COALESCE, ph, t, true, sum, v, 0);
-            } else { /* MIN, MAX: old when it is there and not worse */
-                Reg better = cp_cmp(c, g->kind == AGG_MIN ? OP_LE : OP_GE, ph, old, v);
-                r = emit_reg(c, OP_SELECT, ph, t, true, better, old, v);
-            }
-            TRY(cp_store(c, var, r));
-        }
-        while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    }
-    return ST_OK;
-}
-
-static Status agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
-    if (p->n_keys > 0) return cp_refuse(c, "GROUP BY");
-    int32_t *vars = arena_array(c->arena, int32_t, p->n_aggs + 1);
-    if (!vars) return cp_oom(c);
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        const AggCall *g = &p->aggs[i];
-        bool ok = g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM || g->kind == AGG_MIN || g->kind == AGG_MAX;
-        Type t = c->ctx.cols.items[g->out].type;
-        if (g->kind == AGG_SUM && g->arg->type.id != T_FLOAT4 && g->arg->type.id != T_FLOAT8 && type_is_integer(g->arg->type) && t.id == T_NUMERIC) ok = true;
-        if (!ok || g->distinct) return cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : "");
-        if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8)) return cp_refuse(c, "sum of floating-point numbers"); /* its order counts */
-        if ((vars[i] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
-        c->vars.items[vars[i]].known = true;
-    }
-    Conds *inner = arena_new_of(c->arena, Conds);
-    if (!inner) return cp_oom(c);
-    bool single = true, blind = c->blind;
-    Above *x = arena_new_of(c->arena, Above);
-    if (!x) return cp_oom(c);
-    *x = (Above){.plan = p, .vars = vars, .unknown = cp_foot(c) && blind};
-    if (cp_foot(c)) { /* is all of it known? */
-        CpState before = cp_state(c);
-        ColSet scope = scope_copy(c);
-        TRY(rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
-        cp_state_back(c, before);
-        c->in_scope = scope;
-        inner->n = 0;
-    }
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (x->unknown) TRY(cp_unknown(c, vars[i]));
-        else TRY(agg_init(c, &p->aggs[i], vars[i]));
-    }
-    TRY(rows_of(c, p->children[0], inner, needed, x->unknown ? NULL : agg_row, x, &single));
-    c->blind = blind;
-    for (int32_t i = 0; i < p->n_aggs; i++) c->vars.items[vars[i]].known = !x->unknown;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        ColEntry *e = cp_entry(c, p->aggs[i].out);
-        Expr *v = expr_col(&c->ctx, c->vars.items[vars[i]].col);
-        if (!e || !v) return cp_oom(c);
-        colset_add(&c->ctx, &c->in_scope, p->aggs[i].out);
-        *e = (ColEntry){.where = CW_EXPR, .type = c->vars.items[vars[i]].type, .expr = v};
-    }
-    return test_rest(c, conds, row, ctx);
 }
 
 /* The first row in an order: the best so far is kept in variables. */
@@ -805,8 +707,8 @@ static Status top_row(Cp *c, void *ctx) {
             if (lower_info(&c->pipe, v)->nullable) { /* NULLs: first or last */
                 Reg vn = cp_test(c, OP_IS_NULL, v), bn = cp_test(c, OP_IS_NULL, best);
                 Reg here = (worse != 0) == k->nulls_first ? bn : vn, there = (worse != 0) == k->nulls_first ? vn : bn;
-                Reg only = emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0);
-                cmp = emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0);
+                Reg only = cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0);
+                cmp = cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0);
             }
             if (!cmp) return ST_ERROR;
             TRY(cp_control(c, OP_P_IF, cmp, 0));
@@ -880,15 +782,15 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     }
     if (cp_foot(c)) { /* is all of it known? */
         a->unknown = blind;
-        ColSet scope = scope_copy(c);
-        TRY(rows_of(c, p->children[0], inner, &below, top_row, a, &single));
+        ColSet scope = cp_scope_copy(c);
+        TRY(cp_rows_of(c, p->children[0], inner, &below, top_row, a, &single));
         cp_state_back(c, before);
         c->in_scope = scope;
         inner->n = 0;
         for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
     if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
-    TRY(rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
+    TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
     c->order_scan = outer_scan;
     c->order_col = outer_col;
@@ -902,19 +804,19 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     }
     if (a->unknown) {
         c->blind = true;
-        TRY(test_rest(c, conds, row, ctx));
+        TRY(cp_test_rest(c, conds, row, ctx));
         c->blind = blind;
         return ST_OK;
     }
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
-    TRY(test_rest(c, conds, row, ctx));
+    TRY(cp_test_rest(c, conds, row, ctx));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
 /* Rows in an order, and rows of a LIMIT: for each, all candidates are gone through for the first one after the row before. Of rows that are equal in all keys the one with the
  * smaller number comes first, as where the rows are sorted. */
-static Reg key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
-    Type t = c->ctx.cols.items[k->expr->u.col].type;
+Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
+    Type t = k->expr->type;
     Phys ph = type_phys(t);
     Reg v = cp_lower_as(c, k->expr, t), other = cp_load(c, var);
     if (!v || !other) return 0;
@@ -922,9 +824,9 @@ static Reg key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
     if (!cmp || !lower_info(&c->pipe, v)->nullable) return cmp;
     Reg vn = cp_test(c, OP_IS_NULL, v), on = cp_test(c, OP_IS_NULL, other); /* NULLs: first or last */
     Reg here = after == k->nulls_first ? on : vn, there = after == k->nulls_first ? vn : on;
-    return emit_reg(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, emit_reg(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
+    return cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
 }
-static Status leave_if(Cp *c, Reg cond, int32_t block) {
+Status cp_leave_if(Cp *c, Reg cond, int32_t block) {
     if (!cond) return ST_ERROR;
     TRY(cp_control(c, OP_P_IF, cond, 0));
     TRY(cp_leave(c, block, false));
@@ -933,10 +835,10 @@ static Status leave_if(Cp *c, Reg cond, int32_t block) {
 /* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`. */
 static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t tie, int32_t later, int32_t earlier) {
     for (int32_t i = 0; i < (a->plan ? a->plan->n_sort : 0); i++)
-        for (int after = 1; after >= 0; after--) TRY(leave_if(c, key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
+        for (int after = 1; after >= 0; after--) TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
     for (int32_t i = 0; i < a->n_ties; i++)
         for (int after = 1; after >= 0; after--)
-            TRY(leave_if(c, cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]), cp_load(c, a->ties[2 * i + tie])), after ? later : earlier));
+            TRY(cp_leave_if(c, cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]), cp_load(c, a->ties[2 * i + tie])), after ? later : earlier));
     return cp_leave(c, earlier, false);
 }
 static Status sorted_row(Cp *c, void *ctx) {
@@ -981,13 +883,24 @@ static Status sorted_row(Cp *c, void *ctx) {
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
 
-/* sort NULL: in no order, but LIMIT. limit NULL: all. */
-static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
+/* A number of rows: limit, offset. */
+static Status row_number(Cp *c, Expr *e, int32_t *var, const char *sqlstate, const char *message) {
+    Type i8 = type_make(T_INT8);
+    if ((*var = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
+    TRY(cp_store(c, *var, cp_lower_as(c, e, i8)));
+    TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, *var), cp_int(c, PH_I64, 0)), 0));
+    TRY(cp_raise(c, sqlstate, message, 0, NULL, NULL, NULL));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
+}
+static Status one_less(Cp *c, int32_t var) { return cp_store(c, var, cp_emit(c, OP_SUB, PH_I64, type_make(T_INT8), true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)); }
+
+/* sort NULL: in no order, but LIMIT. limit NULL: all. offset NULL: from the first on. */
+static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *offset, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
     if (c->guarding) return cp_refuse(c, "guards in rows in an order");
-    int32_t n_keys = sort ? sort->n_sort : 0, n_left = -1;
+    int32_t n_keys = sort ? sort->n_sort : 0, n_left = -1, n_skip = -1;
     *a = (Above){.plan = sort, .rows_from = c->rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
     plan_outputs(&c->ctx, child, &out);
@@ -1010,31 +923,26 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Conds *co
     }
     TRY(keep_columns(c, a, n_ids, &below, &out));
     bool several = false, blind = c->blind;
-    if (limit && !(limit = cp_cast(c, limit, i8))) return ST_ERROR;
+    if ((limit && !(limit = cp_cast(c, limit, i8))) || (offset && !(offset = cp_cast(c, offset, i8)))) return ST_ERROR;
     if (cp_foot(c)) { /* is all of it known? */
         CpState before = cp_state(c);
-        a->unknown = blind || (limit && !cp_known(c, limit));
-        ColSet scope = scope_copy(c);
-        TRY(rows_of(c, child, inner, &below, sorted_row, a, &several));
+        a->unknown = blind || (limit && !cp_known(c, limit)) || (offset && !cp_known(c, offset));
+        ColSet scope = cp_scope_copy(c);
+        TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
         cp_state_back(c, before);
         c->in_scope = scope;
         inner->n = 0;
     }
     int32_t loop = c->next_block++;
     if (!a->unknown) {
-        if (limit) {
-            if ((n_left = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
-            TRY(cp_store(c, n_left, cp_lower_as(c, limit, i8)));
-            TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), 0));
-            TRY(cp_raise(c, ERR_INVALID_LIMIT, "LIMIT must not be negative", 0, NULL, NULL, NULL));
-            TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-        }
+        if (limit) TRY(row_number(c, limit, &n_left, ERR_INVALID_LIMIT, "LIMIT must not be negative"));
+        if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
         TRY(cp_store_int(c, a->any, 0));
         TRY(cp_control(c, OP_P_LOOP, 0, loop));
-        if (limit) TRY(leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
+        if (limit) TRY(cp_leave_if(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, n_left), cp_int(c, PH_I64, 0)), loop));
         TRY(cp_store_int(c, a->best, 0));
     }
-    TRY(rows_of(c, child, inner, &below, a->unknown ? NULL : sorted_row, a, &several));
+    TRY(cp_rows_of(c, child, inner, &below, a->unknown ? NULL : sorted_row, a, &several));
     c->blind = blind;
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
@@ -1047,29 +955,35 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Conds *co
     if (a->unknown) {
         c->blind = true;
         c->open++;
-        TRY(test_rest(c, conds, row, ctx));
+        TRY(cp_test_rest(c, conds, row, ctx));
         c->open--;
         c->blind = blind;
         return ST_OK;
     }
-    TRY(leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
+    TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
     for (int32_t i = 0; i < n_keys; i++)
         for (int32_t j = 0; j < a->count; j++)
             if (a->vars[2 * j] == sort->sort[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
     for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_copy(c, a->ties[2 * i + 1], a->ties[2 * i]));
     TRY(cp_store_int(c, a->any, 1));
-    if (limit) {
-        Reg left = emit_reg(c, OP_SUB, PH_I64, i8, true, cp_load(c, n_left), cp_int(c, PH_I64, 1), 0);
-        TRY(cp_store(c, n_left, left));
+    int32_t used = c->next_block++;
+    if (offset) {
+        TRY(cp_control(c, OP_P_BLOCK, 0, used));
+        TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_GT, PH_I64, cp_load(c, n_skip), cp_int(c, PH_I64, 0)), 0));
+        TRY(one_less(c, n_skip));
+        TRY(cp_leave(c, used, false));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
-    TRY(test_rest(c, conds, row, ctx));
+    if (limit) TRY(one_less(c, n_left));
+    TRY(cp_test_rest(c, conds, row, ctx));
+    if (offset) TRY(cp_control(c, OP_P_ENDBLOCK, 0, used));
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
 }
 
 /* LIMIT 1 without an order. */
 static Status limit_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    TRY(test_rest(c, a->conds, a->row, a->ctx));
+    TRY(cp_test_rest(c, a->conds, a->row, a->ctx));
     return cp_foot(c) ? ST_OK : cp_leave(c, a->count, false);
 }
 
@@ -1088,9 +1002,9 @@ static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
     for (int32_t i = 0; i < p->n_out; i++) {
         Expr *e = expr_col(&c->ctx, c->vars.items[outs.vars[i]].col);
         if (!e) return cp_oom(c);
-        TRY(define(c, p->out_cols[i], e));
+        TRY(cp_define(c, p->out_cols[i], e));
     }
-    return test_rest(c, conds, row, ctx);
+    return cp_test_rest(c, conds, row, ctx);
 }
 static bool has_routine(const Plan *p) {
     if (p->kind == LP_VALUES && p->routine_id) return true;
@@ -1105,7 +1019,7 @@ static Status nothing(Cp *c, void *ctx) {
     return ST_OK;
 }
 
-static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
+Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
     if (!row) row = nothing; /* footprint of an aggregate: items only */
     Above *a = arena_new_of(c->arena, Above);
     if (!a) return cp_oom(c);
@@ -1118,18 +1032,18 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
         for (int32_t i = 0; i < p->n_out; i++) {
             Expr *e = p->rows[0][i];
             TRY(cp_settle_copy(c, &e));
-            TRY(define(c, p->out_cols[i], e));
+            TRY(cp_define(c, p->out_cols[i], e));
         }
         if (c->upsert && !cp_foot(c)) TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
-        return test_rest(c, conds, row, ctx);
+        return cp_test_rest(c, conds, row, ctx);
     case LP_FILTER: {
         Conds *all = arena_new_of(c->arena, Conds);
         if (!all) return cp_oom(c);
-        for (int32_t i = 0; i < conds->n; i++) TRY(conds_add(c, all, conds->items[i]));
-        for (int32_t i = 0; i < p->n_conds; i++) TRY(conds_add(c, all, p->conds[i]));
+        for (int32_t i = 0; i < conds->n; i++) TRY(cp_conds_add(c, all, conds->items[i]));
+        for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, all, p->conds[i]));
         conds->n = 0;
         a->conds = all;
-        return rows_of(c, p->children[0], all, needed, filter_row, a, single);
+        return cp_rows_of(c, p->children[0], all, needed, filter_row, a, single);
     }
     case LP_PROJECT: {
         Conds *none = arena_new_of(c->arena, Conds);
@@ -1138,7 +1052,7 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
         *t = (Above){.conds = conds, .row = row, .ctx = ctx};
         a->row = filter_row;
         a->ctx = t;
-        return rows_of(c, p->children[0], none, needed, project_row, a, single);
+        return cp_rows_of(c, p->children[0], none, needed, project_row, a, single);
     }
     case LP_JOIN: {
         if ((p->join != JN_INNER && p->join != JN_LEFT) || p->dependent) return cp_refuse(c, "an outer join or a subquery");
@@ -1160,25 +1074,31 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
         *t = (Above){.conds = conds, .row = row, .ctx = ctx};
         a->row = filter_row;
         a->ctx = t;
-        return rows_of(c, p->children[0], conds, needed, left_join, a, single);
+        return cp_rows_of(c, p->children[0], conds, needed, left_join, a, single);
     }
-    case LP_AGG: return agg_rows(c, p, conds, needed, row, ctx);
+    case LP_AGG:
+        if (p->n_keys == 0) return cp_agg_rows(c, p, conds, needed, row, ctx);
+        *single = false;
+        c->several_sources = true;
+        return cp_group_rows(c, p, conds, needed, row, ctx);
     case LP_SORT:
         if (p->limit == 1 && p->offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
         if (p->limit >= 0 || p->offset > 0) return cp_refuse(c, "ORDER BY with LIMIT");
         *single = false;
-        return sorted_rows(c, p, p->children[0], NULL, conds, needed, row, ctx);
+        return sorted_rows(c, p, p->children[0], NULL, NULL, conds, needed, row, ctx);
     case LP_LIMIT: {
         Plan *k = p->children[0];
         if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null && p->limit_expr->type.id == T_INT8) p->limit = p->limit_expr->u.value.u.i64;
-        if (p->offset_expr || p->offset > 0) return cp_refuse(c, "OFFSET");
-        if (p->limit != 1) {
-            Expr *limit = p->limit_expr;
-            *single = false;
-            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit};
+        bool skips = p->offset_expr || p->offset > 0;
+        if (p->limit != 1 || skips) {
+            Expr *limit = p->limit_expr, *offset = p->offset_expr;
+            *single &= p->limit == 1;
+            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit}, from = {.type = type_make(T_INT8), .u.i64 = p->offset};
             if (!limit && p->limit >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
+            if (!offset && p->offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
             if (limit) TRY(cp_settle_copy(c, &limit));
-            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, conds, needed, row, ctx);
+            if (offset) TRY(cp_settle_copy(c, &offset));
+            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset, conds, needed, row, ctx);
         }
         if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
         int32_t block = c->next_block++;
@@ -1186,7 +1106,7 @@ static Status rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, v
         Conds *none = arena_new_of(c->arena, Conds);
         if (!none) return cp_oom(c);
         TRY(cp_control(c, OP_P_BLOCK, 0, block));
-        TRY(rows_of(c, k, none, needed, limit_row, a, single));
+        TRY(cp_rows_of(c, k, none, needed, limit_row, a, single));
         return cp_control(c, OP_P_ENDBLOCK, 0, block);
     }
     case LP_SERIES: return cp_refuse(c, "generate_series");
@@ -1227,7 +1147,7 @@ static Status rows_needed(Cp *c, Plan *p, ColSet *s, CpRow row, void *ctx, bool 
     colset_add_all(&c->ctx, &c->in_scope, &scope);
     bool one = true;
     if (single) *single = true;
-    TRY(rows_of(c, p, none, s, row, ctx, single ? single : &one));
+    TRY(cp_rows_of(c, p, none, s, row, ctx, single ? single : &one));
     c->in_scope = scope;
     return ST_OK;
 }
@@ -1430,7 +1350,7 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
             if (!k->amounts[i] || null_fails(c, k, i, vals[i]) != (late == 1)) continue;
             Reg by = vals[i];
             Type type = t->table->cols[b->set_cols[i]].type;
-            if (late && may_fail > 1) by = emit_reg(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
+            if (late && may_fail > 1) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
             if (!by) return cp_oom(c);
             TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
         }
@@ -1438,7 +1358,7 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
         Reg at = row, value = vals[i];
         if (k->amounts[i]) {
             if (may_fail < 2 || !null_fails(c, k, i, vals[i])) continue;
-            at = emit_reg(c, OP_SELECT, PH_I64, type_make(T_INT8), true, cp_test(c, OP_IS_NULL, value), row, cp_int(c, PH_I64, -1));
+            at = cp_emit(c, OP_SELECT, PH_I64, type_make(T_INT8), true, cp_test(c, OP_IS_NULL, value), row, cp_int(c, PH_I64, -1));
             if (!at) return cp_oom(c);
         }
         TRY(put_column(c, k, OP_ROW_PUT, i, at, value));
@@ -1547,12 +1467,6 @@ static Status foot_update(Cp *c, void *ctx) {
     return update_row(c, ctx);
 }
 
-static uint64_t mix(uint64_t x) {
-    x ^= x >> 30, x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 27, x *= 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* UPDATE .. FROM takes a row once, by an aggregate over its number. Where the other tables give one row, it comes once: a projection. */
 static bool pass_once(Cp *c, BoundStmt *b) {
     Plan *p = b->plan;
@@ -1588,7 +1502,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->open};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
-    k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     k->once = pass_once(c, b);
     Plan *scan = find_scan(b->plan, t, k->once ? b->plan->exprs[0]->u.col : b->rowid);
     if (!scan) return cp_refuse(c, "UPDATE with several tables");
@@ -1880,7 +1794,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     if (!k->amounts || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
     for (int32_t i = 0; i < b->n_set; i++) k->amounts[i] = NULL;
     k->table = c->reg_tables.items[k->number];
-    k->site = mix((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);
     if (!scan) return cp_refuse(c, "ON CONFLICT DO UPDATE");
     if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
