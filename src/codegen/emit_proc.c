@@ -485,7 +485,7 @@ static void put_text(ProcEm *x, int32_t table, int32_t col, Reg r, int32_t n) {
     x->out->text_puts[table]++;
     x->out->text_bytes[table] += MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
     W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = ", n, r, r);
-    if (x->host) W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0), x->table_no[table] * 16);
+    if (x->host && !x->far) W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0), x->table_no[table] * 16);
     else W("put_text(%p, s)", PARAM(PP_HEAP, table, 0));
     W(";\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", fail_code(x, PF_ROOM), n);
 }
@@ -1080,8 +1080,8 @@ static void append_out(ProcEm *x, Out *o, const Out *part) {
 }
 
 /* ---- looking ahead --------------------------------------------------------------------------------------------- */
-/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with two rounds over its calls: the slots of keys that are
- * known from the arguments are fetched, then the rows that they name. A key made of elements of arguments stands for that of each element. */
+/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with three rounds over its calls: the slots of keys that are
+ * known from the arguments are fetched, then the rows that they name, then strings in these. A key made of elements of arguments stands for that of each element. */
 typedef struct Ahead {
     int32_t table, index;
     bool rows, enters; /* not only the slot; rows enter an ordered group */

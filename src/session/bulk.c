@@ -30,7 +30,7 @@ typedef struct BulkHub {
     BulkMeasured vm;     /* of the virtual machine */
 } BulkHub;
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
-enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 24 /* of a bulk */, WASTE_MIN = 1 << 16 };
+enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 22 /* of a bulk */, WASTE_MIN = 1 << 16 };
 
 static void hub_clear(BulkHub *h) {
     images_free(h->images);
@@ -353,7 +353,7 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const
     if (opt->compiled && opt->query->device.strict) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
     bool compiled = opt->compiled;
     opt->compiled = false;
-    for (int32_t k = 0; k < n; k++) p[k].guess = h->guesses[procs[k] - h->procs];
+    for (int32_t k = 0; k < n; k++) p[k].guess = MIN_OF(h->guesses[procs[k] - h->procs], MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
         TRY(images_get(h->images, &s->db->catalog, n, procs, s->db->pool, &s->err));
         TRY(bulk_run(h->images, n, p, opt, out, &s->err));

@@ -168,9 +168,20 @@ static Status plan_outs(Bulk *b, BulkTexts *t, Err *e) {
     t->out_heap[1] = (uint64_t)(uintptr_t)t->outs + (uint64_t)t->outs_bytes;
     return ST_OK;
 }
+/* Some call puts strings in tables, or in the heap of OUT values. */
+static bool puts_texts(const Bulk *b, const BulkTexts *t) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const ProcSource *src = &t->module->procs[t->kinds[k]];
+        if (src->out_heap) return true;
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
+            if (src->text_puts[i] > 0) return true;
+    }
+    return false;
+}
 Status texts_plan(Bulk *b, BulkTexts *t, Err *e) {
     t->rooms = arena_array(b->arena, struct TextRoom, b->images->n + 1);
     if (!t->rooms) return err_oom(e);
+    if (!t->copies && !puts_texts(b, t)) return ST_OK;
     TRY(cut(b, t, e));
     count_all(b, t);
     for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;

@@ -944,6 +944,7 @@ static void device_faults(Strategy strategy) {
             see_results(&got, &cs, &b, r);
             alone += r->stats.reason != NULL;
             bulk_result_free(r);
+            code_cache_drain(h->cache); /* what is compiled beside the bulk asks the plan as well */
             plan.fail_at = 0;
             if (images_sync(w.images, 0, NULL, &err) != ST_OK) fail_msg("%d: %s", (int)fail_at, err.message);
             fputs("tables\n", got.f);

@@ -295,7 +295,7 @@ static void test_refusals(void **state) {
         {"begin\n execute 'select 1'; end", "line 2: "},
         {"begin\n update account set id = id + 1 where id = 1; end", "line 2: UPDATE of key column"},
         {"declare n int; begin\n\n select 1 into n union select 2; end", "line 3: a query with set operations"},
-        {"begin raise log 'x' using hint = 'y'; end", "line 1: RAISE of less than a notice with options"},
+        {"begin raise log 'x' using hint = 'y' || now(); end", "line 1: RAISE of less than a notice with a computed hint"},
         {"begin insert into nowhere values (1); end", "line 1: relation \"nowhere\" does not exist"},
     };
     for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {

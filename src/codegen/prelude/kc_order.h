@@ -13,7 +13,7 @@
 #define ORD_AT_ONCE 8
 #define ORD_DEAD_MANY 8
 #define ORD_DESC 16u
-#define ORD_FINGER 3
+#define ORD_FINGER 3 /* height of a finger, or more */
 
 FN i64 ord_value(u64 cells, u32 kind, i64 row) {
     const u64 cell = cells + (u64)row * (kind >> 8);

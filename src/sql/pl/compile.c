@@ -112,10 +112,10 @@ Status cp_refuse(Cp *c, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    const CpCall *outer = c->call;
+    const CpCall *outer = c->at.call;
     while (outer && outer->up) outer = outer->up;
-    if (outer) c->reason = arena_printf(c->reg->arena, "line %d: in %s, line %d: %s", (int)outer->line, c->f->signature, (int)c->line, text);
-    else c->reason = c->line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->line, text) : arena_printf(c->reg->arena, "%s", text);
+    if (outer) c->reason = arena_printf(c->reg->arena, "line %d: in %s, line %d: %s", (int)outer->line, c->at.f->signature, (int)c->at.line, text);
+    else c->reason = c->at.line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->at.line, text) : arena_printf(c->reg->arena, "%s", text);
     if (!c->reason) c->oom = true;
     return ST_ERROR;
 }
@@ -133,26 +133,26 @@ Status cp_refuse_error(Cp *c) {
 /* ---- instructions ---------------------------------------------------------------------------- */
 /* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
 static const char *call_context(Cp *c) {
-    if (c->context && c->context_call == c->call && c->context_line == c->line && c->context_place == c->place) return c->context;
-    const char *t = c->line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s", c->f->signature, (int)c->line, c->place)
-                                : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->f->signature);
-    if (t && c->f->is_sql) t = arena_printf(c->reg->arena, "SQL function \"%s\" statement %d", c->f->name, (int)c->line);
-    for (const CpCall *k = c->call; k && t; k = k->up) {
+    if (c->context && c->context_call == c->at.call && c->context_line == c->at.line && c->context_place == c->at.place) return c->context;
+    const char *t = c->at.line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s", c->at.f->signature, (int)c->at.line, c->at.place)
+                                : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->at.f->signature);
+    if (t && c->at.f->is_sql) t = arena_printf(c->reg->arena, "SQL function \"%s\" statement %d", c->at.f->name, (int)c->at.line);
+    for (const CpCall *k = c->at.call; k && t; k = k->up) {
         if (k->statement) t = arena_printf(c->reg->arena, "%s\nSQL statement \"%.200s\"", t, k->statement);
         if (k->up && t) t = arena_printf(c->reg->arena, "%s\nPL/pgSQL function %s line %d at %s", t, k->f->signature, (int)k->line, k->place);
     }
     c->context = t;
-    c->context_call = c->call;
-    c->context_line = c->line;
-    c->context_place = c->place;
+    c->context_call = c->at.call;
+    c->context_line = c->at.line;
+    c->context_place = c->at.place;
     return t;
 }
 void cp_mark(Cp *c) {
     if (c->lines.len == c->pipe.b.instrs.len) return;
-    const CpCall *outer = c->call;
+    const CpCall *outer = c->at.call;
     while (outer && outer->up) outer = outer->up;
-    int32_t line = outer ? outer->line : c->line;
-    const char *place = outer ? outer->place : c->place, *context = outer ? call_context(c) : NULL;
+    int32_t line = outer ? outer->line : c->at.line;
+    const char *place = outer ? outer->place : c->at.place, *context = outer ? call_context(c) : NULL;
     while (c->lines.len < c->pipe.b.instrs.len) {
         if ((outer && !context) || !vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) || !vec_push(c->arena, &c->contexts, context)) {
             c->oom = true;
@@ -175,7 +175,7 @@ Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm) {
 }
 Status cp_leave(Cp *c, int64_t block, bool to_step) {
     TRY(cp_control(c, OP_P_LEAVE, 0, block));
-    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].aux = to_step ? (void *)c->f : NULL;
+    c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].aux = to_step ? (void *)c->at.f : NULL;
     return ST_OK;
 }
 
@@ -373,31 +373,31 @@ Status cp_raise(Cp *c, const char *sqlstate, const char *format, int32_t n, Reg 
 /* ---- binding ------------------------------------------------------------------------------------------ */
 /* Variable that a reference means; -1 none. */
 int32_t cp_ref(Cp *c, PlRef r) {
-    if (!r.field) return c->var_of[r.var];
-    const CpRecord *x = &c->records[r.var];
+    if (!r.field) return c->at.var_of[r.var];
+    const CpRecord *x = &c->at.records[r.var];
     for (int32_t i = 0; i < x->n; i++)
         if (strcmp(x->names[i], r.field) == 0) return x->vars[i];
     return -1;
 }
 static bool field_type(void *ctx, int32_t var, const char *field, Type *out, bool *assigned) {
     Cp *c = ctx;
-    *assigned = c->records[var].n > 0;
+    *assigned = c->at.records[var].n > 0;
     int32_t v = cp_ref(c, (PlRef){var, field});
     if (v >= 0) *out = c->vars.items[v].type;
     return v >= 0;
 }
 static Type var_type(void *ctx, int32_t var) {
     Cp *c = ctx;
-    return c->var_of[var] >= 0 ? c->vars.items[c->var_of[var]].type : c->f->vars[var].type;
+    return c->at.var_of[var] >= 0 ? c->vars.items[c->at.var_of[var]].type : c->at.f->vars[var].type;
 }
 
 /* A hidden copy of a variable as it is now. */
 static int32_t snapshot(Cp *c, int32_t var) {
-    for (int64_t i = 0; i + 1 < c->copies.len; i += 2)
-        if (c->copies.items[i] == var) return c->copies.items[i + 1];
+    for (int64_t i = 0; i + 1 < c->at.copies.len; i += 2)
+        if (c->at.copies.items[i] == var) return c->at.copies.items[i + 1];
     int32_t copy = cp_var_new(c, NULL, c->vars.items[var].type);
     if (copy < 0 || cp_copy(c, copy, var) != ST_OK) return -1;
-    if (!vec_push(c->arena, &c->copies, var) || !vec_push(c->arena, &c->copies, copy)) return c->oom = true, -1;
+    if (!vec_push(c->arena, &c->at.copies, var) || !vec_push(c->arena, &c->at.copies, copy)) return c->oom = true, -1;
     return copy;
 }
 
@@ -409,11 +409,11 @@ static bool to_column(void *ctx, Expr *e) {
         return cp_prepare_plan(c, &e->u.sub.plan, NULL) == ST_OK && cp_plan_columns(c, e->u.sub.plan) == ST_OK;
     }
     if (e->kind != EX_PARAM) return true;
-    PlRef r = c->names.refs.items[e->u.param - 1];
+    PlRef r = c->at.names.refs.items[e->u.param - 1];
     int32_t var = cp_ref(c, r);
-    if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->f->vars[r.var].name), false;
-    if (r.var == c->f->found) c->found_seen = true;
-    if ((c->snapshot || (r.var == c->f->found && c->in_statement)) && (var = snapshot(c, var)) < 0) return false;
+    if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->at.f->vars[r.var].name), false;
+    if (r.var == c->at.f->found) c->found_seen = true;
+    if ((c->at.snapshot || (r.var == c->at.f->found && c->at.in_statement)) && (var = snapshot(c, var)) < 0) return false;
     ColId col = c->vars.items[var].col;
     e->kind = EX_COL;
     e->u.col = col;
@@ -422,23 +422,23 @@ static bool to_column(void *ctx, Expr *e) {
 static Status slot_to_column(void *ctx, Expr **slot) { return expr_walk(*slot, to_column, ctx) ? ST_OK : ST_ERROR; }
 Status cp_columns(Cp *c, Expr **slot) { return slot_to_column(c, slot); }
 Status cp_plan_columns(Cp *c, Plan *p) {
-    if (++c->depth > PLAN_MAX_DEPTH) return cp_refuse(c, "the statement is nested too deeply");
+    if (++c->at.depth > PLAN_MAX_DEPTH) return cp_refuse(c, "the statement is nested too deeply");
     TRY(plan_each_expr(p, slot_to_column, c));
     for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
         for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->rows[r][i]));
     for (int32_t i = 0; i < p->n_children; i++) TRY(cp_plan_columns(c, p->children[i]));
-    c->depth--;
+    c->at.depth--;
     return ST_OK;
 }
 
 void cp_names(Cp *c, const PlExpr *x) {
-    pl_names_init(&c->names, c->arena, c->f, x);
-    c->names.field_type = field_type;
-    c->names.var_type = var_type;
-    c->names.ctx = c;
-    c->ctx.variables = &c->names.hook;
-    c->site = x;
-    c->site_calls = 0;
+    pl_names_init(&c->at.names, c->arena, c->at.f, x);
+    c->at.names.field_type = field_type;
+    c->at.names.var_type = var_type;
+    c->at.names.ctx = c;
+    c->ctx.variables = &c->at.names.hook;
+    c->at.site = x;
+    c->at.site_calls = 0;
 }
 BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     cp_names(c, x);
@@ -447,8 +447,8 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     c->ctx.variables = NULL;
     if (st != ST_OK) return (void)cp_refuse_error(c), NULL;
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
-    c->depth = 0;
-    c->copies.len = 0;
+    c->at.depth = 0;
+    c->at.copies.len = 0;
     bool once = b->plan->kind == LP_AGG; /* UPDATE .. FROM: cp_update looks for it */
     Plan **plan = once ? &b->plan->children[0] : &b->plan;
     if (cp_prepare_plan(c, plan, b->kind == STMT_SELECT ? NULL : b->table) != ST_OK || cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
@@ -505,9 +505,9 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
     return false;
 }
 Status cp_declare(Cp *c) {
-    const PlFunction *f = c->f;
-    if (!(c->var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) || !(c->records = arena_array(c->arena, CpRecord, f->n_vars + 1))) return cp_oom(c);
-    for (int32_t i = 0; i < f->n_vars; i++) c->var_of[i] = -1;
+    const PlFunction *f = c->at.f;
+    if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) || !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1))) return cp_oom(c);
+    for (int32_t i = 0; i < f->n_vars; i++) c->at.var_of[i] = -1;
     bool outs = false;
     for (int32_t i = 0; i < f->n_params; i++) outs |= f->param_modes[i] != PL_IN;
     for (int later = 0; later < 2; later++)
@@ -517,20 +517,20 @@ Status cp_declare(Cp *c) {
             if ((later == 0) != in) continue;
             if (v->kind == PLV_SCALAR && v->type.id == T_UNKNOWN) continue; /* CASE's: made there */
             if (v->kind == PLV_SCALAR) {
-                if ((c->var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;
-                c->vars.items[c->var_of[i]].known = true; /* a parameter, or NULL */
+                if ((c->at.var_of[i] = cp_var_new(c, v->name, v->type)) < 0) return ST_ERROR;
+                c->vars.items[c->at.var_of[i]].known = true; /* a parameter, or NULL */
                 continue;
             }
-            CpRecord *r = &c->records[i];
+            CpRecord *r = &c->at.records[i];
             if (v->kind != PLV_ROW) continue;
             r->names = v->field_names;
             if (!(r->vars = arena_array(c->arena, int32_t, v->n_fields + 1))) return cp_oom(c);
             for (r->n = 0; r->n < v->n_fields; r->n++)
                 if ((r->vars[r->n] = cp_var_new(c, v->field_names[r->n], v->field_types[r->n])) < 0) return ST_ERROR;
         }
-    c->ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
+    c->at.ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
     PlBody whole = {1, (PlStmt *[]){f->body}};
-    c->row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK) ? cp_var_new(c, NULL, type_make(T_INT8)) : -1; /* a statement that fails keeps the old one */
+    c->at.row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK) ? cp_var_new(c, NULL, type_make(T_INT8)) : -1; /* a statement that fails keeps the old one */
     return c->oom ? ST_ERROR : ST_OK;
 }
 
@@ -591,9 +591,9 @@ static Status use_guards(Cp *c, Program *g) {
 
 /* A routine that is STRICT does nothing when an argument is NULL. */
 static Status skip_nulls(Cp *c) {
-    for (int32_t i = 0; i < c->f->n_params; i++) {
-        if (c->f->param_modes[i] == PL_OUT) continue;
-        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->var_of[i])), 0));
+    for (int32_t i = 0; i < c->at.f->n_params; i++) {
+        if (c->at.f->param_modes[i] == PL_OUT) continue;
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, c->at.var_of[i])), 0));
         TRY(cp_control(c, OP_P_RETURN, 0, 0));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
@@ -604,8 +604,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     Arena *a = reg->arena;
     Cp *c = arena_new_of(a, Cp);
     if (!c) return ST_ERROR;
-    *c = (Cp){.reg = reg, .f = f, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .place = "function", .next_block = 1, .try_block = -1, .caught = -1, .found_to = -1, .count_to = -1, .foot = foot, .foot_site = -1,
-              .guarding = mode == CP_BODY && foot};
+    *c = (Cp){.reg = reg, .at = {.f = f, .place = "function", .caught = -1, .found_to = -1, .count_to = -1}, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .next_block = 1,
+              .try_block = -1, .foot = foot, .foot_site = -1, .guarding = mode == CP_BODY && foot};
     c->err = &c->scratch;
     c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
     if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
@@ -614,8 +614,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
     c->in_scope = colset_new(&c->ctx);
     Status st = cp_declare(c);
-    if (st == ST_OK && c->uses_found && c->var_of[f->found] >= 0) st = cp_store_int(c, c->var_of[f->found], 0);
-    if (st == ST_OK && c->row_count >= 0) st = cp_store_int(c, c->row_count, 0);
+    if (st == ST_OK && c->uses_found && c->at.var_of[f->found] >= 0) st = cp_store_int(c, c->at.var_of[f->found], 0);
+    if (st == ST_OK && c->at.row_count >= 0) st = cp_store_int(c, c->at.row_count, 0);
     if (st == ST_OK && f->strict) st = skip_nulls(c);
     for (int32_t i = 0; st == ST_OK && mode != CP_BODY && i < proc->n_tables; i++) { /* the numbers are the body's */
         CpTable *t = NULL;
@@ -626,12 +626,12 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
     PlBody body = {1, (PlStmt *[]){f->body}};
     if (st == ST_OK) st = cp_body(c, &body);
-    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->ret >= 0) st = c->var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record") : cp_copy(c, c->ret, c->var_of[f->result_var]);
+    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->at.ret >= 0) st = c->at.var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record") : cp_copy(c, c->at.ret, c->at.var_of[f->result_var]);
     int64_t n = c->pipe.b.instrs.len;
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
-    if (st == ST_OK && c->ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL);
+    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL);
     if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
-    cp_mark(c);
+    if (st == ST_OK) cp_mark(c); /* else the calls that it stopped in are gone */
     if (st == ST_OK && c->oom) st = ST_ERROR;
     *uses_found |= c->found_seen;
     if (st != ST_OK) {
@@ -672,14 +672,14 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     proc->out_names = arena_array(a, const char *, f->n_params + 1);
     if (!proc->outs || !proc->out_names) return ST_ERROR;
     proc->n_outs = 0;
-    if (c->ret >= 0) {
+    if (c->at.ret >= 0) {
         proc->out_names[0] = f->name;
-        proc->outs[proc->n_outs++] = c->ret;
+        proc->outs[proc->n_outs++] = c->at.ret;
     }
     for (int32_t i = 0; i < f->n_params; i++)
         if (f->param_modes[i] != PL_IN) {
             proc->out_names[proc->n_outs] = f->param_names[i];
-            proc->outs[proc->n_outs++] = c->var_of[i];
+            proc->outs[proc->n_outs++] = c->at.var_of[i];
         }
     return ST_OK;
 }

@@ -35,34 +35,34 @@ static const PlFunction *function_of(Cp *c, const Routine *r) {
 }
 
 static Status enter_frame(Cp *c, const PlFunction *g) {
-    const CpFrame *up = c->frame;
-    int32_t nth = c->site_calls++;
+    const CpFrame *up = c->at.frame;
+    int32_t nth = c->at.site_calls++;
     for (int64_t i = 0; i < c->frames.len; i++) {
         CpFrame *f = c->frames.items[i];
-        if (f->up != up || f->site != c->site || f->nth != nth || f->f != g) continue;
-        c->frame = f;
-        c->call_id = f->id;
-        c->var_of = f->var_of;
-        c->records = f->records;
-        c->ret = f->ret;
-        c->row_count = f->row_count;
+        if (f->up != up || f->site != c->at.site || f->nth != nth || f->f != g) continue;
+        c->at.frame = f;
+        c->at.call_id = f->id;
+        c->at.var_of = f->var_of;
+        c->at.records = f->records;
+        c->at.ret = f->ret;
+        c->at.row_count = f->row_count;
         return ST_OK;
     }
     CpFrame *f = arena_new_of(c->arena, CpFrame);
     if (!f || !vec_push(c->arena, &c->frames, f)) return cp_oom(c);
     TRY(cp_declare(c));
-    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->site), hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
-    *f = (CpFrame){up, id, c->site, nth, g, c->var_of, c->records, c->ret, c->row_count};
-    c->frame = f;
-    c->call_id = id;
+    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->at.site), hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
+    *f = (CpFrame){up, id, c->at.site, nth, g, c->at.var_of, c->at.records, c->at.ret, c->at.row_count};
+    c->at.frame = f;
+    c->at.call_id = id;
     return ST_OK;
 }
 
 /* A routine that is STRICT does nothing when an argument is NULL. */
 static Status skip_nulls(Cp *c, CpLabel *label) {
-    for (int32_t i = 0; c->f->strict && i < c->f->n_params; i++) {
-        if (c->f->param_modes[i] == PL_OUT) continue;
-        int32_t var = c->var_of[i];
+    for (int32_t i = 0; c->at.f->strict && i < c->at.f->n_params; i++) {
+        if (c->at.f->param_modes[i] == PL_OUT) continue;
+        int32_t var = c->at.var_of[i];
         if (cp_foot(c) && (c->blind || !c->vars.items[var].known)) {
             label->may_exit = c->blind = true;
             continue;
@@ -76,7 +76,7 @@ static Status skip_nulls(Cp *c, CpLabel *label) {
 }
 
 static Status run_inlined(Cp *c, CpCall *call) {
-    const PlFunction *g = c->f;
+    const PlFunction *g = c->at.f;
     PlBody body = {1, (PlStmt *[]){g->body}};
     CpLabel label = {.loop = -1, .exit_block = call->block, .next_block = call->block};
     call->label = c->labels.len;
@@ -88,8 +88,8 @@ static Status run_inlined(Cp *c, CpCall *call) {
     TRY(cp_body(c, &body));
     const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
     bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
-    c->line = 0;
-    if (c->ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL));
+    c->at.line = 0;
+    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
     c->blind = blind || cp_skipping(c);
     label = c->labels.items[--c->labels.len];
@@ -104,40 +104,41 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     if (!g) return ST_ERROR;
     if (g->returns_set) return cp_refuse(c, "a call of %s, which returns a set", g->signature);
     int32_t depth = 0;
-    bool again = c->f == g;
-    for (const CpCall *k = c->call; k; k = k->up, depth++) again |= k->f == g;
+    bool again = c->at.f == g;
+    for (const CpCall *k = c->at.call; k; k = k->up, depth++) again |= k->f == g;
     if (again) return cp_refuse(c, "a call of %s inside itself", g->signature);
     if (depth >= CP_CALLS_MAX || c->pipe.b.instrs.len > CP_INSTRS_MAX) return cp_refuse(c, "too many calls of other routines");
-    CpCall call = {.up = c->call, .f = c->f, .line = c->line, .place = c->place, .statement = statement, .block = c->next_block++};
+    CpCall call = {.up = c->at.call, .f = c->at.f, .line = c->at.line, .place = c->at.place, .statement = statement, .block = c->next_block++};
     /* What the caller was about stays with it. */
-    Cp was = *c;
-    int32_t *caller_vars = c->var_of;
-    c->f = g;
+    CpPlace was = c->at;
+    PlanVariables *variables = c->ctx.variables;
+    int32_t *caller_vars = c->at.var_of;
+    c->at.f = g;
     TRY(enter_frame(c, g));
-    int32_t *vars = c->var_of, at = 0;
-    c->f = call.f;
-    c->var_of = caller_vars;
+    int32_t *vars = c->at.var_of, at = 0;
+    c->at.f = call.f;
+    c->at.var_of = caller_vars;
     for (int32_t i = 0; i < g->n_params; i++) {
         if (g->param_modes[i] == PL_OUT) continue;
         if (at == n) return cp_refuse(c, "a call of %s with other arguments", g->signature);
         TRY(cp_assign(c, vars[i], args[at++]));
     }
     cp_mark(c); /* the caller computes them */
-    c->f = g;
-    c->var_of = vars;
-    c->snapshot = c->in_statement = false;
-    c->order_scan = c->change_scan = NULL;
-    c->caught = c->found_to = c->count_to = -1;
-    if (c->row_count >= 0) TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->row_count) : cp_store_int(c, c->row_count, 0));
+    c->at.f = g;
+    c->at.var_of = vars;
+    c->at.snapshot = c->at.in_statement = false;
+    c->at.order_scan = c->at.change_scan = NULL;
+    c->at.caught = c->at.found_to = c->at.count_to = -1;
+    if (c->at.row_count >= 0) TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] == PL_OUT) TRY(cp_store_null(c, vars[i]));
-    if (c->ret >= 0) TRY(cp_store_null(c, c->ret));
+    if (c->at.ret >= 0) TRY(cp_store_null(c, c->at.ret));
     if (g->result_var >= 0 && vars[g->result_var] >= 0) TRY(cp_store_null(c, vars[g->result_var]));
     TRY(cp_set_found(c, false));
     cp_mark(c);
-    c->call = &call;
+    c->at.call = &call;
     c->context = NULL;
-    c->place = "function";
+    c->at.place = "function";
     TRY(run_inlined(c, &call));
     cp_mark(c);
     out->n = 0;
@@ -145,31 +146,11 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] != PL_IN) out->vars[out->n++] = vars[i];
     if (!g->has_outs && g->result_var >= 0 && vars[g->result_var] < 0) return cp_refuse(c, "a call of %s, whose result is a record", g->signature);
-    if (!g->has_outs && (g->result_var >= 0 || c->ret >= 0)) out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->ret;
-    c->f = was.f;
-    c->var_of = was.var_of;
-    c->records = was.records;
-    c->ret = was.ret;
-    c->call = was.call;
+    if (!g->has_outs && (g->result_var >= 0 || c->at.ret >= 0)) out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->at.ret;
+    c->at = was;
+    c->at.site_calls++;
+    c->ctx.variables = variables;
     c->context = NULL; /* it may stand where another call stood */
-    c->frame = was.frame;
-    c->call_id = was.call_id;
-    c->site = was.site;
-    c->site_calls = was.site_calls + 1;
-    c->line = was.line;
-    c->place = was.place;
-    c->names = was.names;
-    c->ctx.variables = was.ctx.variables;
-    c->copies = was.copies;
-    c->snapshot = was.snapshot;
-    c->in_statement = was.in_statement;
-    c->order_scan = was.order_scan;
-    c->change_scan = was.change_scan;
-    c->depth = was.depth;
-    c->caught = was.caught;
-    c->found_to = was.found_to;
-    c->count_to = was.count_to;
-    c->row_count = was.row_count;
     return ST_OK;
 }
 
@@ -190,7 +171,7 @@ Status cp_call_statement(Cp *c, const PlStmt *s) {
     Expr **args = arena_array(c->arena, Expr *, b->n_args + 1);
     int32_t *targets = arena_array(c->arena, int32_t, r->n_params + 1), n = 0, n_targets = 0;
     if (!args || !targets) return cp_oom(c);
-    c->copies.len = 0;
+    c->at.copies.len = 0;
     for (int i = 0, k = 0; i < r->n_params; i++) {
         if (!routine_is_arg(r, i)) continue;
         Expr *e = b->args[k++];
@@ -198,7 +179,7 @@ Status cp_call_statement(Cp *c, const PlStmt *s) {
             const Expr *x = e;
             while (x->kind == EX_CAST) x = x->args[0];
             if (x->kind != EX_PARAM) return cp_refuse(c, "CALL with an argument for an OUT parameter that is no variable");
-            if ((targets[n_targets++] = cp_ref(c, c->names.refs.items[x->u.param - 1])) < 0) return cp_refuse(c, "CALL with a record as argument");
+            if ((targets[n_targets++] = cp_ref(c, c->at.names.refs.items[x->u.param - 1])) < 0) return cp_refuse(c, "CALL with a record as argument");
         }
         if (r->param_modes[i] == 'o') continue;
         TRY(cp_columns(c, &e));
@@ -250,7 +231,7 @@ static Status settle_call(Cp *c, const Routine *r, Expr **slot) {
     if (r->returns_record) return cp_refuse(c, "a call of function \"%s\", whose result is a record", r->name);
     TRY(cp_settle_list(c, e->n_args - 1, e->args + 1));
     CpOuts outs;
-    TRY(cp_inline(c, r, e->n_args - 1, e->args + 1, c->in_statement ? c->site->text : NULL, &outs));
+    TRY(cp_inline(c, r, e->n_args - 1, e->args + 1, c->at.in_statement ? c->at.site->text : NULL, &outs));
     if (r->returns_void) {
         Value v = {.type = type_make(T_TEXT), .u.str = str_make("", 0)};
         return (*slot = expr_const(&c->ctx, &v)) ? ST_OK : cp_oom(c);

@@ -101,9 +101,38 @@ typedef struct CpCall {
 } CpCall;
 enum { CP_CALLS_MAX = 32 /* inside each other */, CP_INSTRS_MAX = 100000, CP_STATEMENTS_MAX = 100000 };
 
+/* Where the compiler is in the text: what stays with the caller while a routine is gone through that it calls. */
+typedef struct CpPlace {
+    const PlFunction *f;
+    int32_t *var_of;     /* PlFunction variable -> number, -1 none (records) */
+    CpRecord *records;   /* by PlFunction variable */
+    int32_t line;        /* of the routine whose text is gone through */
+    const char *place;
+    const CpCall *call;  /* NULL: that is the one that is compiled */
+    const PlExpr *site;  /* what was bound last, and calls in it so far: names a place that calls */
+    int32_t site_calls;
+    uint64_t call_id;    /* names the call that is gone through, the same in every pass; 0: none */
+    const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
+    PlNames names;
+    bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
+    bool in_statement;   /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
+    VEC(int32_t) copies; /* ... of the last one: variable, its copy */
+    int32_t row_count;   /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
+    int32_t count_to;    /* ... of the statement until it has ended; -1 none */
+    int32_t found_to;    /* a statement's FOUND until it has ended; -1: the variable itself */
+    int32_t ret;         /* variable of a function's result, -1 none */
+    int32_t caught;      /* the P_TRY whose handler this is, -1 none */
+    int32_t depth;
+    const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
+    int32_t order_col;
+    bool order_desc;
+    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read them as well; NULL none */
+    const bool *change_groups;
+} CpPlace;
+
 typedef struct Cp {
     Registry *reg;
-    const PlFunction *f;
+    CpPlace at;
     Proc *proc;
     CpMode mode;
     bool dry;            /* first body pass: written columns are not known yet */
@@ -121,35 +150,18 @@ typedef struct Cp {
     Err scratch;         /* errors of binding: they become the reason */
     Arena *arena;
     VEC(CpVar) vars;     /* by number in Proc */
-    int32_t *var_of;     /* PlFunction variable -> number, -1 none (records) */
-    CpRecord *records;   /* by PlFunction variable */
     VEC(ProcTable) tables;
     VEC(ProcColumn) untold;    /* footprint: Proc.untold */
     VEC(CpTable *) reg_tables; /* parallel */
     VEC(int32_t) lines;  /* per instruction: of the routine that is compiled */
     VEC(const char *) places;
     VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
-    int32_t line;        /* of the routine whose text is gone through */
-    const char *place;
-    const CpCall *call;  /* NULL: that is the one that is compiled */
-    const PlExpr *site;  /* what was bound last, and calls in it so far: names a place that calls */
-    int32_t site_calls;
-    uint64_t call_id;    /* names the call that is gone through, the same in every pass; 0: none */
-    const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
     VEC(struct CpFrame *) frames;
     const char *context; /* the last one made, for ... */
     const CpCall *context_call;
     int32_t context_line;
     const char *context_place;
-    PlNames names;
-    bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
-    bool in_statement;   /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
-    VEC(int32_t) copies; /* ... of the last one: variable, its copy */
     bool uses_found, found_seen;
-    int32_t row_count;   /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
-    int32_t count_to;    /* ... of the statement until it has ended; -1 none */
-    int32_t found_to;    /* a statement's FOUND until it has ended; -1: the variable itself */
-    int32_t ret;         /* variable of a function's result, -1 none */
     VEC(CpLabel) labels;
     int32_t next_block;  /* numbers for P_BLOCK and P_LOOP */
     int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
@@ -160,14 +172,7 @@ typedef struct Cp {
     int32_t tries;       /* blocks with handlers around, */
     int32_t try_block;   /* footprint: the block that the innermost one is, which those who raise an error leave; -1 none */
     int32_t n_tries;     /* numbers of P_TRY */
-    int32_t caught;      /* the P_TRY whose handler this is, -1 none */
     int32_t trial;       /* > 0: what is compiled is thrown away, only what is known counts */
-    int32_t depth;
-    const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
-    int32_t order_col;
-    bool order_desc;
-    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read them as well; NULL none */
-    const bool *change_groups;
     const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
     const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
     const Plan *target_scan; /* UPDATE: of the table that is changed */
@@ -222,7 +227,7 @@ Status cp_columns(Cp *c, Expr **slot);
 Status cp_plan_columns(Cp *c, Plan *p);
 void cp_names(Cp *c, const PlExpr *x); /* before binding */
 Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do */
-Status cp_declare(Cp *c);              /* the variables of c->f */
+Status cp_declare(Cp *c);              /* the variables of c->at.f */
 /* Condition: what is compiled by `part` runs where it is true. In the footprint, if that is not known, blindly. */
 typedef Status (*CpPart)(Cp *c, void *ctx);
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx);

@@ -50,7 +50,7 @@ typedef struct Scan {
     int32_t *key_cols;
     bool unique;
     bool outer;        /* there is a row of NULLs if there is none */
-    bool one;          /* the first row of a group by c->order_col is all that is wanted */
+    bool one;          /* the first row of a group by c->at.order_col is all that is wanted */
     Expr *bound;       /* ... after this value (or `at` it); NULL: of all */
     bool at;
     int32_t first_site; /* number of its first place in the statement */
@@ -156,14 +156,14 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
 /* ---- guards ------------------------------------------------------------------------------- */
 static CpFootSite *foot_site(Cp *c, int32_t no) {
     for (int64_t i = 0; i < c->foot->sites.len; i++)
-        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->call_id && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
+        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->at.call_id && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
     return NULL;
 }
 /* The footprint comes to a place, perhaps once more: what it said before was a trial. */
 static Status begin_site(Cp *c, int32_t no) {
     CpFootSite *f = foot_site(c, no);
     if (!f) {
-        CpFootSite x = {.stmt = c->stmt, .call = c->call_id, .no = no};
+        CpFootSite x = {.stmt = c->stmt, .call = c->at.call_id, .no = no};
         if (!vec_push(c->reg->arena, &c->foot->sites, x)) return cp_oom(c);
         f = &c->foot->sites.items[c->foot->sites.len - 1];
     }
@@ -256,7 +256,7 @@ static Status read_items(Cp *c, Scan *s) {
         int32_t g = t->group[col];
         if (g == NO_GROUP) continue;
         if (g >= CP_MAX_GROUPS) return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
-        bool written = s->plan == c->change_scan && s->conds->n == 0 && c->change_groups[g];
+        bool written = s->plan == c->at.change_scan && s->conds->n == 0 && c->at.change_groups[g];
         if (!done[g] && !written) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
         done[g] = true;
     }
@@ -338,7 +338,7 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
     RowKey *k = arena_new_of(c->arena, RowKey);
     Reg *args = arena_array(c->arena, Reg, s->n_key + 1);
     if (!k || !args) return c->oom = true, 0;
-    if (s->bound && !(args[s->n_key] = cp_lower_as(c, s->bound, s->table->table->cols[c->order_col].type))) return 0;
+    if (s->bound && !(args[s->n_key] = cp_lower_as(c, s->bound, s->table->table->cols[c->at.order_col].type))) return 0;
     for (int32_t i = 0; i < s->n_key; i++) {
         Type type = s->table->table->cols[s->key_cols[i]].type;
         if (!(args[i] = cp_lower_as(c, s->eq[s->key_cols[i]], type))) return 0;
@@ -346,11 +346,11 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
     }
     *k = (RowKey){.table = s->number, .index = s->index, .n = s->n_key, .args = args};
     if (s->one) {
-        k->order = c->order_col + 1;
-        k->desc = c->order_desc;
+        k->order = c->at.order_col + 1;
+        k->desc = c->at.order_desc;
         k->bounded = s->bound != NULL;
         k->at = s->at;
-        s->table->need.cols[c->order_col] = true;
+        s->table->need.cols[c->at.order_col] = true;
     }
     Reg r = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});
     Instr *in = r ? builder_emit(&c->pipe.b, op, PH_I64, r, 0, 0, 0) : NULL;
@@ -365,16 +365,16 @@ static Reg row_there(Cp *c, int32_t var) { return cp_cmp(c, OP_GE, PH_I64, cp_lo
 static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
     const Table *t = s->table->table;
     int32_t from = -1;
-    if (s->table->written[c->order_col]) return false;
+    if (s->table->written[c->at.order_col]) return false;
     for (int32_t i = 0; i < rest->n; i++) {
         const Expr *e = rest->items[i];
         if (e->kind != EX_FUNC || e->n_args != 2 || cp_unsettled(c, e)) return false;
         uint16_t op = e->u.func->opcode;
         bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
-        int side = plain_column(s->plan, e->args[0]) == c->order_col ? 0 : 1;
-        if ((!greater && !less) || plain_column(s->plan, e->args[side]) != c->order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
-        if ((greater == (side == 0)) == c->order_desc) continue; /* an end */
-        if (from >= 0 || !same_cells(t->cols[c->order_col].type, e->args[1 - side]->type)) return false;
+        int side = plain_column(s->plan, e->args[0]) == c->at.order_col ? 0 : 1;
+        if ((!greater && !less) || plain_column(s->plan, e->args[side]) != c->at.order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
+        if ((greater == (side == 0)) == c->at.order_desc) continue; /* an end */
+        if (from >= 0 || !same_cells(t->cols[c->at.order_col].type, e->args[1 - side]->type)) return false;
         from = i;
         s->bound = e->args[1 - side];
         s->at = op == OP_GE || op == OP_LE;
@@ -443,12 +443,12 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
-    s->one = c->order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
-    bool ordered = s->one && !s->table->written[c->order_col];
+    s->one = c->at.order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
+    bool ordered = s->one && !s->table->written[c->at.order_col];
     if (s->n_key == 0 && !ordered && t->live_rows > WHOLE_MAX)
         return cp_refuse(c, "a scan of table \"%s\", which is large, without equality on a column that nobody updates", t->name);
     if (!s->unique && !c->dry) {
-        if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->order_col + 1 : 0, ordered && c->order_desc)) < 0) return cp_oom(c);
+        if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->at.order_col + 1 : 0, ordered && c->at.order_desc)) < 0) return cp_oom(c);
     }
     if (s->outer && (!s->unique || rest->n > 0 || conds->n > 0)) return cp_refuse(c, "a left join that is not by a unique key alone");
     if (!s->unique && !s->one) {
@@ -460,7 +460,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (s->bound && cp_foot(c)) enumerate &= cp_known(c, s->bound);
     if (cp_foot(c) && s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
         for (int32_t i = 0; i < p->n_out; i++)
-            enumerate &= p->scan_cols[i] < 0 ? p != c->change_scan : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
+            enumerate &= p->scan_cols[i] < 0 ? p != c->at.change_scan : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
     /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
     if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
         bool ask = false;
@@ -767,18 +767,18 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     TRY(keep_columns(c, a, n_ids, &below, &out));
     bool single = true, blind = c->blind;
     CpState before = cp_state(c);
-    const Plan *outer_scan = c->order_scan;
-    int32_t outer_col = c->order_col;
-    bool outer_desc = c->order_desc;
-    c->order_scan = p->n_sort == 1 ? only_scan(p->children[0], p->sort[0].expr->u.col, &c->order_col) : NULL;
-    if (c->order_scan) {
-        const Column *k = &c->order_scan->table->cols[c->order_col];
+    const Plan *outer_scan = c->at.order_scan;
+    int32_t outer_col = c->at.order_col;
+    bool outer_desc = c->at.order_desc;
+    c->at.order_scan = p->n_sort == 1 ? only_scan(p->children[0], p->sort[0].expr->u.col, &c->at.order_col) : NULL;
+    if (c->at.order_scan) {
+        const Column *k = &c->at.order_scan->table->cols[c->at.order_col];
         Phys ph = type_phys(k->type);
-        c->order_desc = p->sort[0].desc;
+        c->at.order_desc = p->sort[0].desc;
         bool in_key = false; /* a primary key's columns are not NULL */
-        for (int i = 0; i < c->order_scan->table->n_keys; i++)
-            for (int j = 0; c->order_scan->table->keys[i].primary && j < c->order_scan->table->keys[i].n_cols; j++) in_key |= c->order_scan->table->keys[i].cols[j] == c->order_col;
-        if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->order_scan = NULL;
+        for (int i = 0; i < c->at.order_scan->table->n_keys; i++)
+            for (int j = 0; c->at.order_scan->table->keys[i].primary && j < c->at.order_scan->table->keys[i].n_cols; j++) in_key |= c->at.order_scan->table->keys[i].cols[j] == c->at.order_col;
+        if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->at.order_scan = NULL;
     }
     if (cp_foot(c)) { /* is all of it known? */
         a->unknown = blind;
@@ -792,9 +792,9 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
     TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
-    c->order_scan = outer_scan;
-    c->order_col = outer_col;
-    c->order_desc = outer_desc;
+    c->at.order_scan = outer_scan;
+    c->at.order_col = outer_col;
+    c->at.order_desc = outer_desc;
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
         Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
@@ -997,7 +997,7 @@ static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
     for (int32_t i = 0; i < p->n_exprs; i++)
         if (!(args[i] = expr_copy(&c->ctx, p->exprs[i]))) return cp_oom(c);
     TRY(cp_settle_list(c, p->n_exprs, args));
-    TRY(cp_inline(c, r, p->n_exprs, args, c->site->text, &outs));
+    TRY(cp_inline(c, r, p->n_exprs, args, c->at.site->text, &outs));
     if (outs.n != p->n_out) return cp_refuse(c, "a query from function \"%s\"", r->name);
     for (int32_t i = 0; i < p->n_out; i++) {
         Expr *e = expr_col(&c->ctx, c->vars.items[outs.vars[i]].col);
@@ -1502,7 +1502,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->open};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
-    k->site = hash_u64((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     k->once = pass_once(c, b);
     Plan *scan = find_scan(b->plan, t, k->once ? b->plan->exprs[0]->u.col : b->rowid);
     if (!scan) return cp_refuse(c, "UPDATE with several tables");
@@ -1527,8 +1527,8 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
             if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", t->name);
             k->writes[g] |= !k->amounts[i];
         }
-        c->change_scan = scan;
-        c->change_groups = k->writes;
+        c->at.change_scan = scan;
+        c->at.change_groups = k->writes;
     }
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
@@ -1542,7 +1542,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
     TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
-    c->change_scan = c->target_scan = NULL;
+    c->at.change_scan = c->target_scan = NULL;
     return ST_OK;
 }
 
@@ -1794,7 +1794,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     if (!k->amounts || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
     for (int32_t i = 0; i < b->n_set; i++) k->amounts[i] = NULL;
     k->table = c->reg_tables.items[k->number];
-    k->site = hash_u64((uint64_t)(uintptr_t)c->f + ((uint64_t)(uint32_t)c->line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);
     if (!scan) return cp_refuse(c, "ON CONFLICT DO UPDATE");
     if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;

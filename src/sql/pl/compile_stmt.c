@@ -12,7 +12,7 @@ Status cp_body(Cp *c, const PlBody *b) { return body(c, b); }
 /* A value known here, which the footprint may only assign where it is sure to get there. */
 static Status set_bool(Cp *c, int32_t var, bool v) { return cp_foot(c) && c->blind ? cp_unknown(c, var) : cp_store_int(c, var, v); }
 Status cp_set_found(Cp *c, bool v) {
-    int32_t var = c->found_to >= 0 ? c->found_to : c->var_of[c->f->found];
+    int32_t var = c->at.found_to >= 0 ? c->at.found_to : c->at.var_of[c->at.f->found];
     return c->uses_found && var >= 0 ? set_bool(c, var, v) : ST_OK;
 }
 
@@ -75,8 +75,8 @@ static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types
         *n_out = s->n_targets;
         return v;
     }
-    CpRecord *r = &c->records[s->targets[0].var];
-    if (c->f->vars[s->targets[0].var].kind == PLV_RECORD) {
+    CpRecord *r = &c->at.records[s->targets[0].var];
+    if (c->at.f->vars[s->targets[0].var].kind == PLV_RECORD) {
         bool same = r->n == n;
         for (int32_t i = 0; i < n && same; i++) same = type_eq(c->vars.items[r->vars[i]].type, types[i]) && strcmp(r->names[i], names[i]) == 0;
         if (!same) { /* the shape it has from now on, in the order of the text */
@@ -108,6 +108,14 @@ static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *va
         if (cp_foot(c) && (c->blind || !cp_known(c, e))) continue;
         if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
     }
+    for (int32_t i = n; i < b->n_result && !cp_foot(c); i++) { /* nobody wants them, but they may fail */
+        const ColEntry *x = cp_entry(c, b->result[i]);
+        if (!x || x->where != CW_EXPR || !expr_can_fail(x->expr)) continue;
+        Expr *e = expr_col(&c->ctx, b->result[i]);
+        int32_t v = e ? cp_var_new(c, NULL, e->type) : -1;
+        if (v < 0) return cp_oom(c);
+        TRY(cp_store(c, v, cp_lower_as(c, e, e->type)));
+    }
     for (int32_t i = 0; i < n; i++) {
         if (regs[i]) TRY(cp_store(c, vars[i], regs[i]));
         else if (i >= b->n_result) TRY(cp_store_null(c, vars[i]));
@@ -131,17 +139,17 @@ typedef struct Into {
 
 /* One more for ROW_COUNT. */
 static Status count_row(Cp *c) {
-    if (c->count_to < 0) return ST_OK;
-    Reg n = cp_load(c, c->count_to), one = cp_int(c, PH_I64, 1), r = n && one ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), true, range_of_type(type_make(T_INT8))) : 0;
+    if (c->at.count_to < 0) return ST_OK;
+    Reg n = cp_load(c, c->at.count_to), one = cp_int(c, PH_I64, 1), r = n && one ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), true, range_of_type(type_make(T_INT8))) : 0;
     if (!r || !builder_emit(&c->pipe.b, OP_ADD_N, PH_I64, r, n, one, 0)) return cp_oom(c);
-    return cp_store(c, c->count_to, r);
+    return cp_store(c, c->at.count_to, r);
 }
 static Status into_row(Cp *c, void *ctx) {
     Into *k = ctx;
     if (k->count >= 0 && !k->single && !cp_foot(c)) {
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->count), 0));
         if (k->subquery) TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", 0, NULL, NULL, NULL));
-        else if (c->found_to >= 0) TRY(cp_store_int(c, c->var_of[c->f->found], 1));
+        else if (c->at.found_to >= 0) TRY(cp_store_int(c, c->at.var_of[c->at.f->found], 1));
         if (!k->subquery) TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", 0, NULL, NULL, "Make sure the query returns a single row, or use LIMIT 1."));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
@@ -224,8 +232,8 @@ static Status check_loop_writes(Cp *c, Plan *p, int64_t from);
 /* A statement that reads its own targets sees them as they were until it ends: its rows go to other variables first. */
 static Status spare_targets(Cp *c, Into *k) {
     bool read = false;
-    for (int64_t r = 0; r < c->names.refs.len; r++)
-        for (int32_t i = 0; i < k->n; i++) read |= cp_ref(c, c->names.refs.items[r]) == k->vars[i];
+    for (int64_t r = 0; r < c->at.names.refs.len; r++)
+        for (int32_t i = 0; i < k->n; i++) read |= cp_ref(c, c->at.names.refs.items[r]) == k->vars[i];
     read |= c->tries > 0; /* a handler sees them as they were when the statement fails */
     if (!read) return ST_OK;
     int32_t *spare = arena_array(c->arena, int32_t, k->n + 1);
@@ -244,10 +252,10 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER || b->plan->kind == LP_LIMIT) return ST_OK;
     const bool *read = cp_tables_read(c, b->plan);
     int64_t from = c->write_tables.len;
-    c->in_statement = true;
+    c->at.in_statement = true;
     if (v->n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->rows[0]));
     if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
-    c->in_statement = false;
+    c->at.in_statement = false;
     TRY(cp_check_changed(c, read, from));
     for (int32_t i = 0; perform && p != v && !cp_foot(c) && i < p->n_exprs; i++) {
         int32_t var = expr_can_fail(p->exprs[i]) ? cp_var_new(c, NULL, p->exprs[i]->type) : -1;
@@ -257,29 +265,29 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
 }
 
 static Status end_statement(Cp *c) {
-    int32_t found = c->found_to, count = c->count_to;
-    c->found_to = c->count_to = -1;
-    if (c->row_count >= 0 && cp_foot(c)) TRY(cp_unknown(c, c->row_count));
-    else if (count >= 0) TRY(cp_copy(c, c->row_count, count));
-    return found >= 0 ? cp_copy(c, c->var_of[c->f->found], found) : ST_OK;
+    int32_t found = c->at.found_to, count = c->at.count_to;
+    c->at.found_to = c->at.count_to = -1;
+    if (c->at.row_count >= 0 && cp_foot(c)) TRY(cp_unknown(c, c->at.row_count));
+    else if (count >= 0) TRY(cp_copy(c, c->at.row_count, count));
+    return found >= 0 ? cp_copy(c, c->at.var_of[c->at.f->found], found) : ST_OK;
 }
 static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
-    c->in_statement = true;
+    c->at.in_statement = true;
     BoundStmt *b = cp_bind(c, q->stmt, q);
-    c->in_statement = false;
+    c->at.in_statement = false;
     if (!b) return ST_ERROR;
     bool change = b->kind != STMT_SELECT;
     TRY(settle_statement(c, b, s->kind == PLS_PERFORM));
     if (change) TRY(cp_hoist(c, b->plan, b->table));
     TRY(cp_check_parts(c, b->plan, change ? b->table : NULL));
-    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-    if (c->row_count >= 0 && !cp_foot(c)) {
-        if ((c->count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-        TRY(cp_store_int(c, c->count_to, 0));
+    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+    if (c->at.row_count >= 0 && !cp_foot(c)) {
+        if ((c->at.count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
+        TRY(cp_store_int(c, c->at.count_to, 0));
     }
-    CpRow found = c->uses_found || c->row_count >= 0 ? found_row : NULL;
+    CpRow found = c->uses_found || c->at.row_count >= 0 ? found_row : NULL;
     if (!s->has_into) {
-        if (!change && s->kind == PLS_SQL && !c->f->is_sql) return cp_refuse(c, "a query without destination");
+        if (!change && s->kind == PLS_SQL && !c->at.f->is_sql) return cp_refuse(c, "a query without destination");
         TRY(cp_set_found(c, false));
         if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, found, NULL));
         else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, found, NULL, NULL));
@@ -514,14 +522,14 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
     Type i4 = type_make(T_INT4);
     Expr *lo = cp_expr(c, s->expr, i4), *hi = lo ? cp_expr(c, s->expr2, i4) : NULL, *by = hi && s->expr3 ? cp_expr(c, s->expr3, i4) : NULL;
     if (!hi || (s->expr3 && !by)) return ST_ERROR;
-    k->var = s->n_targets > 0 ? cp_ref(c, s->targets[0]) : c->var_of[s->implicit_var];
+    k->var = s->n_targets > 0 ? cp_ref(c, s->targets[0]) : c->at.var_of[s->implicit_var];
     if (k->var < 0) return cp_refuse(c, "a loop over numbers into a record");
     bool known = !cp_foot(c) || (!c->blind && cp_known(c, lo) && cp_known(c, hi) && (!by || cp_known(c, by)));
     if (!known) {
         TRY(cp_unknown(c, k->var));
         k->open = true;
         TRY(run_blind(c, loop_part, k));
-        return set_bool(c, c->var_of[c->f->found], false), cp_unknown(c, c->var_of[c->f->found]);
+        return set_bool(c, c->at.var_of[c->at.f->found], false), cp_unknown(c, c->at.var_of[c->at.f->found]);
     }
     Type i8 = type_make(T_INT8);
     if ((k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
@@ -544,7 +552,7 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
         if (first < 0) return ST_ERROR;
         TRY(cp_store(c, first, any));
         TRY(loop_known(c, k, false, c->clock));
-        return cp_store(c, c->var_of[c->f->found], cp_load(c, first));
+        return cp_store(c, c->at.var_of[c->at.f->found], cp_load(c, first));
     }
     return loop_known(c, k, false, c->clock);
 }
@@ -554,7 +562,7 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
     if (!k) return cp_oom(c);
     *k = (LoopRun){.s = s, .loop = c->next_block++};
     if (s->is_row || (k->var = cp_ref(c, s->targets[0])) < 0) return cp_refuse(c, "FOREACH into a record");
-    int32_t found = c->var_of[c->f->found];
+    int32_t found = c->at.var_of[c->at.f->found];
     Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
     if (!e) return ST_ERROR;
     if (e->type.id != T_ARRAY) return cp_refuse(c, "FOREACH over what is no array");
@@ -605,9 +613,9 @@ static Status query_loop(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     int64_t from = c->write_tables.len;
     /* The binding is done anew for every time through: what is compiled changes it. */
-    c->snapshot = true;
+    c->at.snapshot = true;
     k->b = cp_bind(c, k->s->query->stmt, k->s->query);
-    c->snapshot = false;
+    c->at.snapshot = false;
     if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
     if (c->tries > 0 && cp_may_fail(c, k->b->plan)) return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
@@ -650,7 +658,7 @@ static Status for_query(Cp *c, const PlStmt *s) {
     cp_known_arrive(c, &k->left);
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     if (!c->uses_found) return ST_OK;
-    int32_t found = c->var_of[c->f->found];
+    int32_t found = c->at.var_of[c->at.f->found];
     if (cp_foot(c) && (c->blind || !c->vars.items[k->cur].known)) return cp_unknown(c, found);
     return cp_store(c, found, cp_load(c, k->cur));
 }
@@ -705,7 +713,7 @@ static Status store_caught(Cp *c, int32_t var, int64_t what) {
 /* What an error in the block does, if some handler is for it. */
 static Status handlers(Cp *c, void *ctx) {
     const PlStmt *s = ctx;
-    int32_t number = c->caught;
+    int32_t number = c->at.caught;
     for (int32_t i = 0; i < s->n_handlers; i++) {
         const PlHandler *h = &s->handlers[i];
         if (cp_foot(c)) {
@@ -720,7 +728,7 @@ static Status handlers(Cp *c, void *ctx) {
         in->aux = x;
         TRY(cp_control(c, OP_P_IF, r, 0));
         for (int k = 0; k < 2; k++) {
-            int32_t var = c->var_of[k ? s->message_var : s->state_var];
+            int32_t var = c->at.var_of[k ? s->message_var : s->state_var];
             if (var < 0) return cp_refuse(c, "SQLSTATE without a variable");
             TRY(store_caught(c, var, number * 2 + k));
         }
@@ -735,7 +743,7 @@ static Status handlers(Cp *c, void *ctx) {
 }
 /* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it stopped nobody knows: nothing that it assigns is known afterwards. */
 static Status guarded_body(Cp *c, const PlStmt *s) {
-    int32_t outer = c->caught, outer_block = c->try_block;
+    int32_t outer = c->at.caught, outer_block = c->try_block;
     if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
     if (cp_foot(c)) {
         int64_t clock = c->clock;
@@ -759,9 +767,9 @@ static Status guarded_body(Cp *c, const PlStmt *s) {
     TRY(body(c, &s->body));
     c->tries--;
     TRY(cp_control(c, OP_P_CATCH, 0, number));
-    c->caught = number;
+    c->at.caught = number;
     TRY(handlers(c, (void *)(uintptr_t)s));
-    c->caught = outer;
+    c->at.caught = outer;
     return cp_control(c, OP_P_ENDTRY, 0, number);
 }
 
@@ -769,18 +777,18 @@ static Status block_body(Cp *c, const PlStmt *s) { return s->n_handlers > 0 ? gu
 
 static Status block(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_inits; i++) {
-        const PlVar *v = &c->f->vars[s->inits[i]];
+        const PlVar *v = &c->at.f->vars[s->inits[i]];
         if (v->kind != PLV_SCALAR) {
-            CpRecord *r = &c->records[s->inits[i]];
+            CpRecord *r = &c->at.records[s->inits[i]];
             if (v->init) return cp_refuse(c, "a record with a default");
             for (int32_t k = 0; k < r->n; k++) TRY(cp_store_null(c, r->vars[k]));
             continue;
         }
         if (v->cursor) return cp_refuse(c, "a cursor");
         if (v->not_null) return cp_refuse(c, "a variable that is NOT NULL");
-        int32_t var = c->var_of[s->inits[i]];
+        int32_t var = c->at.var_of[s->inits[i]];
         if (var < 0) continue;
-        c->line = v->line;
+        c->at.line = v->line;
         if (!v->init) {
             TRY(cp_store_null(c, var));
             continue;
@@ -812,11 +820,16 @@ static Status notice_to(Cp *c, const PlStmt *s, const char *state, const char *f
     *x = (NoticeSite){.say = {state, format, detail, hint, s->n_args, args}, .severity = severities[s->level]};
     in->aux = x;
     cp_mark(c);
-    return (x->context = arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->f->signature, (int)s->line)) ? ST_OK : cp_oom(c);
+    return (x->context = arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line)) ? ST_OK : cp_oom(c);
 }
 static Status raise_statement(Cp *c, const PlStmt *s) {
     if (s->level <= PLR_LOG) { /* nobody is told: its arguments are computed */
-        if (s->n_options > 0) return cp_refuse(c, "RAISE of less than a notice with options");
+        for (int32_t i = 0; i < s->n_options; i++) { /* NULL would be an error */
+            Expr *e = cp_expr(c, s->options[i].expr, type_make(T_TEXT));
+            if (!e) return ST_ERROR;
+            while (e->kind == EX_CAST) e = e->args[0];
+            if (e->kind != EX_CONST || e->u.value.is_null || strcmp(s->options[i].name, "errcode") == 0) return cp_refuse(c, "RAISE of less than a notice with a computed %s", s->options[i].name);
+        }
         for (int32_t i = 0; i < s->n_args; i++) {
             Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
             int32_t var = e && !cp_foot(c) && expr_can_fail(e) ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type) : -1;
@@ -827,7 +840,7 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
     }
     if (!s->sqlstate && !s->format && !s->condition && s->n_options == 0) {
         if (cp_foot(c)) return fails_here(c);
-        return c->caught >= 0 ? reraise(c, c->caught) : cp_refuse(c, "RAISE without anything");
+        return c->at.caught >= 0 ? reraise(c, c->at.caught) : cp_refuse(c, "RAISE without anything");
     }
     bool notice = s->level < PLR_EXCEPTION;
     const char *state = s->sqlstate ? s->sqlstate : notice ? s->level == PLR_WARNING ? "01000" : "00000" : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
@@ -881,18 +894,18 @@ static Status assert_statement(Cp *c, const PlStmt *s) {
 }
 
 static Status return_statement(Cp *c, const PlStmt *s) {
-    if (s->expr && c->ret < 0) return cp_refuse(c, "RETURN of a record");
+    if (s->expr && c->at.ret < 0) return cp_refuse(c, "RETURN of a record");
     if (s->expr) {
         Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
         if (!e) return ST_ERROR;
-        TRY(cp_assign(c, c->ret, e));
+        TRY(cp_assign(c, c->at.ret, e));
     }
-    if (c->call) {
-        CpLabel *l = &c->labels.items[c->call->label];
+    if (c->at.call) {
+        CpLabel *l = &c->labels.items[c->at.call->label];
         if (cp_foot(c) && c->blind) return l->may_exit = true, ST_OK;
         TRY(cp_known_leaves(c, &l->left));
-        c->leaves = MIN_OF(c->leaves, c->call->label);
-        return cp_leave(c, c->call->block, false);
+        c->leaves = MIN_OF(c->leaves, c->at.call->label);
+        return cp_leave(c, c->at.call->block, false);
     }
     if (cp_foot(c) && c->blind) return ST_OK;
     c->leaves = -1;
@@ -904,8 +917,8 @@ static Status case_statement(Cp *c, const PlStmt *s) {
         Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
         if (!e) return ST_ERROR;
         Type t = e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type;
-        if (c->var_of[s->case_var] < 0 && (c->var_of[s->case_var] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
-        TRY(cp_assign(c, c->var_of[s->case_var], e));
+        if (c->at.var_of[s->case_var] < 0 && (c->at.var_of[s->case_var] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
+        TRY(cp_assign(c, c->at.var_of[s->case_var], e));
     }
     return arms(c, s, 0);
 }
@@ -917,7 +930,7 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
     if (var < 0) return cp_refuse(c, "an assignment to a record");
     Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
     if (!e) return ST_ERROR;
-    const PlVar *v = &c->f->vars[s->targets[0].var];
+    const PlVar *v = &c->at.f->vars[s->targets[0].var];
     if (v->not_null && !s->targets[0].field) return cp_refuse(c, "a variable that is NOT NULL");
     return cp_assign(c, var, e);
 }
@@ -926,17 +939,17 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
 static Status diagnostics_statement(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_targets; i++) {
         const char *name = s->options[i].name;
-        int32_t var = cp_ref(c, s->targets[i]), from = c->row_count;
+        int32_t var = cp_ref(c, s->targets[i]), from = c->at.row_count;
         if (var < 0) return cp_refuse(c, "GET DIAGNOSTICS into a record");
         bool message = strcmp(name, "message_text") == 0, state = strcmp(name, "returned_sqlstate") == 0;
         if (message || state) {
-            if (!cp_foot(c) && c->caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
+            if (!cp_foot(c) && c->at.caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
             if (cp_foot(c)) {
                 TRY(cp_unknown(c, var));
                 continue;
             }
             if ((from = cp_var_new(c, NULL, type_make(T_TEXT))) < 0) return ST_ERROR;
-            TRY(store_caught(c, from, c->caught * 2 + message));
+            TRY(store_caught(c, from, c->at.caught * 2 + message));
         } else if (strcmp(name, "row_count") != 0 || from < 0) {
             return cp_refuse(c, "GET DIAGNOSTICS");
         }
@@ -984,12 +997,12 @@ static Status unguard(Cp *c, int64_t first) {
     return ST_OK;
 }
 static Status statement(Cp *c, const PlStmt *s) {
-    if (c->depth > PL_MAX_DEPTH) return cp_refuse(c, "statements nested too deeply");
+    if (c->at.depth > PL_MAX_DEPTH) return cp_refuse(c, "statements nested too deeply");
     if (++c->n_statements > CP_STATEMENTS_MAX) return cp_refuse(c, "too many statements in loops and calls inside each other");
-    int32_t line = c->line;
-    const char *place = c->place;
-    c->line = s->line;
-    c->place = pl_stmt_words(s);
+    int32_t line = c->at.line;
+    const char *place = c->at.place;
+    c->at.line = s->line;
+    c->at.place = pl_stmt_words(s);
     const PlStmt *around = c->stmt;
     int32_t around_no = c->site_no, around_open = c->stmt_open;
     int64_t around_guards = c->guards.len;
@@ -1004,7 +1017,7 @@ static Status statement(Cp *c, const PlStmt *s) {
     c->site_no = around_no;
     c->stmt_open = around_open;
     cp_mark(c);
-    c->line = line;
-    c->place = place;
+    c->at.line = line;
+    c->at.place = place;
     return ST_OK;
 }
