@@ -1,60 +1,13 @@
 /* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. One ProcEm writes all procedures of a module, one after the other. */
 #include "base/hash.h"
-#include "codegen/emit_int.h"
-#include "codegen/emit_proc.h"
+#include "codegen/emit_proc_int.h"
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */, TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */ };
-
-typedef struct ProcEm {
-    Em m;                  /* its parameters are the module's, all else the procedure's */
-    int32_t number;        /* of the procedure in the module */
-    const Proc *proc;
-    const Program *p;
-    const ProcVar *vars;
-    int32_t n_vars;
-    const ProcTableForm *tables;
-    const int32_t *table_no; /* the procedure's tables in the module */
-    Out funcs;             /* the module's functions */
-    Out undo, tail;
-    RegForm *regs;
-    bool *labels;          /* instructions that are jumped to */
-    uint8_t *found;        /* per table of the module and index: functions that are there */
-    bool *early;           /* parameters that keys are made of */
-    bool **bounds;         /* per table and column: a variable for its bound is there */
-    int32_t n_sites;
-    bool in_loop, logs_in_loop;
-    bool orders;           /* kc_order.h is wanted */
-    bool *lazy;            /* registers that are macros */
-    bool *stored;          /* variables that something is assigned to */
-    bool far;              /* cells of strings have the host's addresses, which are not the device's */
-    bool host;
-    int32_t n_ahead;       /* keys of a call that are looked for ahead */
-    bool texts_ahead;      /* some rows' strings as well */
-    bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
-    bool foot;             /* the program is the footprint */
-    bool guards;           /* the module's bodies have guards */
-    const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
-    int32_t *fails;        /* labels that failures go to, innermost last */
-    int32_t n_fails, n_fail_labels;
-    int32_t *split;        /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
-    int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
-    bool *gathers;         /* splits where lanes that are ahead wait for others */
-    int32_t n_states;
-    int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
-    uint16_t body_no;      /* EmitParam.proc of the body */
-    int32_t n_sums;        /* the module's additions whose amounts are summed */
-    Out sums;              /* what brings them together */
-    ProcSource *out;
-} ProcEm;
-enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64, KEYS_AHEAD = 32 };
-
-#define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
-#define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
+enum { TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */ };
 
 /* What belongs to the bulk or to a table is one parameter for all procedures. */
-static int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
+int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     bool of_bulk = kind >= PP_CALLS && kind < PP_CELLS, of_table = kind >= PP_CELLS && kind < PP_UNDO;
     uint16_t proc = x->m.proc;
     if (of_bulk || of_table) x->m.proc = 0;
@@ -64,9 +17,7 @@ static int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     return n;
 }
 
-static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
-static const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
-static int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
+enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64, KEYS_AHEAD = 32 };
 
 /* ---- what has no form ---------------------------------------------------------------------------- */
 static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
@@ -623,7 +574,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
 }
 
 /* Bodies with guards: inserts into the table do not wait for each other. */
-static bool waits_for_none(const ProcEm *x, int32_t table) {
+bool proc_waits_for_none(const ProcEm *x, int32_t table) {
     for (int32_t i = 0; x->plain && i < x->p->n_instrs; i++) {
         const ItemSite *it = x->p->instrs[i].op == OP_GUARD ? x->p->instrs[i].aux : NULL;
         if (it && it->insert && (int32_t)it->table == table) return true;
@@ -635,7 +586,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const RowInsert *ins = in->aux;
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
-    if (waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
+    if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
     W("bool said = true;\nu64 k[%d];\nswitch (bad) {\n", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
@@ -760,7 +711,7 @@ static const char *item_reason(const Program *p, const Instr *in) {
     return NULL;
 }
 /* As vm_rows.c names items: declares h. */
-static void item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
+void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
     W("u64 h = %p;\n", base);
     for (int32_t i = 0; i < it->n; i++) {
         Reg r = it->args[i];
@@ -800,51 +751,9 @@ static void item(ProcEm *x, const Instr *in) {
         return;
     }
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
-    item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
+    proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     W("put_op(ops, h, (u32)call, kind);\n}\n");
 }
-static void guard(ProcEm *x, const Instr *in, int32_t pc) {
-    const ItemSite *it = in->aux;
-    W("if (use_at != use_end) {\n");
-    item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
-    int32_t back = x->goes_back[pc];
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
-    if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
-    if (it->release) W("g%d = use;\n", it->guard);
-    W("}\n");
-}
-/* What was changed is given up only where no failure is to be expected any more. */
-static void unguard(ProcEm *x, const Instr *in, int32_t pc) {
-    const GuardList *l = in->aux;
-    W("if (use_at != use_end) {\n");
-    for (int32_t i = 0; i < l->n; i++) {
-        int32_t g = l->guards[i];
-        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, &spilled);\n", g);
-        W("g%d = GUARD_NONE;\n", g);
-    }
-    W("}\n");
-}
-static int32_t find_last_fail(ProcEm *x) {
-    int32_t last = -1, depth = 0;
-    bool in_loop = false;
-    for (int32_t i = 0; i < x->p->n_instrs; i++) {
-        const Instr *in = &x->p->instrs[i];
-        depth += in->op == OP_P_LOOP;
-        bool fails = in->op == OP_RAISE && strncmp(((const RaiseSite *)in->aux)->sqlstate, "22", 2) != 0; /* those are checks of the language's */
-        if (in->op == OP_ROW_INSERT) {
-            const RowInsert *ins = in->aux;
-            fails = !ins->skip && x->tables[ins->table].image->table->n_keys > 0 && !waits_for_none(x, ins->table);
-        }
-        if (fails) last = i;
-        in_loop |= fails && depth > 0;
-        if (in->op == OP_P_ENDLOOP && --depth == 0) {
-            if (in_loop) last = i;
-            in_loop = false;
-        }
-    }
-    return last;
-}
-
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
 static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     const Program *p = x->p;
@@ -892,8 +801,8 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
         if (x->lazy[in->dst]) return lazy_select(x, in), true;
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
-    case OP_GUARD: guard(x, in, pc); return true;
-    case OP_UNGUARD: unguard(x, in, pc); return true;
+    case OP_GUARD: proc_guard(x, in, pc); return true;
+    case OP_UNGUARD: proc_unguard(x, in, pc); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
@@ -958,85 +867,6 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     }
 }
 
-/* ---- calls that stop on their way ------------------------------------------------------------------------------
- * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a place before the guard where no register
- * lives (a split); what stands between is done once more, so it must change nothing. Guards without such a place wait where they are.
- * Behind statements that have guards, outside of loops, lanes of a warp that came through early leave in the same way, to go on together with the others. */
-static bool has_effect(const Program *p, int32_t from, int32_t pc) {
-    const Instr *in = &p->instrs[pc];
-    bool read = false; /* what was read before it is another value the second time */
-    for (int32_t k = MAX_OF(from, 0); k < pc && in->op == OP_STORE; k++) read |= p->instrs[k].op == OP_LOAD && p->instrs[k].imm == in->imm;
-    return read || in->op == OP_RAISE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD && in->op != OP_GUARD);
-}
-/* The run is [from, to); `to` may use one of its registers. */
-static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
-    const Program *p = x->p;
-    int32_t depth = 0, live_to = from, last = -1; /* the last split that is followed by nothing that changes anything */
-    for (int32_t pc = from; pc < to; pc++) {
-        const Instr *in = &p->instrs[pc];
-        bool clear = depth == 0 && live_to <= pc;
-        if (clear) {
-            last = pc;
-            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop) x->gathers[pc] = true, x->split[pc] = 1;
-        }
-        if (in->op == OP_GUARD && last >= 0) x->split[last] = 1, x->goes_back[pc] = last + 1;
-        x->out->lingers |= in->op == OP_GUARD && last < 0;
-        x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
-        if (has_effect(p, last, pc)) last = -1;
-        depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
-        if (!in->dst) continue;
-        for (int32_t k = to; k > pc; k--) { /* who uses it last */
-            Reg r;
-            bool used = false;
-            if (k == p->n_instrs) continue;
-            for (int32_t u = 0; (r = instr_use(&p->instrs[k], u)) >= 0; u++) used |= r == in->dst;
-            if (!used) continue;
-            live_to = MAX_OF(live_to, k + 1);
-            break;
-        }
-    }
-}
-static void find_states(ProcEm *x) {
-    const Program *p = x->p;
-    int32_t loops = 0;
-    for (int32_t pc = 0, from; pc < p->n_instrs; pc++) {
-        for (from = pc; pc < p->n_instrs && !is_statement(&p->instrs[pc]); pc++) {
-        }
-        if (pc > from) find_splits(x, from, pc, loops > 0);
-        if (pc == p->n_instrs) break;
-        loops += (p->instrs[pc].op == OP_P_LOOP) - (p->instrs[pc].op == OP_P_ENDLOOP);
-    }
-    for (int32_t pc = 0; pc < p->n_instrs; pc++)
-        if (x->split[pc]) x->split[pc] = ++x->n_states;
-}
-static void put_split(ProcEm *x, int32_t pc) {
-    if (x->gathers[pc]) W("if (guarded && LANES_AWAY(together)) {\n*wait = GUARD_NONE;\nSUSPEND(%d);\n}\n", x->split[pc]);
-    W("S%d: ;\n", x->split[pc]);
-}
-/* What a frame has: its fields, or into it, or out of it. */
-typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
-static void frame_field(ProcEm *x, Out *o, FrameMode mode, const char *type, const char *name) {
-    static const char *const forms[] = {"%s %s;\n", "f->%s = %s;\n", "%s = f->%s;\n"};
-    out_w(&x->m, o, forms[mode], mode == FRAME_FIELDS ? type : name, name);
-}
-static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, char letter, int32_t i) {
-    char name[16];
-    snprintf(name, sizeof name, "%c%d", letter, (int)i);
-    frame_field(x, o, mode, type, name);
-}
-static void write_frame(ProcEm *x, Out *o, FrameMode mode) {
-    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"scratch", "mem"}};
-    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls) - (x->out->scratch == 0); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
-    for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
-    for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
-    for (int32_t i = 0; i < x->n_vars; i++) {
-        if (!x->stored[i]) continue; /* an argument */
-        frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
-        frame_numbered(x, o, mode, "bool", 'z', i);
-    }
-}
-
 static void write_body(ProcEm *x, const bool *skip) {
     const Program *p = x->p;
     bool open = false, ends = false; /* in a run; past its RAISE */
@@ -1052,7 +882,7 @@ static void write_body(ProcEm *x, const bool *skip) {
                     end_fails(x);
                 }
                 open = false;
-                put_split(x, pc);
+                proc_put_split(x, pc);
             }
             if (!open) begin_fails(x), W("{\n");
             open = true;
@@ -1074,7 +904,7 @@ static void write_body(ProcEm *x, const bool *skip) {
     end_fails(x);
 }
 
-static void append_out(ProcEm *x, Out *o, const Out *part) {
+void proc_append(ProcEm *x, Out *o, const Out *part) {
     o->failed |= part->failed;
     if (part->n) out_put(&x->m, o, part->p, part->n);
 }
@@ -1283,7 +1113,7 @@ static void group_ahead(ProcEm *x, const Instr *in) {
         hash_function(x, k->table, index);
         W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) {\nkeys[n] = key_%d_%d(", (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
           PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
-        append_out(x, &x->m.body, &key);
+        proc_append(x, &x->m.body, &key);
         W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, keys[e]);\nif (row < 0) continue;\n", slots, mask, slots, mask);
         fetch_row(x, &x->m.body, k->table, index);
         W("}\n}\n");
@@ -1354,11 +1184,11 @@ static void loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, 
     if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) || !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot)) return;
     int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
     W("FETCH(%p + (", slots);
-    append_out(x, &x->m.body, &slot);
+    proc_append(x, &x->m.body, &slot);
     W(" & %p) * 8);\n", mask);
     if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
     W("{\nconst i64 row = row_ahead(%p, %p, ", slots, mask);
-    append_out(x, &x->m.body, &row);
+    proc_append(x, &x->m.body, &row);
     W(");\nif (row >= 0) {\n");
     fetch_row(x, &x->m.body, table, index);
     if (!ix->unique) W("FETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), 8 * (int32_t)image_next_cells(ix));
@@ -1388,7 +1218,7 @@ static void loop_begins(ProcEm *x, int32_t loop) {
             if (same < count) continue;
             count++;
             W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)SLOTS_AHEAD, PARAM(PP_SLOTS, table, index));
-            append_out(x, &x->m.body, o);
+            proc_append(x, &x->m.body, o);
             W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
         }
     }
@@ -1438,7 +1268,7 @@ static void fetch_texts(ProcEm *x, Out *o, const Ahead *site) {
         Out text = {0};
         if ((in->op != OP_ROW_GET && in->op != OP_SELECT) || p->regs[in->dst].phys != PH_STR || x->lazy[in->dst] || !early_text(x, site, in->dst, &text, 0)) continue;
         out_w(&x->m, o, "FETCH(");
-        append_out(x, o, &text);
+        proc_append(x, o, &text);
         out_w(&x->m, o, ");\n");
     }
 }
@@ -1477,14 +1307,14 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
         if (texts.n == 0) continue;
         x->texts_ahead = true;
         each_row(x, &body, &sites[i]);
-        append_out(x, &body, &texts);
+        proc_append(x, &body, &texts);
         out_w(&x->m, &body, "}\n}\n");
     }
     if (x->early) early_args(x, &args);
     out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n", x->number);
-    append_out(x, &x->funcs, &x->m.top);
-    if (body.n > 0) append_out(x, &x->funcs, &args);
-    append_out(x, &x->funcs, &body);
+    proc_append(x, &x->funcs, &x->m.top);
+    if (body.n > 0) proc_append(x, &x->funcs, &args);
+    proc_append(x, &x->funcs, &body);
     out_w(&x->m, &x->funcs, "}\n");
     x->early = early;
 }
@@ -1523,10 +1353,10 @@ static void look_ahead(ProcEm *x) {
     }
     const char *whose = x->foot ? "foot_" : "";
     out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
-    append_out(x, &x->funcs, &x->m.top);
-    append_out(x, &x->funcs, &slots);
+    proc_append(x, &x->funcs, &x->m.top);
+    proc_append(x, &x->funcs, &slots);
     out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
-    append_out(x, &x->funcs, &rows);
+    proc_append(x, &x->funcs, &rows);
     out_w(&x->m, &x->funcs, "}\n");
     if (!x->foot) look_for_texts(x, n, sites);
     x->m.top = top;
@@ -1599,11 +1429,11 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     declare_vars(x, &vars);
     out_w(m, o, "FN_BIG void undo_%d(KP_ARG, const u64 undo, u32 n_undo) {\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", x->number,
           (int32_t)UNDO_ENTRY);
-    append_out(x, o, &x->undo);
+    proc_append(x, o, &x->undo);
     out_w(m, o, "default: break;\n}\n}\n}\n");
     if (x->plain) {
         out_w(m, o, "typedef struct {\n");
-        write_frame(x, o, FRAME_FIELDS);
+        proc_write_frame(x, o, FRAME_FIELDS);
         out_w(m, o, "} frame_%d;\n", x->number);
     }
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
@@ -1616,27 +1446,27 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
-    append_out(x, o, &m->top);
+    proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
-    append_out(x, o, &vars);
+    proc_append(x, o, &vars);
     if (x->plain) {
         out_w(m, o, "if (state != 0) {\n");
-        write_frame(x, o, FRAME_LOAD);
+        proc_write_frame(x, o, FRAME_LOAD);
         out_w(m, o, "switch (state) {\n");
         for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
         out_w(m, o, "default: break;\n}\n}\n");
     }
-    append_out(x, o, &m->body);
+    proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
     if (x->plain) {
         out_w(m, o, "if ((status & STOPS_AT) == STOPS_AT) {\n");
-        write_frame(x, o, FRAME_SAVE);
+        proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
     }
     if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
         out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) ga_or_u64(P(0) + 8, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, 1 << STOP_UNDO_BIT);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
-    append_out(x, o, &x->tail);
+    proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
 }
@@ -1648,9 +1478,9 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     declare_vars(x, &vars);
     out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
     out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)slot;\n");
-    append_out(x, o, &m->top);
-    append_out(x, o, &vars);
-    append_out(x, o, &m->body);
+    proc_append(x, o, &m->top);
+    proc_append(x, o, &vars);
+    proc_append(x, o, &m->body);
     out_w(m, o, "return 0;\nfailed: ;\nreturn status;\n}\n");
     undefine(x, o);
 }
@@ -1698,44 +1528,7 @@ static const char op_helpers[] =
     "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
     "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_combine(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));\n}\n";
 
-/* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */
-static void guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
-    Em *m = &x->m;
-    int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
-    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
-                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
-                "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
-    out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
-    out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
-    /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
-     * thousands of warps that wait would keep it busy. */
-    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nfor (u32 k = 0; k < LOOKS; k++) {\n"
-                "const u32 c = waits ? GVOL(u32, at)[0] : 0;\nif (k == 0) first = c;\nhas = waits && c >= from;\nmoved = c != first;\nif (__any_sync(~0u, has)) break;\n__nanosleep(NAP);\n}\n"
-                "if (has) *turn = true;\nreturn __any_sync(~0u, has || moved);\n}\n#endif\n");
-    /* Waits for so many clocks at most. */
-    out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
-    out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
-                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
-    /* The calls' locks, by name: most items have none. */
-    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
-                "for (u64 i = use_at; i < use_end; i++) {\nif (G(u32, %p)[i] != name) continue;\nconst u32 s = G(u32, %p)[i];\n"
-                "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
-                "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
-                "G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
-    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
-                "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
-          states, states, states, counters, uses);
-    /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
-    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
-                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
-                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
-    /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
-    out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
-                "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");
-}
-
-static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
+void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
     for (int32_t k = 0; k < n; k++) {
         out_w(&x->m, o, k + 1 < n ? "case %d: " : "default: ", k);
@@ -1744,72 +1537,6 @@ static void write_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     }
     out_w(&x->m, o, "}\n");
 }
-#define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
-
-/* Under guards. A call's room in the log, its beginning and its end, as both forms of the kernel have them. */
-static void log_room(ProcEm *x, Out *o) {
-    int32_t log = PARAM(PP_LOG, 0, 0);
-    out_w(&x->m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\nif (log_end > G(u64, %p)[1]) ga_or_u64(P(0) + 8, %d);\n}\n", (int32_t)UNDO_ENTRY, log,
-          UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS, log, 1 << STOP_ROOM_BIT);
-}
-static void call_ran(ProcEm *x, Out *o) {
-    int32_t failed = PARAM(PP_FAILED, 0, 0);
-    out_w(&x->m, o, "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n",
-          PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
-}
-#define RUN_GUARDED "ran = run_%d(kp, call, pos, log_at, slot, &frame.f%d, state, together, &wait);"
-/* One call after the other, each of which waits on its way. */
-static void run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds) {
-    Em *m = &x->m;
-    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
-    log_room(x, o);
-    out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) return;\n");
-    write_switch(x, o, n, RUN_GUARDED);
-    out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
-    call_ran(x, o);
-    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
-}
-/* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
- * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
- * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do. */
-static void run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
-    Em *m = &x->m;
-    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
-                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
-                "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\n"
-                "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
-                "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
-          PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
-    log_room(x, o);
-    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\n"
-                "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
-                "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
-                "const bool ready = state < LANE_ENDS && turn;\n"
-                "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"
-                "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu)) & all;\n");
-    /* those that are behind may come soon, as long as those they wait for go on */
-    out_w(m, o, "if (group == 0 || (behind != 0 && __any_sync(~0u, CLOCK() - since < PATIENCE))) {\nif (__any_sync(~0u, !turn) && lanes_wait(&turn, at, from)) since = CLOCK();\ncontinue;\n}\n"
-                "if (goes) {\nconst u32 together = (busy & (busy - 1)) == 0 ? 0 : all;\nu64 ran = 0;\n");
-    write_switch(x, o, n, RUN_GUARDED);
-    out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\nturn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n} else {\n");
-    call_ran(x, o);
-    out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\nsince = CLOCK();\n}\nreturn;\n}\n");
-}
-/* Takes back what all calls did, the last one's first. */
-static void assemble_undo(ProcEm *x, ProcModule *out, Out *o) {
-    Em *m = &x->m;
-    m->proc = 0;
-    int32_t pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), at = PARAM(PP_LOG_AT, 0, 0), count = PARAM(PP_LOG_N, 0, 0);
-    out_w(m, o, "\nKERNEL(bulk_undo) {\nif (GID != 0 || LID != 0) return;\nfor (u64 nth = %p; nth-- > 0;) {\nconst u32 n = G(u32, %p)[nth];\nif (n == 0) continue;\n" CALL_OF, PARAM(PP_CALLS, 0, 0), count,
-          PARAM(PP_ORDER, 0, 0), PARAM(PP_ORDER, 0, 0), pos, pos, types, kinds, types, kinds);
-    out_w(m, o, "const u64 at = G(u64, %p)[call];\n", at);
-    write_switch(x, o, out->n_procs, "undo_%d(kp, at, n);");
-    out_w(m, o, "}\n}\n");
-}
-
 /* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be waited for, so calls are taken from a counter. */
 static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
@@ -1836,8 +1563,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
-    if (out->guards) guard_helpers(x, o, counters, uses);
-    append_out(x, o, &x->funcs);
+    if (out->guards) proc_guard_helpers(x, o, counters, uses);
+    proc_append(x, o, &x->funcs);
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\n");
         for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
@@ -1846,21 +1573,21 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
     if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\n");
-    if (out->guards && t->kind == DEVICE_CUDA) run_together(x, o, n, order, pos, types, kinds, ticket);
+    if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
     out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
                 "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);
     out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
                 "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
-    if (out->guards && t->kind != DEVICE_CUDA) run_guarded(x, o, n, order, pos, types, kinds);
+    if (out->guards && t->kind != DEVICE_CUDA) proc_run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
         out_w(m, o, "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_FETCHES, 0, 0), n_ahead, order, order, pos, pos, types, kinds, types, kinds);
-        write_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
+        proc_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
         out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
-        write_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
+        proc_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
         out_w(m, o, "}\n");
         if (x->texts_ahead) {
             out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
-            write_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
+            proc_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
             out_w(m, o, "}\n");
         }
         out_w(m, o, "}\n");
@@ -1869,7 +1596,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
     out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
     out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
-    write_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
+    proc_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
     out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
@@ -1893,20 +1620,20 @@ static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *
     if (n_ahead > 0) {
         out_w(m, o, "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + TILE;\nif (%p != 0) {\nu64 ahead[TILE * %d];\n", PARAM(PP_FETCHES, 0, 0), n_ahead);
         out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
-        write_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
+        proc_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
         out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
-        write_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
+        proc_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
         out_w(m, o, "}\n}\n");
     }
     out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
     if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
-    write_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
+    proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
     if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = OP_NONE;\n");
     out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
     if (strings) out_w(m, o, "G(u64, %p + tile * 32)[0] = GID;\nG(u64, %p + tile * 32)[1] = had;\nG(u64, %p + tile * 32)[2] = ops.n - had;\n", uses, uses, uses);
     out_w(m, o, "}\n");
     if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
-    append_out(x, o, &x->sums);
+    proc_append(x, o, &x->sums);
     out_w(m, o, "}\n");
 }
 
@@ -1977,8 +1704,8 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         if (!skip[i] && p->instrs[i].op == OP_CALL && make_has_form(p, p->instrs[i].aux)) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
     find_forms(x);
     fail_to(x);
-    x->last_fail = x->plain ? find_last_fail(x) : -1;
-    if (x->plain) find_states(x);
+    x->last_fail = x->plain ? proc_last_fail(x) : -1;
+    if (x->plain) proc_find_states(x);
     write_body(x, skip);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
@@ -2037,8 +1764,8 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     Out text = {0}, foot = {0};
     if (!out->foot_reason) assemble_foot(x, strings, foot_ahead, out, &foot);
     assemble(x, target, strings, n_ahead, out, &text);
-    if (guards) assemble_undo(x, out, &text);
-    append_out(x, &text, &foot);
+    if (guards) proc_assemble_undo(x, out, &text);
+    proc_append(x, &text, &foot);
     out_put(&x->m, &text, "", 1);
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;

@@ -1,0 +1,223 @@
+/* emit_guard.c - locks that calls hold by statement, in kernels; see emit_proc.h, Guards, and txn/README.md. The guards themselves, calls that stop at one and go on later, and how
+ * a kernel runs such calls. */
+#include "codegen/emit_proc_int.h"
+
+void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
+    const ItemSite *it = in->aux;
+    W("if (use_at != use_end) {\n");
+    proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+    int32_t back = x->goes_back[pc];
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
+    if (it->release) W("g%d = use;\n", it->guard);
+    W("}\n");
+}
+/* What was changed is given up only where no failure is to be expected any more. */
+void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
+    const GuardList *l = in->aux;
+    W("if (use_at != use_end) {\n");
+    for (int32_t i = 0; i < l->n; i++) {
+        int32_t g = l->guards[i];
+        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, &spilled);\n", g);
+        W("g%d = GUARD_NONE;\n", g);
+    }
+    W("}\n");
+}
+int32_t proc_last_fail(ProcEm *x) {
+    int32_t last = -1, depth = 0;
+    bool in_loop = false;
+    for (int32_t i = 0; i < x->p->n_instrs; i++) {
+        const Instr *in = &x->p->instrs[i];
+        depth += in->op == OP_P_LOOP;
+        bool fails = in->op == OP_RAISE && strncmp(((const RaiseSite *)in->aux)->sqlstate, "22", 2) != 0; /* those are checks of the language's */
+        if (in->op == OP_ROW_INSERT) {
+            const RowInsert *ins = in->aux;
+            fails = !ins->skip && x->tables[ins->table].image->table->n_keys > 0 && !proc_waits_for_none(x, ins->table);
+        }
+        if (fails) last = i;
+        in_loop |= fails && depth > 0;
+        if (in->op == OP_P_ENDLOOP && --depth == 0) {
+            if (in_loop) last = i;
+            in_loop = false;
+        }
+    }
+    return last;
+}
+
+/* ---- calls that stop on their way ------------------------------------------------------------------------------
+ * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a place before the guard where no register
+ * lives (a split); what stands between is done once more, so it must change nothing. Guards without such a place wait where they are.
+ * Behind statements that have guards, outside of loops, lanes of a warp that came through early leave in the same way, to go on together with the others. */
+static bool has_effect(const Program *p, int32_t from, int32_t pc) {
+    const Instr *in = &p->instrs[pc];
+    bool read = false; /* what was read before it is another value the second time */
+    for (int32_t k = MAX_OF(from, 0); k < pc && in->op == OP_STORE; k++) read |= p->instrs[k].op == OP_LOAD && p->instrs[k].imm == in->imm;
+    return read || in->op == OP_RAISE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD && in->op != OP_GUARD);
+}
+/* The run is [from, to); `to` may use one of its registers. */
+static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
+    const Program *p = x->p;
+    int32_t depth = 0, live_to = from, last = -1; /* the last split that is followed by nothing that changes anything */
+    for (int32_t pc = from; pc < to; pc++) {
+        const Instr *in = &p->instrs[pc];
+        bool clear = depth == 0 && live_to <= pc;
+        if (clear) {
+            last = pc;
+            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop) x->gathers[pc] = true, x->split[pc] = 1;
+        }
+        if (in->op == OP_GUARD && last >= 0) x->split[last] = 1, x->goes_back[pc] = last + 1;
+        x->out->lingers |= in->op == OP_GUARD && last < 0;
+        x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
+        if (has_effect(p, last, pc)) last = -1;
+        depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
+        if (!in->dst) continue;
+        for (int32_t k = to; k > pc; k--) { /* who uses it last */
+            Reg r;
+            bool used = false;
+            if (k == p->n_instrs) continue;
+            for (int32_t u = 0; (r = instr_use(&p->instrs[k], u)) >= 0; u++) used |= r == in->dst;
+            if (!used) continue;
+            live_to = MAX_OF(live_to, k + 1);
+            break;
+        }
+    }
+}
+void proc_find_states(ProcEm *x) {
+    const Program *p = x->p;
+    int32_t loops = 0;
+    for (int32_t pc = 0, from; pc < p->n_instrs; pc++) {
+        for (from = pc; pc < p->n_instrs && !is_statement(&p->instrs[pc]); pc++) {
+        }
+        if (pc > from) find_splits(x, from, pc, loops > 0);
+        if (pc == p->n_instrs) break;
+        loops += (p->instrs[pc].op == OP_P_LOOP) - (p->instrs[pc].op == OP_P_ENDLOOP);
+    }
+    for (int32_t pc = 0; pc < p->n_instrs; pc++)
+        if (x->split[pc]) x->split[pc] = ++x->n_states;
+}
+void proc_put_split(ProcEm *x, int32_t pc) {
+    if (x->gathers[pc]) W("if (guarded && LANES_AWAY(together)) {\n*wait = GUARD_NONE;\nSUSPEND(%d);\n}\n", x->split[pc]);
+    W("S%d: ;\n", x->split[pc]);
+}
+static void frame_field(ProcEm *x, Out *o, FrameMode mode, const char *type, const char *name) {
+    static const char *const forms[] = {"%s %s;\n", "f->%s = %s;\n", "%s = f->%s;\n"};
+    out_w(&x->m, o, forms[mode], mode == FRAME_FIELDS ? type : name, name);
+}
+static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, char letter, int32_t i) {
+    char name[16];
+    snprintf(name, sizeof name, "%c%d", letter, (int)i);
+    frame_field(x, o, mode, type, name);
+}
+void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
+    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"scratch", "mem"}};
+    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls) - (x->out->scratch == 0); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    for (int32_t i = 0; i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
+    for (int32_t i = 0; i < x->n_vars; i++) {
+        if (!x->stored[i]) continue; /* an argument */
+        frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
+        frame_numbered(x, o, mode, "bool", 'z', i);
+    }
+}
+
+/* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */
+void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
+    Em *m = &x->m;
+    int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
+    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
+                "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
+    out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
+    out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
+    /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
+     * thousands of warps that wait would keep it busy. */
+    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nfor (u32 k = 0; k < LOOKS; k++) {\n"
+                "const u32 c = waits ? GVOL(u32, at)[0] : 0;\nif (k == 0) first = c;\nhas = waits && c >= from;\nmoved = c != first;\nif (__any_sync(~0u, has)) break;\n__nanosleep(NAP);\n}\n"
+                "if (has) *turn = true;\nreturn __any_sync(~0u, has || moved);\n}\n#endif\n");
+    /* Waits for so many clocks at most. */
+    out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
+    out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
+                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
+    /* The calls' locks, by name: most items have none. */
+    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
+                "for (u64 i = use_at; i < use_end; i++) {\nif (G(u32, %p)[i] != name) continue;\nconst u32 s = G(u32, %p)[i];\n"
+                "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
+                "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
+                "G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
+    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
+                "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
+          states, states, states, counters, uses);
+    /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
+    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
+                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
+                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
+    /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
+    out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
+                "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");
+}
+
+/* Under guards. A call's room in the log, its beginning and its end, as both forms of the kernel have them. */
+static void log_room(ProcEm *x, Out *o) {
+    int32_t log = PARAM(PP_LOG, 0, 0);
+    out_w(&x->m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\nif (log_end > G(u64, %p)[1]) ga_or_u64(P(0) + 8, %d);\n}\n", (int32_t)UNDO_ENTRY, log,
+          UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS, log, 1 << STOP_ROOM_BIT);
+}
+static void call_ran(ProcEm *x, Out *o) {
+    int32_t failed = PARAM(PP_FAILED, 0, 0);
+    out_w(&x->m, o, "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n",
+          PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
+}
+#define RUN_GUARDED "ran = run_%d(kp, call, pos, log_at, slot, &frame.f%d, state, together, &wait);"
+/* One call after the other, each of which waits on its way. */
+void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds) {
+    Em *m = &x->m;
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
+    log_room(x, o);
+    out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) return;\n");
+    proc_switch(x, o, n, RUN_GUARDED);
+    out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
+    call_ran(x, o);
+    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
+}
+/* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
+ * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
+ * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do. */
+void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
+    Em *m = &x->m;
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
+                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
+                "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
+                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\n"
+                "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
+                "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
+          PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+    log_room(x, o);
+    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\n"
+                "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
+                "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
+                "const bool ready = state < LANE_ENDS && turn;\n"
+                "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"
+                "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu)) & all;\n");
+    /* those that are behind may come soon, as long as those they wait for go on */
+    out_w(m, o, "if (group == 0 || (behind != 0 && __any_sync(~0u, CLOCK() - since < PATIENCE))) {\nif (__any_sync(~0u, !turn) && lanes_wait(&turn, at, from)) since = CLOCK();\ncontinue;\n}\n"
+                "if (goes) {\nconst u32 together = (busy & (busy - 1)) == 0 ? 0 : all;\nu64 ran = 0;\n");
+    proc_switch(x, o, n, RUN_GUARDED);
+    out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\nturn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n} else {\n");
+    call_ran(x, o);
+    out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\nsince = CLOCK();\n}\nreturn;\n}\n");
+}
+/* Takes back what all calls did, the last one's first. */
+void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o) {
+    Em *m = &x->m;
+    m->proc = 0;
+    int32_t pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), at = PARAM(PP_LOG_AT, 0, 0), count = PARAM(PP_LOG_N, 0, 0);
+    out_w(m, o, "\nKERNEL(bulk_undo) {\nif (GID != 0 || LID != 0) return;\nfor (u64 nth = %p; nth-- > 0;) {\nconst u32 n = G(u32, %p)[nth];\nif (n == 0) continue;\n" CALL_OF, PARAM(PP_CALLS, 0, 0), count,
+          PARAM(PP_ORDER, 0, 0), PARAM(PP_ORDER, 0, 0), pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "const u64 at = G(u64, %p)[call];\n", at);
+    proc_switch(x, o, out->n_procs, "undo_%d(kp, at, n);");
+    out_w(m, o, "}\n}\n");
+}

@@ -1,0 +1,89 @@
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_guard.c (guards). */
+#ifndef STELE_CODEGEN_EMIT_PROC_INT_H
+#define STELE_CODEGEN_EMIT_PROC_INT_H
+
+#include "codegen/emit_int.h"
+#include "codegen/emit_proc.h"
+
+enum { LOOP_LOG = 256 /* changes of a call that may loop */ };
+
+typedef struct ProcEm {
+    Em m;                  /* its parameters are the module's, all else the procedure's */
+    int32_t number;        /* of the procedure in the module */
+    const Proc *proc;
+    const Program *p;
+    const ProcVar *vars;
+    int32_t n_vars;
+    const ProcTableForm *tables;
+    const int32_t *table_no; /* the procedure's tables in the module */
+    Out funcs;             /* the module's functions */
+    Out undo, tail;
+    RegForm *regs;
+    bool *labels;          /* instructions that are jumped to */
+    uint8_t *found;        /* per table of the module and index: functions that are there */
+    bool *early;           /* parameters that keys are made of */
+    bool **bounds;         /* per table and column: a variable for its bound is there */
+    int32_t n_sites;
+    bool in_loop, logs_in_loop;
+    bool orders;           /* kc_order.h is wanted */
+    bool *lazy;            /* registers that are macros */
+    bool *stored;          /* variables that something is assigned to */
+    bool far;              /* cells of strings have the host's addresses, which are not the device's */
+    bool host;
+    int32_t n_ahead;       /* keys of a call that are looked for ahead */
+    bool texts_ahead;      /* some rows' strings as well */
+    bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
+    bool foot;             /* the program is the footprint */
+    bool guards;           /* the module's bodies have guards */
+    const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
+    int32_t *fails;        /* labels that failures go to, innermost last */
+    int32_t n_fails, n_fail_labels;
+    int32_t *split;        /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
+    int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
+    bool *gathers;         /* splits where lanes that are ahead wait for others */
+    int32_t n_states;
+    int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
+    uint16_t body_no;      /* EmitParam.proc of the body */
+    int32_t n_sums;        /* the module's additions whose amounts are summed */
+    Out sums;              /* what brings them together */
+    ProcSource *out;
+} ProcEm;
+
+#define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
+#define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
+static inline bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
+static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
+static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
+
+/* ---- emit_proc.c ---- */
+/* The module's parameter. What belongs to the bulk or to a table is one parameter for all procedures. */
+int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col);
+/* Declares h, the hash of the item, as vm_rows.c names items. */
+void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base);
+/* Rows inserted there wait for nobody: that two have one key is found by the index. */
+bool proc_waits_for_none(const ProcEm *x, int32_t table);
+void proc_append(ProcEm *x, Out *o, const Out *part);
+/* One case for each of n procedures; `fmt` takes its number, once or twice. */
+void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt);
+#define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+
+/* ---- emit_guard.c ---- */
+typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
+void proc_guard(ProcEm *x, const Instr *in, int32_t pc);
+void proc_unguard(ProcEm *x, const Instr *in, int32_t pc);
+/* The last instruction that is made to fail, loops around it included; -1 none. */
+int32_t proc_last_fail(ProcEm *x);
+/* Fills split, goes_back, gathers and n_states for the program in hand. */
+void proc_find_states(ProcEm *x);
+void proc_put_split(ProcEm *x, int32_t pc);
+/* What a frame has: its fields, or into it, or out of it. */
+void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
+/* What guards call; counters, uses: parameters. */
+void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses);
+/* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters. */
+void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds);
+void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket);
+/* The kernel bulk_undo. */
+void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
+
+#endif
