@@ -4,13 +4,7 @@
 #include "unit_session.h"
 
 #include <stdlib.h>
-
-static void end(Database *db, Session *s) {
-    TxnLock *lock = db->txn_lock;
-    session_free(s);
-    database_close(db);
-    txn_lock_free(lock);
-}
+#include <unistd.h>
 
 static void measured(void **state) {
     (void)state;
@@ -30,7 +24,7 @@ static void measured(void **state) {
     session_sql(s, "SET threads = 1");
     assert_int_equal(session_calibrate_bulks(s, NULL, true, &m), ST_OK);
     assert_true(m.set_min == 0); /* it never shares work */
-    end(db, s);
+    session_close(db, s);
 }
 
 /* 2048 calls in 8 sets: what strategy auto makes of them with such a profile. */
@@ -63,7 +57,7 @@ static Strategy chosen(const char *set_min) {
     assert_int_equal(result->stats.depth, N / ROWS);
     Strategy strategy = result->stats.strategy;
     bulk_result_free(result);
-    end(db, s);
+    session_close(db, s);
     unsetenv("STELE_PROFILE");
     remove(path);
     rmdir(dir);

@@ -23,8 +23,7 @@ static int setup(void **state) {
 }
 static int teardown(void **state) {
     (void)state;
-    session_free(s);
-    database_close(db);
+    session_close(db, s);
     return 0;
 }
 

@@ -30,10 +30,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     arena_free(arena);
-    session_free(s);
-    TxnLock *lock = db->txn_lock;
-    database_close(db);
-    txn_lock_free(lock);
+    session_close(db, s);
     return 0;
 }
 

@@ -58,12 +58,7 @@ static void set_up(void) {
                    "from generate_series(1, 300) g(i);"
                    "insert into words select 'abc' || i, 'o', i from generate_series(1, 20) g(i);");
 }
-static void tear_down(void) {
-    TxnLock *lock = db->txn_lock;
-    session_free(s);
-    database_close(db);
-    txn_lock_free(lock);
-}
+static void tear_down(void) { session_close(db, s); }
 
 /* ---- calls ---------------------------------------------------------------------------------------------------- */
 static Str any_text(Arena *a) {
