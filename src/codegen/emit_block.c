@@ -263,7 +263,7 @@ static void load_form(Em *m, Out *o, const PreCol *p, uint32_t form) {
     if (form > DF_FOR0 && form <= DF_FOR32) {
         out_w(m, o, "{ u32 x[%d]; load%d_%d(cd%d, row0, x);", n, n, width[form], c);
         for (int32_t k = 0; k < n; k++)
-            out_w(m, o, p->phys == PH_I32 ? " q%d_%d = (i32)cb%d + (i32)x[%d];" : " q%d_%d = (i64)((u64)cb%d + x[%d]);", c, k, c, k);
+            out_w(m, o, p->phys == PH_I32 ? " q%d_%d = (i32)((u32)cb%d + (u32)x[%d]);" : " q%d_%d = (i64)((u64)cb%d + x[%d]);", c, k, c, k);
         out_w(m, o, " }\n");
         return;
     }

@@ -1157,9 +1157,10 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead,
     const Instr *sum = made_by(x, store->a), *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
     if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
     bool turns = false;
-    out_w(&x->m, o, "(y%d %s %s * ", (int32_t)in->imm, sum->op == OP_ADD_N ? "+" : "-", ahead);
+    /* beyond the type's range it wraps: the compiler must not think that it cannot get there */
+    out_w(&x->m, o, "((%s)((u64)y%d %s (u64)(%s) * (u64)", c_type[x->vars[in->imm].phys], (int32_t)in->imm, sum->op == OP_ADD_N ? "+" : "-", ahead);
     if (!round_value(x, n, sum->b, ahead, o, &turns, depth + 1) || turns) return false;
-    out_w(&x->m, o, ")");
+    out_w(&x->m, o, "))");
     return *counts = true;
 }
 /* Appends the hash of the key `ahead` rounds later; false when it is not known, or stays the same. */

@@ -243,7 +243,7 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
     if (form <= DF_FOR64) {
         int32_t bits = width[form];
         bool narrow = to <= PH_I32;
-        if (narrow) snprintf(value, sizeof value, "((i32)cb%d + (i32)unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
+        if (narrow) snprintf(value, sizeof value, "(i32)((u32)cb%d + (u32)unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
         else snprintf(value, sizeof value, "(i64)((u64)cb%d + unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
         em_convert(m, o, narrow ? PH_I32 : PH_I64, to, value);
         return;
