@@ -125,10 +125,10 @@ static int64_t page_round(int64_t bytes) {
 }
 
 /* A mapping of page_round(bytes); on a huge page boundary when it is big enough. */
-static void *map_block(int64_t bytes) {
+static void *map_pages(int64_t bytes, int access, int flags) {
     size_t size = (size_t)page_round(bytes);
     size_t slack = bytes >= HUGE_ALIGN_MIN ? (size_t)HUGE_PAGE : 0;
-    char *p = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p = mmap(NULL, size + slack, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (p == MAP_FAILED) return NULL;
     if (slack) {
         size_t head = (size_t)(-(uintptr_t)p & (uintptr_t)(HUGE_PAGE - 1));
@@ -139,6 +139,7 @@ static void *map_block(int64_t bytes) {
     madvise(p, size, MADV_HUGEPAGE); /* advice: its failure changes nothing */
     return p;
 }
+static void *map_block(int64_t bytes) { return map_pages(bytes, PROT_READ | PROT_WRITE, 0); }
 
 /* The hooks promise no alignment: the block is moved up and its start kept just before it. */
 static void *hook_alloc(int64_t bytes) {
@@ -254,19 +255,7 @@ static bool open_pages(char *p, int64_t from, int64_t to) {
     to = page_round(to);
     return !must_fail() && (from >= to || mprotect(p + from, (size_t)(to - from), PROT_READ | PROT_WRITE) == 0);
 }
-static char *reserve_pages(int64_t most) {
-    size_t size = (size_t)page_round(most), slack = most >= HUGE_ALIGN_MIN ? (size_t)HUGE_PAGE : 0;
-    char *p = mmap(NULL, size + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return NULL;
-    if (slack) {
-        size_t head = (size_t)(-(uintptr_t)p & (uintptr_t)(HUGE_PAGE - 1));
-        if (head) munmap(p, head);
-        if (slack - head) munmap(p + head + size, slack - head);
-        p += head;
-    }
-    madvise(p, size, MADV_HUGEPAGE); /* advice: its failure changes nothing */
-    return p;
-}
+static char *reserve_pages(int64_t most) { return map_pages(most, PROT_NONE, MAP_NORESERVE); }
 
 void *mem_span_new(MemAccount *a, int64_t bytes, int64_t *most, Err *e) {
     if (UNLIKELY(bytes < 0 || bytes > INT64_MAX / 4)) {

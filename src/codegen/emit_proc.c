@@ -1046,17 +1046,22 @@ static int32_t stores_in_loop(const ProcEm *x, const GroupLoop *n, int64_t var, 
         if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == var) *last = &x->p->instrs[i], count++;
     return count;
 }
+/* What makes the number in the register; *in NULL when nothing does: true then for a constant, which is written. */
+static bool number_made_by(ProcEm *x, Reg r, Out *o, int depth, const Instr **in) {
+    const Program *p = x->p;
+    *in = NULL;
+    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
+    if (!p->regs[r].is_const) return (*in = made_by(x, r)) != NULL;
+    em_use(&x->m, r);
+    out_w(&x->m, o, "r%d", r);
+    return !p->regs[r].value.is_null;
+}
 /* The register's value when `row` is the loop's row; false when that is not known. */
 static bool group_value(ProcEm *x, const GroupLoop *n, Reg r, const char *row, Out *o, int depth) {
     const Program *p = x->p;
-    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
-    if (p->regs[r].is_const) {
-        em_use(&x->m, r);
-        out_w(&x->m, o, "r%d", r);
-        return !p->regs[r].value.is_null;
-    }
-    const Instr *in = made_by(x, r), *store = NULL;
-    if (!in) return false;
+    const Instr *in = NULL, *store = NULL;
+    bool known = number_made_by(x, r, o, depth, &in);
+    if (!in) return known;
     if (in->op == OP_ROW_GET) {
         const RowCol *rc = in->aux;
         const Instr *of = made_by(x, in->a);
@@ -1137,14 +1142,9 @@ static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
 /* The register's value `ahead` rounds later; false when that is not known. *counts: it is another one then. */
 static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead, Out *o, bool *counts, int depth) {
     const Program *p = x->p;
-    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
-    if (p->regs[r].is_const) {
-        em_use(&x->m, r);
-        out_w(&x->m, o, "r%d", r);
-        return !p->regs[r].value.is_null;
-    }
-    const Instr *in = made_by(x, r), *store = NULL;
-    if (!in) return false;
+    const Instr *in = NULL, *store = NULL;
+    bool known = number_made_by(x, r, o, depth, &in);
+    if (!in) return known;
     if (in->op == OP_CVT) {
         if (in->phys > PH_I64 || in->phys == PH_BOOL) return false;
         out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);

@@ -1,14 +1,13 @@
 /* test_mirror.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and is lost only with the device; wherever memory or the
  * device fails. The host device stands for one with memory of its own: its addresses can be read and written here as a kernel would. */
 #include "unit.h"
+#include "unit_nvrtc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
-#include "device/cuda/nvrtc.h"
 #include "txn/image_mirror.h"
 #include "txn/image_rehash.h"
 
@@ -250,22 +249,9 @@ static void test_types(void **state) {
 }
 static void test_compiles_for_cuda(void **state) {
     (void)state;
-    int major, minor;
-    Err e = {0};
-    if (nvrtc_version(&major, &minor, &e) != ST_OK) {
-        print_message("skipped: %s\n", e.message);
-        skip();
-    }
-    size_t n = strlen(kernel_image_text) + 400;
-    char *text = malloc(n), *full;
-    snprintf(text, n, "#define N_PARAMS %d\n#define GROUP_SIZE 256\n%s%s", IK_PARAMS, KERNEL_PRELUDE_INCLUDE, kernel_image_text);
-    assert_non_null(full = kernel_source_expand(text));
-    DevCode code;
-    if (nvrtc_compile(full, "sm_90", "", &code, &e) != ST_OK) fail_msg("%s: %s", e.message, e.detail);
-    if (code.log && strstr(code.log, "warning")) fail_msg("%s", code.log);
-    dev_code_free(&code);
-    free(full);
-    free(text);
+    char defines[128];
+    snprintf(defines, sizeof defines, "#define N_PARAMS %d\n#define GROUP_SIZE 256\n", IK_PARAMS);
+    compiles_with_nvrtc(defines, kernel_image_text);
 }
 
 /* Somebody holds the newer image: moving it would lose what it has. */

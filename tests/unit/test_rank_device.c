@@ -6,15 +6,14 @@
  *   oclgrind --data-races --uniform-writes --check-api tests/test_rank_device check oclgrind */
 #include "unit.h"
 #include "unit_random.h"
+#include "unit_nvrtc.h"
 
 #include <stdlib.h>
 
 #include "base/errcodes.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_codes.h"
-#include "device/cuda/nvrtc.h"
 #include "oclgrind_device.h"
 #include "txn/rank_device.h"
 #include "txn/rank_int.h"
@@ -436,22 +435,9 @@ static void faults(void **state) {
 
 static void compiles_for_cuda(void **state) {
     (void)state;
-    int major, minor;
-    Err e = {0};
-    if (nvrtc_version(&major, &minor, &e) != ST_OK) {
-        print_message("skipped: %s\n", e.message);
-        skip();
-    }
-    size_t n = strlen(kernel_rank_text) + 400;
-    char *text = malloc(n), *full;
-    snprintf(text, n, "#define N_PARAMS %d\n#define RANK_ITEMS 8\n#define GROUP_SIZE 512\n%s%s", RK_PARAMS, KERNEL_PRELUDE_INCLUDE, kernel_rank_text);
-    assert_non_null(full = kernel_source_expand(text));
-    DevCode code;
-    if (nvrtc_compile(full, "sm_90", "", &code, &e) != ST_OK) fail_msg("%s: %s", e.message, e.detail);
-    if (code.log && strstr(code.log, "warning")) fail_msg("%s", code.log);
-    dev_code_free(&code);
-    free(full);
-    free(text);
+    char defines[128];
+    snprintf(defines, sizeof defines, "#define N_PARAMS %d\n#define RANK_ITEMS 8\n#define GROUP_SIZE 512\n", RK_PARAMS);
+    compiles_with_nvrtc(defines, kernel_rank_text);
 }
 
 /* ---- the benchmark ------------------------------------------------------------------------------------------------------------------ */

@@ -205,10 +205,7 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
         bool blind = c->blind;
         TRY(child_rows(c, p, needed, NULL, g));
         TRY(define_group(c, p, g, false));
-        c->blind = true;
-        c->open++;
-        TRY(cp_test_rest(c, conds, row, ctx));
-        c->open--;
+        TRY(cp_test_blind(c, conds, row, ctx));
         c->blind = blind;
         return ST_OK;
     }

@@ -555,6 +555,15 @@ Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
+Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx) {
+    bool blind = c->blind;
+    c->blind = true;
+    c->open++;
+    TRY(cp_test_rest(c, conds, row, ctx));
+    c->open--;
+    c->blind = blind;
+    return ST_OK;
+}
 static Status filter_row(Cp *c, void *ctx) {
     Above *a = ctx;
     return cp_test_rest(c, a->conds, a->row, a->ctx);
@@ -953,12 +962,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
         c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
     if (a->unknown) {
-        c->blind = true;
-        c->open++;
-        TRY(cp_test_rest(c, conds, row, ctx));
-        c->open--;
-        c->blind = blind;
-        return ST_OK;
+        return cp_test_blind(c, conds, row, ctx);
     }
     TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
     for (int32_t i = 0; i < n_keys; i++)

@@ -29,6 +29,8 @@ typedef struct Above {
 Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single);
 /* Conditions that nothing below used, then the row. */
 Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx);
+/* ... for a row of which nothing is known. */
+Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx);
 Status cp_define(Cp *c, ColId id, Expr *e); /* the column is that expression from now on */
 ColSet cp_scope_copy(Cp *c);                /* what is gone through for trial leaves its columns in scope */
 Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d);
