@@ -20,7 +20,8 @@ static const char usage[] =
     "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
-    "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S;SQL\"    transaction benchmarks: one line of its own after SQL; what is left out is as above; repeatable\n"
+    "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S mix=A/B/..;SQL\"    transaction benchmarks: one line of its own after SQL; mix: shares of the\n"
+    "                     transactions in the order of the benchmark's definition; what is left out is as above, or as the benchmark has it; repeatable\n"
     "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
@@ -93,6 +94,14 @@ static bool point(char *s, const OltpOptions *o, OltpPoint *p) {
             memcpy(p->label, v, strlen(v) + 1);
         } else if (strcmp(word, "strategy") == 0) {
             if (!strategy_from_name((Slice){v, (int64_t)strlen(v)}, &p->strategy)) return false;
+        } else if (strcmp(word, "mix") == 0) {
+            int n = 0;
+            for (char *share = v; n < OLTP_TYPES_MAX; share = end + 1) {
+                p->mix[n] = (int)strtol(share, &end, 10);
+                if (end == share || p->mix[n] < 0 || p->mix[n++] > 1000000) return false;
+                if (*end != '/') break;
+            }
+            if (*end) return false;
         } else if (strcmp(word, "alpha") == 0 || strcmp(word, "seconds") == 0) {
             double x = strtod(v, &end);
             if (*end || x < 0) return false;

@@ -39,7 +39,7 @@ static int64_t zipf_next(const Zipf *z, Rng *r) {
     return MIN_OF((int64_t)((double)z->n * pow(z->eta * u - z->eta + 1, z->alpha)), z->n - 1);
 }
 
-enum { TYPES_MAX = 16, COLS_MAX = 8, TEXT_CELL = 96, LINES_MAX = 15, CHECKS_MAX = 12 };
+enum { TYPES_MAX = OLTP_TYPES_MAX, COLS_MAX = 8, TEXT_CELL = 96, LINES_MAX = 15, CHECKS_MAX = 12 };
 typedef struct Maker {
     Rng rng;
     Zipf zipf;
@@ -351,6 +351,10 @@ static double cpu_s(void) {
 
 static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval, Total *t, char why[WHY_MAX]) {
     const double rate = m->o->arrival;
+    const int *mix = m->o->mix ? m->o->mix : w->weights;
+    int64_t shares = 0;
+    for (int k = 0; k < n; k++) shares += mix[k];
+    shares = MAX_OF(shares, 1);
     double cut = 0, before = 0; /* when the last bulk was cut, and how long it took */
     *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
     BulkCalls parts[TYPES_MAX];
@@ -370,11 +374,11 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         }
         for (int k = 0; k < n; k++) calls[k].n = 0;
         for (int64_t i = 0; i < calls_now; i++) {
-            int64_t pick = rng_to(&m->rng, 100);
+            int64_t pick = rng_to(&m->rng, shares);
             int type = 0;
             if (m->o->types > 0 && strcmp(w->name, "gputx") == 0) type = (int)(i % n);
             else
-                for (; type < n - 1 && pick >= w->weights[type]; type++) pick -= w->weights[type];
+                for (; type < n - 1 && pick >= mix[type]; type++) pick -= mix[type];
             Cell cells[COLS_MAX] = {0};
             w->make(m, type, cells);
             m->n_total++;
@@ -466,6 +470,11 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_text(b, "executor", executor);
     if (t->last.reason) json_text(b, "reason", t->last.reason);
     json_int(b, "scale", o->scale);
+    for (int k = 0; o->mix && k < w->n_types; k++) {
+        char key[64];
+        snprintf(key, sizeof key, "share_of_%s", w->procs[k]);
+        json_int(b, key, o->mix[k]);
+    }
     json_num(b, "skew", o->skew);
     if (w->n_types == 0) json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples), json_num(b, "alpha", o->alpha);
     if (o->arrival > 0) json_num(b, "arrival_per_second", o->arrival), json_num(b, "interval_ms", l->interval * 1e3);
@@ -521,6 +530,8 @@ static bool run_points(Bench *b, Session *s, Calls *calls, int n, const Workload
         mine.work = p->work;
         mine.alpha = p->alpha;
         mine.seconds = p->seconds;
+        for (int k = 0; k < TYPES_MAX; k++)
+            if (p->mix[k] > 0) mine.mix = p->mix;
         Line line = {p->label, p->size, 0, p->strategy};
         if ((!p->settings || exec_sql(s, p->settings, why)) && run_line(b, s, calls, w->n_types ? n : p->types, w, &mine, &line, why)) continue;
         fprintf(stderr, "stele-bench %s: %s: %s\n", w->name, p->label, why);

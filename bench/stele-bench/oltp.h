@@ -6,7 +6,7 @@
 #include "txn/schedule.h"
 
 /* Lines of their own, on the tables that all lines share. */
-enum { POINTS_MAX = 128, LABEL_MAX = 48 };
+enum { POINTS_MAX = 128, LABEL_MAX = 48, OLTP_TYPES_MAX = 16 };
 typedef struct OltpPoint {
     char label[LABEL_MAX];
     const char *settings;  /* SQL before it, NULL: none */
@@ -14,6 +14,7 @@ typedef struct OltpPoint {
     double alpha, seconds;
     int64_t size;
     Strategy strategy;
+    int mix[OLTP_TYPES_MAX]; /* shares of the transactions; all 0: the benchmark's */
 } OltpPoint;
 
 typedef struct OltpOptions {
@@ -32,6 +33,7 @@ typedef struct OltpOptions {
     int64_t tuples;        /* gputx */
     int types, work;       /* gputx: T, x */
     double alpha;          /* gputx */
+    const int *mix;        /* of a point, NULL: the benchmark's */
     int n_points;          /* instead of sizes, strategies and variants */
     OltpPoint points[POINTS_MAX];
 } OltpOptions;
