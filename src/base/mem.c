@@ -6,12 +6,19 @@
  * needs an aligned range. The caller passes the size back on free, which both picks the
  * way to release a block and keeps blocks free of headers.
  *
+ * Freed mappings. Touching a fresh page costs several times what clearing a used one does (0.1 to 0.2 us against
+ * 0.05 for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH bytes stay, KEPT_ALL in
+ * all, and serve allocations of their size, of which there are few: an eighth of a power of two apart. Who frees last is served first; what has
+ * not been wanted for longest goes first. What is kept is charged to nobody, and goes when the system has no more memory. With AddressSanitizer
+ * nothing is kept: who uses what was freed is found.
+ *
  * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (so that they stay
  * in malloc, where they are reused without page faults). Requests that would waste much of
  * a block get one of their own. The Arena itself lives in its first block.
  */
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +33,13 @@ enum {
     ARENA_FIRST = 4096,
     ARENA_MAX = (1 << 20) - 64,
     ARENA_KEEP_MAX = 256 << 10, /* largest block that arena_reset keeps beside the first */
+    KEPT_BLOCKS = 64,
+    KEPT_EACH = 32 << 20,
+#if defined(__SANITIZE_ADDRESS__)
+    KEPT_ALL = 0,
+#else
+    KEPT_ALL = 128 << 20,
+#endif
 };
 
 /* ---- accounts ------------------------------------------------------------ */
@@ -139,7 +153,76 @@ static void *map_pages(int64_t bytes, int access, int flags) {
     madvise(p, size, MADV_HUGEPAGE); /* advice: its failure changes nothing */
     return p;
 }
-static void *map_block(int64_t bytes) { return map_pages(bytes, PROT_READ | PROT_WRITE, 0); }
+
+/* ---- freed mappings ---- */
+static struct {
+    pthread_mutex_t lock;
+    int n;
+    int64_t bytes;
+    struct KeptBlock { void *p; int64_t size; } block[KEPT_BLOCKS]; /* in the order in which they were freed */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What a block of so many bytes is mapped with. */
+static int64_t map_size(int64_t bytes) {
+    int64_t step = page_round(1);
+    if (bytes > KEPT_EACH) return page_round(bytes);
+    while (step * 16 < bytes) step *= 2;
+    return (bytes + step - 1) & ~(step - 1);
+}
+static void *take_kept(int64_t size) {
+    void *p = NULL;
+    pthread_mutex_lock(&kept.lock);
+    for (int i = kept.n - 1; i >= 0 && !p; i--) {
+        if (kept.block[i].size != size) continue;
+        p = kept.block[i].p;
+        kept.bytes -= size;
+        kept.n--;
+        memmove(&kept.block[i], &kept.block[i + 1], sizeof *kept.block * (size_t)(kept.n - i));
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return p;
+}
+/* Room for a block of so many bytes: the oldest ones go to the system. False: there were none. */
+static bool drop_kept(int64_t size) {
+    bool some = false;
+    for (;;) {
+        struct KeptBlock old = {0};
+        pthread_mutex_lock(&kept.lock);
+        if (kept.n > 0 && (kept.n == KEPT_BLOCKS || kept.bytes + size > KEPT_ALL)) {
+            old = kept.block[0];
+            kept.bytes -= old.size;
+            kept.n--;
+            memmove(&kept.block[0], &kept.block[1], sizeof *kept.block * (size_t)kept.n);
+        }
+        pthread_mutex_unlock(&kept.lock);
+        if (!old.p) return some;
+        munmap(old.p, (size_t)old.size);
+        some = true;
+    }
+}
+static void unmap_block(void *p, int64_t bytes) {
+    int64_t size = map_size(bytes);
+    bool keeps = size <= MIN_OF(KEPT_EACH, KEPT_ALL) && (size < HUGE_ALIGN_MIN || ((uintptr_t)p & (HUGE_PAGE - 1)) == 0); /* it may have grown where it was */
+    if (keeps) {
+        drop_kept(size);
+        pthread_mutex_lock(&kept.lock);
+        if ((keeps = kept.n < KEPT_BLOCKS)) { /* somebody else may have been faster */
+            kept.block[kept.n++] = (struct KeptBlock){p, size};
+            kept.bytes += size;
+        }
+        pthread_mutex_unlock(&kept.lock);
+    }
+    if (!keeps) munmap(p, (size_t)size);
+}
+/* `zeroed`: else what is in it may be anything. */
+static void *map_block(int64_t bytes, bool zeroed) {
+    int64_t size = map_size(bytes);
+    void *p = take_kept(size);
+    if (p && zeroed) memset(p, 0, (size_t)size); /* all of it: it may grow */
+    if (!p) p = map_pages(size, PROT_READ | PROT_WRITE, 0);
+    if (!p && drop_kept(KEPT_ALL)) p = map_pages(size, PROT_READ | PROT_WRITE, 0);
+    return p;
+}
 
 /* The hooks promise no alignment: the block is moved up and its start kept just before it. */
 static void *hook_alloc(int64_t bytes) {
@@ -151,9 +234,9 @@ static void *hook_alloc(int64_t bytes) {
     return p;
 }
 
-static void *raw_alloc(int64_t bytes) {
+static void *raw_alloc(int64_t bytes, bool zeroed) {
     if (UNLIKELY(bytes < 0 || bytes > INT64_MAX / 2 || must_fail())) return NULL;
-    if (bytes >= MAP_MIN) return map_block(bytes);
+    if (bytes >= MAP_MIN) return map_block(bytes, zeroed);
     if (bytes == 0) bytes = 1;
     if (hooks.alloc) return hook_alloc(bytes);
     void *p = NULL;
@@ -162,7 +245,7 @@ static void *raw_alloc(int64_t bytes) {
 
 static void raw_free(void *p, int64_t bytes) {
     if (bytes >= MAP_MIN) {
-        munmap(p, (size_t)page_round(bytes));
+        unmap_block(p, bytes);
     } else if (hooks.alloc) {
         char *base;
         memcpy(&base, (char *)p - sizeof(void *), sizeof base);
@@ -175,12 +258,12 @@ static void raw_free(void *p, int64_t bytes) {
 /* Grows or shrinks a mapping without copying: in place if the addresses behind it are free,
  * else by moving its pages into a fresh, aligned mapping. */
 static void *remap_block(void *p, int64_t old_bytes, int64_t new_bytes) {
-    size_t old_size = (size_t)page_round(old_bytes), new_size = (size_t)page_round(new_bytes);
+    size_t old_size = (size_t)map_size(old_bytes), new_size = (size_t)map_size(new_bytes);
     if (old_size == new_size) return p;
     if (must_fail()) return NULL;
     void *q = mremap(p, old_size, new_size, 0);
     if (q == MAP_FAILED) {
-        void *target = map_block(new_bytes);
+        void *target = map_pages((int64_t)new_size, PROT_READ | PROT_WRITE, 0);
         if (!target) return NULL;
         q = mremap(p, old_size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target);
         if (q == MAP_FAILED) {
@@ -201,19 +284,21 @@ static Status report_oom(int64_t bytes, Err *e) {
     return ST_ERROR;
 }
 
-void *mem_alloc(MemAccount *a, int64_t bytes, Err *e) {
+static void *charged_alloc(MemAccount *a, int64_t bytes, bool zeroed, Err *e) {
     if (UNLIKELY(bytes < 0)) {
         report_oom(bytes, e);
         return NULL;
     }
     if (mem_charge(a, bytes, e) != ST_OK) return NULL;
-    void *p = raw_alloc(bytes);
+    void *p = raw_alloc(bytes, zeroed);
     if (UNLIKELY(!p)) {
         mem_discharge(a, bytes);
         report_oom(bytes, e);
     }
     return p;
 }
+void *mem_alloc(MemAccount *a, int64_t bytes, Err *e) { return charged_alloc(a, bytes, true, e); }
+void *mem_alloc_raw(MemAccount *a, int64_t bytes, Err *e) { return charged_alloc(a, bytes, false, e); }
 
 void *mem_calloc(MemAccount *a, int64_t bytes, Err *e) {
     void *p = mem_alloc(a, bytes, e);
@@ -321,7 +406,7 @@ struct Arena {
 static const int64_t arena_header = (int64_t)((sizeof(Block) + sizeof(Arena) + 15) / 16 * 16);
 
 Arena *arena_new(MemAccount *acct, Err *err) {
-    Block *b = mem_alloc(acct, ARENA_FIRST, err);
+    Block *b = mem_alloc_raw(acct, ARENA_FIRST, err);
     if (!b) return NULL;
     *b = (Block){.size = ARENA_FIRST};
     Arena *a = (Arena *)(b + 1);
@@ -403,14 +488,14 @@ static NOINLINE void *alloc_slow(Arena *a, int64_t bytes) {
     }
     int64_t need = bytes + (int64_t)sizeof(Block);
     if (need > a->next_size / 2) { /* would waste much of a block: a block of its own */
-        Block *b = mem_alloc(a->acct, need, a->err);
+        Block *b = mem_alloc_raw(a->acct, need, a->err);
         if (!b) return NULL;
         *b = (Block){.next = a->big, .size = need};
         a->big = b;
         if (a->next_size < ARENA_MAX) a->next_size = MIN_OF(a->next_size * 2, (int64_t)ARENA_MAX);
         return b + 1;
     }
-    Block *b = mem_alloc(a->acct, a->next_size, a->err);
+    Block *b = mem_alloc_raw(a->acct, a->next_size, a->err);
     if (!b) return NULL;
     *b = (Block){.next = a->head, .size = a->next_size};
     a->head = b;

@@ -40,8 +40,10 @@ void mem_discharge(MemAccount *a, int64_t bytes);
 int64_t mem_headroom(const MemAccount *a);
 
 /* Blocks charged to an account. 64-byte aligned. Blocks of 1 MiB and more are
- * mapped (2 MiB huge pages advised) and go back to the system when freed; mapped blocks come zeroed. */
+ * mapped (2 MiB huge pages advised) and come zeroed; when freed they go back to the system, but for 128 MiB that serve later allocations. */
 void *mem_alloc(MemAccount *a, int64_t bytes, Err *e);
+/* The same, uninitialised whatever its size: for what is written before it is read. */
+void *mem_alloc_raw(MemAccount *a, int64_t bytes, Err *e);
 void *mem_calloc(MemAccount *a, int64_t bytes, Err *e);
 /* Grows keeping contents; on failure the old block stays valid. */
 void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e);

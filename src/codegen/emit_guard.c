@@ -4,10 +4,13 @@
 
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
+    if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
     W("if (use_at != use_end) {\n");
-    proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+    if (in->a) W("const u64 h = (u64)%r;\n", in->a);
+    else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+    if (in->dst) W("r%d = (i64)h;\n", in->dst);
     int32_t back = x->goes_back[pc];
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, one, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "one || LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     W("}\n");
@@ -18,7 +21,7 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
-        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, &spilled);\n", g);
+        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, one, &spilled);\n", g);
         W("g%d = GUARD_NONE;\n", g);
     }
     W("}\n");
@@ -109,8 +112,11 @@ static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, 
     frame_field(x, o, mode, type, name);
 }
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
-    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"scratch", "mem"}};
-    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls) - (x->out->scratch == 0); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}, {"u32", "undo_end"}};
+    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    if (mode == FRAME_FIELDS) out_w(&x->m, o, "u32 round;\n");
+    if (x->out->scratch > 0 && mode == FRAME_LOAD) out_w(&x->m, o, "if (LEAD_SCRATCH(one)) "); /* others have their own */
+    if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
@@ -118,6 +124,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
         if (!x->stored[i]) continue; /* an argument */
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
         frame_numbered(x, o, mode, "bool", 'z', i);
+        if (proc_spread_flag(x, i)) frame_numbered(x, o, mode, "bool", 's', i);
     }
 }
 
@@ -141,18 +148,22 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
     /* The calls' locks, by name: most items have none. */
     out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
-                "for (u64 i = use_at; i < use_end; i++) {\nif (G(u32, %p)[i] != name) continue;\nconst u32 s = G(u32, %p)[i];\n"
+    /* several at a time: each is a load from far away */
+    out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
+                "if (hits == 0) continue;\ni += (u32)__ffs((i32)hits) - 1;\nreturn i < use_end ? i : use_end - 1;\n}\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\n#endif\nreturn use_end;\n}\n", names, names);
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
+                "for (u64 i = guard_find(kp, use_at, use_end, name); i < use_end;) {\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
                 "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
-                "G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", names, states, 1 << STOP_UNDO_BIT, states);
-    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
-                "if ((s & GUARD_OPS) > 1) {\nG(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
-          states, states, states, counters, uses);
+                "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
+    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
+          states, states, states, states, counters, uses);
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
     out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
                 "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
                 "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
+    proc_spread_helpers(x, o);
     /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
     out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
                 "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");
@@ -169,16 +180,29 @@ static void call_ran(ProcEm *x, Out *o) {
     out_w(&x->m, o, "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n",
           PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
 }
-#define RUN_GUARDED "ran = run_%d(kp, call, pos, log_at, slot, &frame.f%d, state, together, &wait);"
+/* For the procedures that have such loops. */
+static void run_spreads(ProcEm *x, Out *o, int32_t n, const char *fmt) {
+    out_w(&x->m, o, "switch (kind) {\n");
+    for (int32_t k = 0; k < n; k++) {
+        if (!x->spreading[k]) continue;
+        out_w(&x->m, o, "case %d: ", k);
+        out_w(&x->m, o, fmt, k, k);
+        out_w(&x->m, o, " break;\n");
+    }
+    out_w(&x->m, o, "default: break;\n}\n");
+}
+#define RUN_GUARDED "ran = run_%d(kp, call, pos, log_at, slot, &mine->f%d, state, together, &wait);"
 /* One call after the other, each of which waits on its way. */
 void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nPRIV frame_any *const mine = &frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
     log_room(x, o);
     out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) return;\n");
     proc_switch(x, o, n, RUN_GUARDED);
-    out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
+    out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif ((state & SPREAD) != 0) {\n");
+    run_spreads(x, o, n, "state = spread_%d(kp, call, pos, log_at, slot, &mine->f%d, state);");
+    out_w(m, o, "}\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
     call_ran(x, o);
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
 }
@@ -188,10 +212,10 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nframe_any frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
+    out_w(m, o, "if (%p != 0) {\n__shared__ frame_any frames[GROUP_SIZE / 32];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
                 "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\n"
+                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = per == 1 ? &frames[LID / 32] : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
           PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
@@ -208,7 +232,11 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
     proc_switch(x, o, n, RUN_GUARDED);
     out_w(m, o, "const u32 status = (u32)ran;\nif ((status & STOPS_AT) == STOPS_AT) {\nstate = status & 0xffffu;\nturn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n} else {\n");
     call_ran(x, o);
-    out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\nsince = CLOCK();\n}\nreturn;\n}\n");
+    out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\n");
+    /* a call that has its warp to itself has all lanes help it with a loop */
+    out_w(m, o, "const u32 at_top = from_lane(state, 0);\nif (at_top < LANE_ENDS && (at_top & SPREAD) != 0) {\nconst u64 its_call = from_lane(call, 0), its_pos = from_lane(pos, 0), its_log = from_lane(log_at, 0);\nu32 next = at_top & 0x3fffu;\n{\nconst u32 its_kind = from_lane(kind, 0), kind = its_kind;\n");
+    run_spreads(x, o, n, "next = spread_%d(kp, its_call, its_pos, its_log, slot, &mine->f%d, at_top);");
+    out_w(m, o, "}\nif ((LID & 31u) == 0) state = next;\n}\nsince = CLOCK();\n}\nreturn;\n}\n");
 }
 /* Takes back what all calls did, the last one's first. */
 void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o) {

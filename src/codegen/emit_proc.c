@@ -135,6 +135,7 @@ static const char *raw_type(uint8_t phys) {
 static void declare_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
         uint8_t phys = x->vars[i].phys;
+        if (proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
         if (i >= x->proc->n_params) {
             out_w(&x->m, o, "%s y%d = %s;\nbool z%d = false;\n", c_type[phys], i, c_zero(phys), i);
             continue;
@@ -379,13 +380,20 @@ static void undefine(ProcEm *x, Out *o) {
 
 /* ---- changing -------------------------------------------------------------------------------------------------- */
 /* Begins an entry of the log at `u`; the number of its case. */
-static int32_t log_begin(ProcEm *x) {
-    int32_t site = x->n_sites++;
+/* Before the change: gives up where the log has no room for it. */
+static void log_room(ProcEm *x) {
     if (x->in_loop) x->logs_in_loop = true;
+    if (x->logs_in_loop) W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->plain ? "undo_end" : "UNDO_MAX", fail_code(x, PF_ROOM));
+}
+static int32_t log_entry(ProcEm *x) {
+    int32_t site = x->n_sites++;
     W("if (%p != 0) {\n", PARAM(PP_UNDO, 0, 0));
-    if (x->in_loop) W("if (n_undo >= UNDO_MAX) FAIL(%d);\n", fail_code(x, PF_ROOM));
     W("const u64 u = undo + (u64)n_undo++ * %d;\nG(i64, u)[1] = row;\n", (int32_t)UNDO_ENTRY);
     return site;
+}
+static int32_t log_begin(ProcEm *x) {
+    log_room(x);
+    return log_entry(x);
 }
 static void log_cell(ProcEm *x, int32_t table, int32_t col) {
     const ImageColumn *c = column(x, table, col);
@@ -410,6 +418,8 @@ static void mark_dirty(ProcEm *x, int32_t table) {
 }
 /* Remembers |value|, an i64 expression. */
 static void track(ProcEm *x, int32_t table, int32_t col, const char *value, Reg valid) {
+    const ImageNeed *need = &x->proc->tables[table].need;
+    if (need->adds && !need->adds[col]) return;
     int32_t p = PARAM(PP_BOUND, table, col);
     char name[32];
     snprintf(name, sizeof name, "b%d_%d", (int)table, (int)col);
@@ -587,7 +597,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
     if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
-    W("bool said = true;\nu64 k[%d];\nswitch (bad) {\n", (int32_t)KEY_COLS_MAX);
+    W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->plain ? "!one" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
@@ -599,7 +609,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
         W("break;\n");
     }
     W("default: said = false; break;\n}\nif (said) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) {\nconst u64 rec = %p + 16 + nth * %d;\n", keys, keys, keys, (int32_t)KEY_WORDS * 8);
-    W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nfor (int c = 0; c < %d; c++) G(u64, rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n", code,
+    W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n", code,
       (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */
@@ -617,6 +627,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
         if (insert_key(im, ins, i, keys)) loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
     }
     W("i64 r%d = -1;\n{\n", in->dst);
+    log_room(x);
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
         if (im->cols[c].valid || (r && !x->regs[r].nullable)) continue;
@@ -646,7 +657,6 @@ static void row_insert(ProcEm *x, const Instr *in) {
         if (r) W("G(u8, %p + (u64)row * %d)[0] = %v;\n", PARAM(PP_VALID, table, c), step, r);
         else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
-    W("G(i64, %p)[row] = -1;\n", PARAM(PP_ROWIDS, table, 0));
     if (im->n_indexes > 0) {
         W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
@@ -658,7 +668,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
     }
     W("r%d = row;\nG(u8, %p)[row] = DIRTY_INSERTED;\n", in->dst, PARAM(PP_DIRTY, table, 0));
     W("GVOL(u8, %p)[row] = ROW_LIVE;\n", live);
-    int32_t site = log_begin(x);
+    int32_t site = log_entry(x);
     W("G(u64, u)[0] = %d;\n}\n", site);
     out_w(&x->m, &x->undo, "case %d:\nG(u8, %p)[row] = (u8)(G(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\nbreak;\n", site, PARAM(PP_DIRTY, table, 0), PARAM(PP_DIRTY, table, 0), live);
     for (int32_t c = 0; c < im->n_cols; c++)
@@ -841,6 +851,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         loop_begins(x, pc);
         begin_fails(x);
         W("for (;;) {\n");
+        proc_spread_top(x, pc);
         break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
@@ -849,9 +860,11 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_ENDLOOP:
         --*loops;
+        proc_spread_end(x, pc);
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);
+        proc_spread_over(x, pc);
         break;
     case OP_P_BLOCK:
         begin_fails(x);
@@ -888,6 +901,7 @@ static void write_body(ProcEm *x, const bool *skip) {
             open = true;
             if (ends || skip[pc]) continue;
             if (!write_instr(x, in, pc)) x->m.reason = op_info[in->op].name;
+            proc_spread_behind(x, pc);
             ends = in->op == OP_RAISE;
             continue;
         }
@@ -929,6 +943,14 @@ static int32_t early_element(const ProcEm *x, const Instr *in) {
     if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || x->stored[from->imm]) return -1;
     return x->p->regs[in->dst].phys >= PH_I16 && x->p->regs[in->dst].phys <= PH_I64 ? (int32_t)from->imm : -1;
 }
+/* What a hidden variable keeps that is stored in one place; 0: none. */
+static Reg kept_in(const ProcEm *x, const Instr *load) {
+    Reg r = 0;
+    int32_t stores = 0;
+    for (int32_t i = 0; load->op == OP_LOAD && !x->vars[load->imm].name && i < x->p->n_instrs; i++)
+        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == load->imm) r = x->p->instrs[i].a, stores++;
+    return stores == 1 ? r : 0;
+}
 /* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
 static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap, int depth) {
     const Program *p = x->p;
@@ -945,6 +967,8 @@ static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap
         x->early[in->imm] = true;
         return true;
     }
+    Reg kept = kept_in(x, in);
+    if (kept) return early_key(x, kept, arrays, out, cap, depth + 1);
     int32_t array = early_element(x, in);
     if (array >= 0) {
         snprintf(out + n, (size_t)(cap - n), "g%d", (int)array);
@@ -1036,6 +1060,12 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
 static void fetch_anchor(ProcEm *x, Out *o, int32_t table, int32_t index) {
     const ImageIndex *ix = &x->tables[table].image->indexes[index];
     out_w(&x->m, o, "FETCH(%p + (u64)row * 32);\nFETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
+}
+/* Where the search for a new row's place in the group begins. */
+static void fetch_entry(ProcEm *x, Out *o, int32_t table, int32_t index) {
+    const ImageIndex *ix = &x->tables[table].image->indexes[index];
+    int32_t next = PARAM(PP_NEXT, table, index);
+    out_w(&x->m, o, "const i64 entry = GVOL(i64, %p)[4 * row + 1] - 1;\nif (entry >= 0) {\nFETCH(%p + (u64)entry * 32);\nFETCH(%p + ord_link(entry, ord_height(entry)) * 8);\nFETCH(%p + (u64)entry * %d);\n}\n", next, next, next, PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
 }
 /* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
 static const Instr *made_by(const ProcEm *x, Reg r) { return x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
@@ -1294,7 +1324,7 @@ static void each_row(ProcEm *x, Out *o, const Ahead *site) {
     else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
     out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
 }
-/* texts_K: a third round, for bytes of strings in these rows. */
+/* texts_K: a third round, for bytes of strings in these rows, and what the anchors of ordered groups lead to. */
 static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
     Out args = {0}, body = {0};
     bool *early = x->early;
@@ -1303,8 +1333,9 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
     for (int32_t i = 0; i < n && x->early && x->m.const_done; i++) {
         Out texts = {0};
-        if (!sites[i].rows || sites[i].enters) continue;
-        fetch_texts(x, &texts, &sites[i]);
+        if (!sites[i].rows) continue;
+        if (sites[i].enters) fetch_entry(x, &texts, sites[i].table, sites[i].index);
+        else fetch_texts(x, &texts, &sites[i]);
         if (texts.n == 0) continue;
         x->texts_ahead = true;
         each_row(x, &body, &sites[i]);
@@ -1366,7 +1397,7 @@ static void look_ahead(ProcEm *x) {
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
 static const char helpers[] =
-    "#undef RAISE\n"
+    "#undef RAISE\n#if defined(KC_CUDA)\n#define ROLLED _Pragma(\"unroll 1\")\n#else\n#define ROLLED\n#endif\n"
     "#define FAIL(code) do { status = (u32)(code); goto FAIL_TO; } while (0)\n"
     "#define SAYS 0x80000000u\n"
     "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
@@ -1435,7 +1466,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     if (x->plain) {
         out_w(m, o, "typedef struct {\n");
         proc_write_frame(x, o, FRAME_FIELDS);
-        out_w(m, o, "} frame_%d;\n", x->number);
+        out_w(m, o, "} frame_%d;\n#define N_SITES_%d %d\n", x->number, x->number, x->n_sites);
     }
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
     if (x->plain) out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
@@ -1443,7 +1474,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nu32 spilled = 0;\n(void)names;\n", on, starts, step, starts, step);
+        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nconst bool one = (state & SPREAD) != 0;\nu32 spilled = 0, failed = 0, serial = 0, undo_end = UNDO_MAX;\n(void)names; (void)one; (void)undo_end;\n", on, starts, step, starts, step);
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
@@ -1453,13 +1484,15 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     if (x->plain) {
         out_w(m, o, "if (state != 0) {\n");
         proc_write_frame(x, o, FRAME_LOAD);
-        out_w(m, o, "switch (state) {\n");
-        for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
+        out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state & 0x3fffu) {\n");
+        for (int32_t k = 1; k <= x->n_states - x->n_spreads; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
+        proc_round_begins(x, o);
         out_w(m, o, "default: break;\n}\n}\n");
     }
     proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
     if (x->plain) {
+        proc_round_ends(x, o);
         out_w(m, o, "if ((status & STOPS_AT) == STOPS_AT) {\n");
         proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
@@ -1470,6 +1503,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
+    if (x->plain) proc_write_spreads(x, o);
 }
 
 /* foot_K: the operations of a call. */
@@ -1497,7 +1531,7 @@ static const char op_helpers[] =
     "    }\n    return -1;\n}\n"
     /* from a piece of the room that no other item has: the room's counter is everybody's */
     "FN u64 put_near(u64 heap, u64 piece, str s) {\n"
-    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7);\n"
+    "    const u64 bytes = (u64)s.len;\n"
     "    if (s.len == 0 || bytes > TEXT_PIECE / 4) return put_text(heap, s);\n"
     "    u64 at = G(u64, piece)[0];\n"
     "    if (G(u64, piece)[1] - at < bytes) {\n"
@@ -1515,8 +1549,19 @@ static const char op_helpers[] =
     "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
     "    return __shfl_sync(mask, first, (i32)leader) + (u64)__popc(mask & below) * OPS_CHUNK;\n"
     "#else\n    return ga_add_u64(counter, OPS_CHUNK);\n#endif\n}\n"
+    /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have many. One that comes again stays near the end */
     "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
     "#if OPS_SHARED\n"
+    "    for (u64 i = ops->n; i != 0 && i + 6 > ops->n && ops->n <= ops->room; i--) {\n"
+    "        const u64 at = ops->items + 16 * (i - 1), last = ops->items + 16 * (ops->n - 1);\n"
+    "        if (G(u32, at)[2] != call) break;\n"
+    "        if (G(u64, at)[0] != item) continue;\n"
+    "        const u64 both = (u64)(((G(u32, at)[3] + 1) | (kind + 1)) - 1) << 32 | call;\n"
+    "        G(u64, at)[0] = G(u64, last)[0];\n"
+    "        G(u64, at)[1] = G(u64, last)[1];\n"
+    "        G(u64, last)[0] = item;\n"
+    "        G(u64, last)[1] = both;\n"
+    "        return;\n    }\n"
     "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
     "#else\n"
     "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
@@ -1561,10 +1606,12 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
     else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
-    if (out->scratch > 0) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
+    if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters, uses);
+    /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
+    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\n#endif\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\n");
@@ -1577,7 +1624,10 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
     out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
                 "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);
-    out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
+    const bool carries = t->kind == DEVICE_HOST && !out->guards; /* goes on with later calls while some wait */
+    if (carries) out_w(m, o, "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 tile = end;\nif (more) {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) {\nmore = false;\ntile = end;\n}\n}\n"
+                             "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[waiting + k] = (u32)(tile + k);\n", (int32_t)PROC_CARRIED, ticket, counters);
+    else out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
                 "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
     if (out->guards && t->kind != DEVICE_CUDA) proc_run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
@@ -1593,7 +1643,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
         }
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "while (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + waits[k];\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = %swaits[k];\n" CALL_OF, carries ? "left += waiting;\n" : "", carries ? "" : "tile + ", order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
     out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
     out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
@@ -1601,7 +1651,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
     out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
-    out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
+    if (carries) out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n", (int32_t)PROC_CARRIED);
+    else out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
 }
 
 /* The kernel of footprints. */
@@ -1663,7 +1714,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
     *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .plain = guards ? proc->plain : NULL, .out = out};
+                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);
@@ -1701,12 +1752,19 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         if (p->instrs[i].op == OP_P_LEAVE) x->labels[p->instrs[i].jump] = true;
     }
     if ((out->reason = find_reason(x, skip, a))) return ST_OK;
-    for (int32_t i = 0; i < p->n_instrs; i++)
-        if (!skip[i] && p->instrs[i].op == OP_CALL && make_has_form(p, p->instrs[i].aux)) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        if (skip[i] || p->instrs[i].op != OP_CALL || !make_has_form(p, p->instrs[i].aux)) continue;
+        out->makes = true;
+        if (p->regs[p->instrs[i].dst].phys == PH_STR) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
+    }
     find_forms(x);
     fail_to(x);
     x->last_fail = x->plain ? proc_last_fail(x) : -1;
-    if (x->plain) proc_find_states(x);
+    if (x->plain) {
+        proc_find_states(x);
+        proc_find_spreads(x);
+        x->spreading[x->number] = x->n_spreads > 0;
+    }
     write_body(x, skip);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
@@ -1728,6 +1786,7 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
         TRY(begin_proc(x, k, n, true, &forms[k], &src, e));
         TRY(write_proc(x, target, strings, e));
         out->scratch = MAX_OF(out->scratch, src.scratch);
+        out->makes |= src.makes;
         out->foot_reason = src.reason;
         *n_ahead = MAX_OF(*n_ahead, x->n_ahead);
     }
@@ -1744,7 +1803,8 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
     *x = (ProcEm){.m = {.arena = a, .err = e}, .guards = guards};
-    if (!(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
+    x->spreading = arena_array(a, bool, n + 1);
+    if (!x->spreading || !(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
     static const uint16_t direct[PROC_DIRECT] = {KP_ERR, PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET, PP_TABLE};
     for (int32_t i = 0; i < PROC_DIRECT; i++) em_param(&x->m, (ParamKind)direct[i], 0, 0, NULL);
     for (int32_t k = 0; k < n; k++) {
@@ -1757,6 +1817,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         }
         out->undo_max = MAX_OF(out->undo_max, out->procs[k].undo_max);
         out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
+        out->makes |= out->procs[k].makes;
         out->wanders |= out->procs[k].wanders;
         out->lingers |= out->procs[k].lingers;
         n_ahead = MAX_OF(n_ahead, x->n_ahead);

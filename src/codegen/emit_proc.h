@@ -6,7 +6,7 @@
  *
  *   for (;;) {
  *       the next TILE calls of order[], by a counter
- *       while (some of them have not run)
+ *       while (some of them have not run; on the host it takes the next ones when all that are left wait, and they are not many)
  *           for (each of these)
  *               if (its locks have come to its ranks) {
  *                   status = run_K(call): { run } if (cond) { { run } } ...
@@ -90,7 +90,7 @@ typedef enum ProcParamKind {
     PP_PIECES,        /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each table's room for strings, the piece that the item took last */
     PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
     PP_CELLS, PP_VALID,                      /* of tables from here on; col */
-    PP_LIVE, PP_DIRTY, PP_ROWIDS,
+    PP_LIVE, PP_DIRTY,
     PP_SLOTS, PP_MASK, PP_NEXT,              /* col = index of the image */
     PP_SHARED, PP_LO, PP_HI,                 /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */
     PP_BOUND,         /* col: address of u64, the greatest |value| put there; 0: not wanted */
@@ -108,7 +108,7 @@ typedef enum ProcParamKind {
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_GROUPS_PER_UNIT = 8 };
+enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_GROUPS_PER_UNIT = 8 };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
@@ -116,6 +116,7 @@ typedef struct ProcSource {
     int32_t scratch;      /* bytes for strings that are made, per item; 0: none are */
     bool text_outs;       /* OUT strings point into images, parameters, constants and the heap of OUT strings */
     bool out_heap;        /* ... into that */
+    bool makes;           /* it makes values of variable size, or looks into them (kc_make.h) */
     bool wanders;
     bool lingers;         /* it waits at a guard without leaving its function */
     bool waits_in_loops;  /* guards are in loops */
@@ -131,6 +132,7 @@ typedef struct ProcModule {
     bool constants;       /* ... but for the __constant__ array "kc_table", which has all of them */
     bool guards;          /* bodies have guards, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
+    bool makes;
     bool wanders;         /* some procedure looks for rows in loops: calls take long, and not equally long */
     bool lingers;         /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for */
     int32_t n_procs, n_tables;
@@ -154,7 +156,7 @@ enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time,
  * has them; else cells of images have the host's addresses and all others the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
 Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a, ProcModule *out, Err *e);
 /* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into memory of its own, in the order of calls within
- * FOOT_TILE calls; else in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
+ * FOOT_TILE calls, most of a call's operations on one item as one; else in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
 /* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out of KP_SET, KP_LIKE 0: no memory. */
 bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out);
 /* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to` (NULL: only the bytes are counted) for

@@ -1,4 +1,5 @@
-/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_guard.c (guards). */
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_guard.c (guards), emit_spread.c (loops whose rounds
+ * lanes share). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -42,6 +43,9 @@ typedef struct ProcEm {
     int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
     bool *gathers;         /* splits where lanes that are ahead wait for others */
     int32_t n_states;
+    struct Spread *spreads; /* guards: loops whose rounds lanes share */
+    int32_t n_spreads;
+    bool *spreading;       /* procedures of the module that have some */
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
     int32_t n_sums;        /* the module's additions whose amounts are summed */
@@ -85,5 +89,23 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket);
 /* The kernel bulk_undo. */
 void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
+
+/* ---- emit_spread.c ---- */
+typedef struct Spread Spread;
+/* Fills spreads; behind proc_find_states. */
+void proc_find_spreads(ProcEm *x);
+/* In the body: at the top of the loop that begins at pc, behind the instruction, at the end of the loop, behind it; where it is none of these, nothing. */
+void proc_spread_top(ProcEm *x, int32_t pc);
+void proc_spread_behind(ProcEm *x, int32_t pc);
+void proc_spread_end(ProcEm *x, int32_t pc);
+void proc_spread_over(ProcEm *x, int32_t pc);
+/* It has to be known whether a round has assigned the variable: s<var>. */
+bool proc_spread_flag(const ProcEm *x, int32_t var);
+/* In run_K: the cases of the states at the tops of these loops, and what a round does instead of saving the frame. */
+void proc_round_begins(ProcEm *x, Out *o);
+void proc_round_ends(ProcEm *x, Out *o);
+void proc_spread_helpers(ProcEm *x, Out *o);
+/* The function spread_K, if the procedure has such loops. */
+void proc_write_spreads(ProcEm *x, Out *o);
 
 #endif

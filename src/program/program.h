@@ -136,7 +136,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     int32_t col, n;
     int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */
-} ItemSite;
+} ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that have locks */
 typedef struct GuardList { int32_t n; const int32_t *guards; } GuardList; /* unguard: numbers */
 
 /* ---- source and sink ------------------------------------------------------------------ */

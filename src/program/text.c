@@ -174,6 +174,8 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
             put(t, " c%d += ", (int)s->col);
             put_reg(t, p, s->args[s->n]);
         }
+        if (in->a) put(t, " hash ");
+        if (in->a) put_reg(t, p, in->a);
         return true;
     }
     case OP_P_LOOP:

@@ -89,6 +89,7 @@ static Status check_row_op(const Verify *v, const Instr *in) {
         const ItemSite *s = in->aux;
         for (int32_t i = 0; i < s->n + s->has_amount; i++) REQUIRE(v, s->args[i], "key or amount missing");
         if (s->has_amount) REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
+        REQUIRE(v, (!in->a || reg_phys(v, in->a) == PH_I64) && (!in->dst || reg_phys(v, in->dst) == PH_I64), "a hash is a number");
     }
     }
     return ST_OK;
@@ -119,10 +120,10 @@ static Status check_types(const Verify *v, const Instr *in) {
     REQUIRE(v, !need_b || in->b, "operand b missing");
     REQUIRE(v, !need_c || in->c, "operand c missing");
     REQUIRE(v, !need_d || in->dst, "result missing");
-    REQUIRE(v, need_a || !in->a, "operand a not expected");
+    REQUIRE(v, need_a || !in->a || in->op == OP_GUARD, "operand a not expected");
     REQUIRE(v, need_b || !in->b, "operand b not expected");
     REQUIRE(v, need_c || !in->c, "operand c not expected");
-    REQUIRE(v, need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT, "result not expected");
+    REQUIRE(v, need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT || in->op == OP_GUARD, "result not expected");
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
 
     switch ((Opcode)in->op) {

@@ -257,7 +257,7 @@ static Status gather_ops(Bulk *b, Err *e) {
             if (b->w[i].n_ops > 0) b->ops = b->w[i].ops;
         return ST_OK;
     }
-    if (!(b->ops = mem_alloc(b->w[0].sink.account, MAX_OF(b->n_ops, 1) * size, e))) return ST_ERROR;
+    if (!(b->ops = mem_alloc_raw(b->w[0].sink.account, MAX_OF(b->n_ops, 1) * size, e))) return ST_ERROR;
     b->ops_bytes = MAX_OF(b->n_ops, 1) * size;
     for (int64_t i = 0, at = 0; i < b->n_blocks; i++) {
         b->blocks[i].to = at;

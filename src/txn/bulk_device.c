@@ -281,7 +281,6 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_VALID: return in_image(b, im, im->cols[col].valid);
     case PP_LIVE: return in_image(b, im, im->live);
     case PP_DIRTY: return in_image(b, im, im->dirty);
-    case PP_ROWIDS: return in_image(b, im, im->rowids);
     case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);
     case PP_MASK: return (uint64_t)im->indexes[col].mask;
     case PP_NEXT: return in_image(b, im, im->indexes[col].next);
@@ -524,7 +523,6 @@ static void mark_changed(Bulk *b) {
                 image_mirror_changed(im, im->parts[im->cols[c].part].rows);
             }
             if (in->op != OP_ROW_INSERT) continue;
-            image_mirror_changed(im, im->rowids);
             for (int32_t x = 0; x < im->n_indexes; x++) {
                 image_mirror_changed(im, im->indexes[x].slots);
                 image_mirror_changed(im, im->indexes[x].next);
@@ -587,6 +585,13 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
+static Status own_logs(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    v->undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
+    return bulk_device_memory(b, BM_LOG, v->undo_bytes, &v->undo_at, e);
+}
+
 static Status start(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     TRY(bulk_device_begin(b, e));
@@ -601,8 +606,10 @@ static Status start(Bulk *b, Err *e) {
     } else {
         TRY(texts_take_room(b, &v->texts, e));
     }
+    bool guards = v->guarded;
     v->guarded &= v->ranked && v->locked;
     if (v->guarded) TRY(bulk_guards_start(b, e));
+    else if (guards) TRY(own_logs(b, e));
     return bulk_device_values(b, e);
 }
 

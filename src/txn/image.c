@@ -291,19 +291,24 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
         return ST_OK;
     }
     int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * had : had);
-    uint64_t *slots = mem_calloc(im->account, n * 8, e), *old = x->slots;
+    /* Anew: in the memory that is there, and more behind it. Fresh pages cost more than all else here. */
+    uint64_t *old = x->slots, *slots = anew ? mem_realloc(im->account, old, had * 8, n * 8, e) : mem_calloc(im->account, n * 8, e);
     if (!slots) return ST_ERROR;
     x->slots = slots;
     x->mask = n - 1;
-    if (anew) enter(im, (int32_t)(x - im->indexes), 1);
-    else image_move_entries(im, x, old, had);
-    mem_free(im->account, old, had * 8);
+    if (anew) {
+        memset(slots, 0, (size_t)(n * 8 < MAPPED_MIN ? n : had) * 8);
+        enter(im, (int32_t)(x - im->indexes), 1);
+    } else {
+        image_move_entries(im, x, old, had);
+        mem_free(im->account, old, had * 8);
+    }
     x->used = kept;
     im->generation++;
     return ST_OK;
 }
 /* Neither there, nor to be deleted from the table by the next image_sync. */
-static bool row_is_gap(const Image *im, int64_t r) { return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && im->rowids[r] >= 0); }
+static bool row_is_gap(const Image *im, int64_t r) { return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r)); }
 /* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
 static void close_gaps(Image *im, int64_t rows) {
     int64_t to = 0;
@@ -444,7 +449,6 @@ static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e
 }
 int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e) {
     *conflict = -1;
-    im->rowids[row] = -1;
     if (write_row(im, row, cells, e) != ST_OK) return -1;
     __atomic_store_n(&im->live[row], ROW_PENDING, __ATOMIC_RELEASE);
     int32_t i = 0;

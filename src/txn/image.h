@@ -75,7 +75,7 @@ typedef struct Image {
     _Atomic int64_t rows; /* rows in use, dead ones included: the next insert's number */
     uint8_t *live;     /* cap bytes, ROW_*: only ROW_LIVE is there */
     uint8_t *dirty;    /* cap bytes: DIRTY_* since the last sync */
-    int64_t *rowids;   /* the table's row, -1: not there yet */
+    int64_t *rowids;   /* the table's row, -1: not there. Not to be read of rows with DIRTY_INSERTED, which are not there yet: image_is_stored */
     int32_t n_cols;
     ImageColumn *cols; /* by table column */
     ImagePart parts[IMAGE_PARTS];
@@ -92,12 +92,15 @@ static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid
     if (c->valid) c->valid[row * c->stride] = valid;
 }
 enum { DIRTY_UPDATED = 1, DIRTY_INSERTED = 2, DIRTY_DELETED = 4 };
+/* The table has the row. */
+static inline bool image_is_stored(const Image *im, int64_t row) { return !(im->dirty[row] & DIRTY_INSERTED) && im->rowids[row] >= 0; }
 enum { ROW_DEAD = 0, ROW_LIVE = 1, ROW_PENDING = 2 /* its keys are being entered */ };
 
 typedef struct ImageNeed { /* what procedures want of a table */
     Table *table;
     bool *cols;        /* by column */
     bool *writes;      /* by column: updated by somebody; NULL: any of `cols` may be. Never a column of a key or a group */
+    bool *adds;        /* by column: some procedure adds to it (ROW_ADD) */
     bool inserts;      /* all columns then */
     int32_t n_groups;
     struct { int32_t n_cols; int32_t *cols; int32_t order; bool desc; } *groups; /* order, desc: as in ImageIndex */

@@ -25,7 +25,7 @@ typedef struct Sync {
 typedef enum Change { CHANGE_NONE, CHANGE_DELETE, CHANGE_UPDATE, CHANGE_INSERT } Change;
 /* An insert that was undone, or a row that came and went between two calls, is no change. */
 static Change row_change(const Image *im, int64_t r) {
-    bool stored = im->rowids[r] >= 0;
+    bool stored = image_is_stored(im, r);
     if (im->live[r] != ROW_LIVE) return stored && im->dirty[r] & DIRTY_DELETED ? CHANGE_DELETE : CHANGE_NONE;
     if (!stored) return CHANGE_INSERT;
     return im->dirty[r] & DIRTY_UPDATED ? CHANGE_UPDATE : CHANGE_NONE;

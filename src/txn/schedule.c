@@ -85,7 +85,7 @@ static Status table_init(ItemTable *t, MemAccount *acct, ItemTable *kept, int64_
         return ST_OK;
     }
     t->cap_bits = t->bits;
-    t->slots = mem_alloc(t->acct, table_bytes(t->bits), e);
+    t->slots = mem_alloc_raw(t->acct, table_bytes(t->bits), e);
     return t->slots ? ST_OK : ST_ERROR;
 }
 static void table_empty(ItemTable *t) {
@@ -358,7 +358,7 @@ static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *po
     if (t->bits - bits <= 4 || !seem_lone(&l)) return false;
     Err e = {0};
     int64_t bytes = (int64_t)(l.n_parts - 1) * in->n_calls * (int64_t)sizeof(int32_t);
-    int32_t *depths = mem_alloc(acct, bytes, &e); /* neighbours are of different parts: workers would share all lines */
+    int32_t *depths = mem_alloc_raw(acct, bytes, &e); /* neighbours are of different parts: workers would share all lines */
     if (!depths) return false;
     for (uint64_t k = 0; k < l.n_parts; k++) {
         parts[k] = (LonePart){.t = *t, .depth = k == 0 ? depth : depths + (int64_t)(k - 1) * in->n_calls};
@@ -445,7 +445,7 @@ static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t
     CallSort s = {.in = in, .depth = depth, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN ? MAX_OF(in->workers, 1) : 1, .order = out->order};
     int64_t bytes = (in->n_calls + s.runs * s.bins) * 4, sum = 0;
     s.run_calls = (in->n_calls + s.runs - 1) / s.runs;
-    if (!(s.key = mem_alloc(arena_account(a), bytes, e))) return ST_ERROR;
+    if (!(s.key = mem_alloc_raw(arena_account(a), bytes, e))) return ST_ERROR;
     s.at = s.key + in->n_calls;
     if (s.runs > 1) pool_run(pool, (int)s.runs, count_runs, &s);
     else count_runs(&s, 0);
@@ -564,7 +564,7 @@ static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t
     return ST_OK;
 }
 
-/* Depths and uses at the same time, by two workers, when locks are to be expected. Uses have a table of their own; where it is too small, they come after all. */
+/* Depths and locks at the same time, by two workers, when locks are to be expected. Uses have a table of their own; where it is too small, they come after all. */
 enum { BOTH_OPS_MIN = 1 << 14 };
 typedef struct Both {
     const ScheduleInput *in;
@@ -585,7 +585,7 @@ static void both_worker(void *ctx, int worker) {
         ItemTable *t = task == 0 ? b->t : &b->uses;
         table_empty(t);
         if (task == 0) b->st = find_depths(b->in, b->ops, t, b->depth, b->f, &b->err);
-        else b->has_uses = find_uses(b->in, b->ops, t, b->out);
+        else if ((b->has_uses = find_uses(b->in, b->ops, t, b->out))) number_locks(b->in, t, b->out);
     }
 }
 static bool locks_expected(const ScheduleInput *in) {
@@ -724,7 +724,6 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
     bool alone = false;
     if (pool && locks_expected(in)) {
         Status st = find_both(&both, pool, a, e);
-        if (st == ST_OK && both.has_uses) number_locks(in, &both.uses, out);
         if (both.uses.slots) table_keep(&both.uses, &in->scratch->uses);
         TRY(st);
     } else if (!(alone = sets_only && find_lone_depths(in, ops, pool, t, table_account(in, a), depth, &f))) {

@@ -11,6 +11,7 @@ import argparse
 import collections
 import os
 import random
+import re
 import select
 import subprocess
 import sys
@@ -191,6 +192,26 @@ class Gen:
     def num(self, d=0, safe=False):
         """int expression"""
         r = self.r
+        if self.again and not safe and self.chance(0.12):  # what was computed before, on another way or of other values maybe
+            x = self.before("num")
+            if x:
+                return x
+        if self.array and self.chance(0.12):
+            return self.remember("num", f"a[{r.choice(['1', '2', '3', self.var('int') or '1'])}]")
+        return self.remember("num", self.number(d, safe))
+
+    def before(self, what):
+        """A text that was made before, of what there still is."""
+        xs = [x for x in self.recent[what] if all(v in self.vars for v in re.findall(r"\bi\d\b", x))]
+        return self.r.choice(xs) if xs else None
+
+    def remember(self, what, text):
+        if self.again and (what != "num" or (text[-1:] in ")]" and not re.search(r"select|\bp\d+\(|q\d", text))):
+            self.recent[what] = (self.recent[what] + [text])[-6:]
+        return text
+
+    def number(self, d, safe):
+        r = self.r
         if self.parts and d < 3 and self.chance(0.04):
             return self.scalar("int", "smallint") or "4"
         if self.parts and d < 3 and not safe and not self.in_sql and self.chance(0.03):
@@ -336,6 +357,14 @@ class Gen:
     # ---- rows ----
     def key_value(self, t, c, row=None):
         """What a key column is compared with; nothing in it may fail: without rows it need not be computed."""
+        if self.again and self.chance(0.55):
+            x = self.before((t.name, c.name))
+            if x:
+                return x
+        x = self.new_key_value(t, c, row)
+        return x if row else self.remember((t.name, c.name), x)
+
+    def new_key_value(self, t, c, row):
         r = self.r
         if c.type not in ("int", "bigint", "smallint", "text"):
             return self.expr(c.type, 1, True)
@@ -830,6 +859,8 @@ class Gen:
         self.function = self.chance(0.25)
         self.use_found = self.chance(0.5)
         self.array = self.chance(0.25)
+        self.again = self.chance(0.4)
+        self.recent = collections.defaultdict(list)
         self.params = {"p0": "int"}
         for i in range(1, r.randrange(2, 6)):
             self.params[f"p{i}"] = r.choice(["int", "int", "int", "bigint", "text", "text", "numeric", "smallint"])

@@ -63,6 +63,49 @@ static void test_blocks(void **state) {
     assert_int_equal(atomic_load(&a.used), 0);
 }
 
+/* Blocks that were freed serve again, zeroed to the end of what they may grow to; many and large ones are not kept. */
+static void test_kept(void **state) {
+    (void)state;
+    enum { N = 100, SIZE = 3 << 20, MORE = SIZE + 1000 };
+    MemAccount a;
+    Err e = {0};
+    char *block[N];
+    mem_account_init(&a, NULL, "test", 0, NULL);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++) {
+            assert_non_null(block[i] = mem_alloc(&a, SIZE + i, &e));
+            for (int64_t k = 0; k < SIZE + i; k += 509) assert_int_equal(block[i][k], 0);
+            assert_non_null(block[i] = mem_realloc(&a, block[i], SIZE + i, MORE, &e));
+            for (int64_t k = SIZE + i; k < MORE; k++) assert_int_equal(block[i][k], 0);
+            memset(block[i], 5, MORE);
+        }
+        for (int i = 0; i < N; i++)
+            for (int64_t k = 0; k < MORE; k += 4093) assert_int_equal(block[i][k], 5); /* nobody else has it */
+        assert_int_equal(atomic_load(&a.used), (int64_t)N * MORE);
+        for (int i = 0; i < N; i++) mem_free(&a, block[i], MORE);
+        assert_int_equal(atomic_load(&a.used), 0);
+    }
+#if !defined(__SANITIZE_ADDRESS__)
+    char *p = mem_alloc(&a, SIZE, &e);
+    mem_free(&a, p, SIZE);
+    char *q = mem_alloc_raw(&a, SIZE - 1, &e);
+    assert_ptr_equal(p, q);
+    mem_free(&a, q, SIZE - 1);
+#endif
+    static const int64_t grows[] = {2 << 20, 6 << 20, 40 << 20}; /* what has grown is on a huge page, or not kept */
+    for (int i = 0; i < 3; i++)
+        for (int k = i; k < 3; k++) {
+            char *x = mem_alloc(&a, grows[i], &e);
+            x = mem_realloc(&a, x, grows[i], grows[k], &e);
+            memset(x, 5, (size_t)grows[k]);
+            mem_free(&a, x, grows[k]);
+            x = mem_calloc(&a, grows[k], &e);
+            if (k > 0) assert_int_equal((uintptr_t)x % (2 << 20), 0);
+            for (int64_t at = 0; at < grows[k]; at += 61) assert_int_equal(x[at], 0);
+            mem_free(&a, x, grows[k]);
+        }
+}
+
 /* Spans grow where they are, and are charged for what can be touched. */
 static void test_spans(void **state) {
     (void)state;
@@ -240,7 +283,7 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_spans), cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_failure_injection),
         cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

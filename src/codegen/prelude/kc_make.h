@@ -38,7 +38,7 @@ FN void zero_bytes(u64 to, i64 n) {
 }
 
 /* A string of the old scratch moves to the other one; what lies elsewhere stays there. False: no room, since strings that shared bytes come apart. */
-FN bool scratch_keep(PRIV scratch *to, scratch old, PRIV str *s) {
+FN_BIG bool scratch_keep(PRIV scratch *to, scratch old, PRIV str *s) {
     if (s->len == 0 || s->ptr < old.from || s->ptr >= old.end) return true;
     const u64 p = scratch_aligned(to, s->len);
     if (p == 0) return false;

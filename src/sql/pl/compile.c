@@ -14,9 +14,9 @@ CpTable *registry_table(Registry *r, Table *t) {
     c->written = arena_calloc(r->arena, t->n_cols + 1);
     c->writers = arena_calloc(r->arena, (t->n_cols + 1) * (int64_t)sizeof *c->writers);
     c->group = arena_array(r->arena, int32_t, t->n_cols + 1);
-    c->need = (ImageNeed){.table = t, .cols = arena_calloc(r->arena, t->n_cols + 1)};
+    c->need = (ImageNeed){.table = t, .cols = arena_calloc(r->arena, t->n_cols + 1), .adds = arena_calloc(r->arena, t->n_cols + 1)};
     c->need.writes = c->written;
-    if (!c->written || !c->writers || !c->group || !c->need.cols || !vec_push(r->arena, &r->tables, c)) return NULL;
+    if (!c->written || !c->writers || !c->group || !c->need.cols || !c->need.adds || !vec_push(r->arena, &r->tables, c)) return NULL;
     for (int i = 0; i < t->n_cols; i++) c->group[i] = NO_GROUP;
     return c;
 }
@@ -535,19 +535,11 @@ Status cp_declare(Cp *c) {
 }
 
 /* The body without guards, and without what is only there to name their items: the virtual machine's. */
-static bool only_names(const Instr *in) { return in->dst && (in->op == OP_LOAD || in->op == OP_ROW_GET || in->op == OP_CVT); }
 static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **out) {
-    bool *gone = arena_calloc(c->arena, g->n_instrs + 1);
-    int32_t *uses = arena_array(c->arena, int32_t, g->n_regs + 1), *dropped = arena_array(c->arena, int32_t, g->n_regs + 1);
-    if (!gone || !uses || !dropped) return ST_ERROR;
-    Reg r;
-    for (int32_t i = 0; i < g->n_instrs; i++)
-        for (int32_t u = 0; (r = instr_use(&g->instrs[i], u)) >= 0; u++) uses[r]++;
-    for (int32_t i = g->n_instrs - 1; i >= 0; i--) {
-        const Instr *in = &g->instrs[i];
-        gone[i] = in->op == OP_GUARD || in->op == OP_UNGUARD || (only_names(in) && uses[in->dst] > 0 && dropped[in->dst] == uses[in->dst]);
-        for (int32_t u = 0; gone[i] && (r = instr_use(in, u)) >= 0; u++) dropped[r]++;
-    }
+    bool *gone = arena_calloc(c->arena, g->n_instrs + 1), *wanted = cp_results(c);
+    if (!gone || !wanted) return ST_ERROR;
+    for (int32_t i = 0; i < g->n_instrs; i++) gone[i] = g->instrs[i].op == OP_GUARD || g->instrs[i].op == OP_UNGUARD;
+    TRY(cp_sweep(c->arena, g->instrs, g->n_instrs, g->n_regs, c->vars.len, wanted, gone));
     ProgramBuilder b;
     builder_init(&b, c->arena);
     b.n_sites = g->n_sites;
@@ -568,16 +560,25 @@ static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **
     *out = program_finish(&b, &g->source, &g->sink, &e);
     return *out || strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) != 0 ? ST_OK : ST_ERROR;
 }
+static ProcVar *vars_of(const Cp *c) {
+    ProcVar *vars = arena_array(c->arena, ProcVar, c->vars.len + 1);
+    for (int64_t i = 0; vars && i < c->vars.len; i++) vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
+    return vars;
+}
 /* It is the same procedure as before, and its guards are where the footprint said. */
-static Status use_guards(Cp *c, Program *g) {
+static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     Proc *proc = c->proc;
-    if (c->vars.len != proc->n_vars || c->tables.len != proc->n_tables || c->guard_items.len == 0) return ST_OK;
+    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->guard_items.len == 0) return ST_OK;
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
     int32_t *plain = arena_array(c->arena, int32_t, g->n_instrs + 1);
     Program *p = NULL;
     if (!plain || without_guards(c, g, plain, &p) != ST_OK) return ST_ERROR;
     if (!p) return ST_OK;
+    ProcVar *vars = vars_of(c);
+    if (!vars) return ST_ERROR;
+    proc->n_vars = (int32_t)c->vars.len;
+    proc->vars = vars;
     proc->body = p;
     proc->lines = c->lines.items;
     proc->places = c->places.items;
@@ -640,6 +641,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     }
     if (mode == CP_SITES || dry) return ST_OK;
     if (mode == CP_FOOTPRINT) TRY(cp_slice(c));
+    int32_t own_vars = (int32_t)c->vars.len;
+    TRY(cp_reuse(c));
     Sink sink = {.kind = SINK_NONE};
     Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
     if (!p) {
@@ -647,11 +650,10 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         return ST_OK;
     }
     *out = p;
-    if (c->guarding) return use_guards(c, p);
+    if (c->guarding) return use_guards(c, p, own_vars);
     int32_t n_vars = (int32_t)c->vars.len;
-    ProcVar *vars = arena_array(a, ProcVar, n_vars + 1);
+    ProcVar *vars = vars_of(c);
     if (!vars) return ST_ERROR;
-    for (int32_t i = 0; i < n_vars; i++) vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
     if (mode == CP_FOOTPRINT) {
         proc->n_foot_vars = n_vars;
         proc->foot_vars = vars;
@@ -659,6 +661,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         proc->untold = c->untold.items;
         return ST_OK;
     }
+    reg->own_vars[proc->number] = own_vars;
     proc->n_vars = n_vars;
     proc->vars = vars;
     proc->lines = c->lines.items;
@@ -730,11 +733,11 @@ static void count_inserts(Proc *p) {
 }
 
 Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions, Arena *a, Proc **out, Err *e) {
-    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions};
+    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions, .own_vars = arena_array(a, int32_t, n + 1)};
     Proc *procs = arena_array(a, Proc, n + 1);
     CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
     bool *found = procs ? arena_calloc(a, n + 1) : NULL;
-    if (!procs || !found || !foot) return err_oom(e);
+    if (!procs || !found || !foot || !reg.own_vars) return err_oom(e);
     for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .arena = a};
     /* What is written: of those procedures that can be compiled at all. */
     for (int32_t i = 0; i < n; i++)
@@ -749,6 +752,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
             x->inserted = x->deleted = false;
             x->need.n_groups = 0;
             memset(x->need.cols, 0, (size_t)x->table->n_cols);
+            memset(x->need.adds, 0, (size_t)x->table->n_cols);
             x->need.inserts = false;
         }
         for (int step = 0; step < 2 && !again; step++)

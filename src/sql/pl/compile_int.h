@@ -6,6 +6,7 @@
  *   compile_query.c  ... become lookups and loops over rows
  *   compile_group.c  aggregates and groups
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
+ *   slice.c, reuse.c what footprints do not need goes; what was computed before is used again
  *
  * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
  * goes through it as the footprint does, to learn which columns are known where a group is touched: their common part is the group's key. CP_FOOTPRINT: makes the
@@ -67,6 +68,7 @@ typedef struct Registry {
     VEC(CpTable *) tables;
     int32_t n_functions;
     const PlFunction *const *functions;
+    int32_t *own_vars; /* by procedure: variables of its body, but for those of cp_reuse */
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
@@ -186,6 +188,12 @@ typedef struct Cp {
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);
+/* reuse.c. What the program that was made computes more than once is computed once where possible, and what nobody wants goes: before program_finish, once. */
+Status cp_reuse(Cp *c);
+/* Variables that are results. */
+bool *cp_results(const Cp *c);
+/* Marks what else can go when what is marked goes: variables that are neither wanted nor loaded, and what is computed for nobody and cannot fail. */
+Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
 /* Ends the compilation of this procedure with a reason. */
 Status cp_refuse(Cp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Status cp_oom(Cp *c);

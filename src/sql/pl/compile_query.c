@@ -799,6 +799,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
     if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
+    for (int32_t j = 0; j < a->count && !a->unknown; j++) TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
     TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
     c->at.order_scan = outer_scan;
@@ -1356,6 +1357,7 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
             Type type = t->table->cols[b->set_cols[i]].type;
             if (late && may_fail > 1) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
             if (!by) return cp_oom(c);
+            k->table->need.adds[i] = true;
             TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
         }
     for (int32_t i = 0; i < b->n_set; i++) {

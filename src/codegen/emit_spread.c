@@ -1,0 +1,475 @@
+/* emit_spread.c - loops whose rounds are spread over the lanes of a warp; see emit_proc_int.h.
+ *
+ * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor disturb each other may as well run at the same time: the
+ * call leaves its function at the top of the loop, as it does where it has to wait; each lane goes into the function with the same frame, sets the loop's counter to its own
+ * round, and leaves behind that round; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared memory: all lanes read it, none
+ * writes it.
+ *
+ * Rounds are apart when
+ *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up (v := v + e): then what the lanes have added is summed
+ *     in the order of rounds;
+ *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards of the loop say which items these are; their keys are made
+ *     of what is known at the beginning of a round, and the lanes compare them before anything is done. When two are alike the loop runs as ever;
+ *   - the loop is left at its top only; rows that it inserts, it inserts once in each round.
+ * Numbers of inserted rows, and places in the log of changes, are counted off per round beforehand, so that tables come out the same. The first round that fails fails the call.
+ *
+ * The host and OpenCL run the rounds one by one, the last first: that is for tests.
+ */
+#include "codegen/emit_proc_int.h"
+
+typedef enum Role {
+    ROLE_NONE,  /* not assigned in the loop */
+    ROLE_OWN,   /* each round's own, and not wanted any more */
+    ROLE_LAST,  /* wanted behind the loop: the last round's */
+    ROLE_SET,   /* ... the last round's that has assigned it */
+    ROLE_SUM
+} Role;
+struct Spread {
+    int32_t loop, end, state;  /* instructions; the state at its top */
+    int32_t cur, hi, by;       /* variables: the counter, its end, its step */
+    int32_t told;              /* the instruction behind which the loop's own variable is known */
+    int32_t logs;              /* changes of a round, -1: it has loops itself */
+    int32_t *inserts;          /* per table: rows of a round */
+    uint8_t *roles;            /* per variable */
+    uint8_t *precision;        /* ROLE_SUM: digits, 0: those of the physical type */
+};
+
+static const Instr *maker(const ProcEm *x, Reg r) { return r > 0 && x->p->regs[r].first >= 0 && !x->p->regs[r].is_const ? &x->p->instrs[x->p->regs[r].first] : NULL; }
+static bool whole(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
+static int32_t count_of(const ProcEm *x, const Spread *s, uint16_t op, int64_t var, int32_t *at) {
+    int32_t n = 0;
+    for (int32_t i = s->loop; i < s->end; i++)
+        if (x->p->instrs[i].op == op && x->p->instrs[i].imm == var) *at = i, n++;
+    return n;
+}
+static bool stored_in(const ProcEm *x, const Spread *s, int64_t var) {
+    int32_t at;
+    return count_of(x, s, OP_STORE, var, &at) > 0;
+}
+
+/* ---- which loops --------------------------------------------------------------------------------------------- */
+/* cur <= hi at the top, cur := cur + by at the end, as FOR has them. */
+static bool counts(const ProcEm *x, Spread *s) {
+    const Program *p = x->p;
+    int32_t i = s->loop + 1, at;
+    while (i < s->end && !is_statement(&p->instrs[i])) i++;
+    const Instr *test = p->instrs[i].op == OP_P_IF ? maker(x, p->instrs[i].a) : NULL;
+    if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const || (test->op != OP_LE && test->op != OP_GE)) return false;
+    if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF) return false;
+    const Instr *low = maker(x, test->op == OP_LE ? test->a : test->b), *high = maker(x, test->op == OP_LE ? test->b : test->a);
+    if (!low || !high || low->op != OP_LOAD || high->op != OP_LOAD) return false;
+    s->cur = (int32_t)low->imm;
+    s->hi = (int32_t)high->imm;
+    if (stored_in(x, s, s->hi) || count_of(x, s, OP_STORE, s->cur, &at) != 1) return false;
+    const Instr *sum = maker(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? maker(x, sum->a) : NULL, *by = from ? maker(x, sum->b) : NULL;
+    if (!by || from->op != OP_LOAD || from->imm != s->cur || by->op != OP_LOAD || stored_in(x, s, by->imm)) return false;
+    s->by = (int32_t)by->imm;
+    for (int32_t k = i; k < at; k++) /* the last thing in the loop */
+        if (p->instrs[k].op == OP_P_STEP && p->instrs[k].jump == s->loop) {
+            s->told = -1;
+            for (int32_t t = i; t < k && s->told < 0; t++) {
+                const Instr *of = p->instrs[t].op == OP_STORE ? maker(x, p->instrs[t].a) : NULL;
+                if (of && of->op == OP_CVT) of = maker(x, of->a);
+                if (of && of->op == OP_LOAD && of->imm == s->cur) s->told = t;
+                else if (is_statement(&p->instrs[t]) && t > i + 3) break;
+            }
+            return s->told >= 0;
+        }
+    return false;
+}
+
+/* Does the value in the register, and nothing else, come from adding to the variable? */
+static bool adds_to(const ProcEm *x, Reg r, int64_t var) {
+    const Instr *in = maker(x, r);
+    for (int depth = 0; in && depth < 8; depth++) {
+        if (in->op == OP_LOAD) return in->imm == var;
+        if (in->op == OP_RESCALE && NUM_IMM_FROM(in->imm) != NUM_IMM_TO(in->imm)) return false;
+        if (in->op == OP_CVT ? !whole(in->phys) && in->phys != PH_I128 : in->op != OP_RESCALE && in->op != OP_ADD && in->op != OP_ADD_N && in->op != OP_SUB && in->op != OP_SUB_N) return false;
+        bool left = adds_to(x, in->a, var);
+        if (!left && (in->op == OP_ADD || in->op == OP_ADD_N)) in = maker(x, in->b);
+        else if (!left) return false;
+        else return true;
+    }
+    return false;
+}
+static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
+    int32_t load, store;
+    if (!whole(x->vars[var].phys) || count_of(x, s, OP_LOAD, var, &load) != 1 || count_of(x, s, OP_STORE, var, &store) != 1) return false;
+    for (int32_t i = MIN_OF(load, store); i < MAX_OF(load, store); i++)
+        if (is_statement(&x->p->instrs[i])) return false;
+    Type t = x->vars[var].type;
+    if (t.id == T_NUMERIC && (t.precision == 0 || t.precision > 18)) return false;
+    s->precision[var] = t.id == T_NUMERIC ? t.precision : 0;
+    return adds_to(x, x->p->instrs[store].a, var);
+}
+
+/* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes here. */
+typedef struct Flow { const ProcEm *x; Spread *s; bool *now, **there, **saved; int32_t depth; bool *carried; } Flow;
+static bool *copy_of(const Flow *f, const bool *from) {
+    bool *to = arena_array(f->x->m.arena, bool, f->x->n_vars + 1);
+    if (to && from) memcpy(to, from, (size_t)f->x->n_vars);
+    return to;
+}
+static bool *both(const Flow *f, bool *a, const bool *b) {
+    if (!a) return b ? copy_of(f, b) : NULL;
+    for (int32_t i = 0; b && i < f->x->n_vars; i++) a[i] &= b[i];
+    return a;
+}
+/* False when the loop is left in its midst, or the memory is spent. */
+static bool flow_instr(Flow *f, int32_t i, bool *in_if) {
+    const Instr *in = &f->x->p->instrs[i];
+    if (f->x->labels[i] && in->op == OP_P_STEP) f->now = both(f, f->now, f->there[i]);
+    switch (in->op) {
+    case OP_IF: *in_if = true; break;
+    case OP_ENDIF: *in_if = false; break;
+    case OP_STORE:
+        if (f->now && !*in_if) f->now[in->imm] = true;
+        break;
+    case OP_LOAD:
+        if (f->now && !f->now[in->imm] && stored_in(f->x, f->s, in->imm)) f->carried[in->imm] = true;
+        break;
+    case OP_P_IF:
+        f->saved[f->depth++] = f->now;
+        if (f->now && !(f->now = copy_of(f, f->now))) return false;
+        break;
+    case OP_P_ELSE: {
+        bool *then = f->now;
+        f->now = f->saved[f->depth - 1];
+        f->saved[f->depth - 1] = then;
+        break;
+    }
+    case OP_P_ENDIF: f->now = both(f, f->now, f->saved[--f->depth]); break;
+    case OP_P_LOOP: break;
+    case OP_P_ENDLOOP: f->now = f->there[i]; break;
+    case OP_P_ENDBLOCK: f->now = both(f, f->now, f->there[i]); break;
+    case OP_P_LEAVE:
+        if (in->jump >= f->s->end) return false;
+        f->there[in->jump] = f->there[in->jump] ? both(f, f->there[in->jump], f->now) : f->now;
+        f->now = NULL;
+        break;
+    case OP_P_RETURN: return false;
+    default: break;
+    }
+    return true;
+}
+static bool find_roles(ProcEm *x, Spread *s) {
+    const Program *p = x->p;
+    Arena *a = x->m.arena;
+    Flow f = {.x = x, .s = s, .there = arena_array(a, bool *, p->n_instrs + 1), .saved = arena_array(a, bool *, p->n_instrs + 1), .carried = arena_array(a, bool, x->n_vars + 1)};
+    f.now = copy_of(&f, NULL);
+    s->roles = arena_array(a, uint8_t, x->n_vars + 1);
+    s->precision = arena_array(a, uint8_t, x->n_vars + 1);
+    if (!f.there || !f.saved || !f.carried || !f.now || !s->roles || !s->precision) return false;
+    bool in_if = false;
+    f.now[s->cur] = true; /* a lane's own */
+    int32_t top = s->loop + 1;
+    while (p->instrs[top].op != OP_P_ENDIF) top++; /* of the test */
+    for (int32_t i = top + 1; i < s->end; i++)
+        if (!flow_instr(&f, i, &in_if)) return false;
+    if (!f.now) return false;
+    for (int32_t v = 0; v < x->n_vars; v++) {
+        int32_t at;
+        if (v == s->cur || count_of(x, s, OP_STORE, v, &at) == 0) continue;
+        bool wanted = false;
+        for (int32_t i = 0; i < p->n_instrs && !wanted; i++) wanted = p->instrs[i].op == OP_LOAD && p->instrs[i].imm == v && (i < s->loop || i > s->end);
+        for (int32_t k = 0; k < x->proc->n_outs; k++) wanted |= x->proc->outs[k] == v;
+        if (f.carried[v]) {
+            if (!sums_up(x, s, v)) return false;
+            s->roles[v] = ROLE_SUM;
+        } else if (!wanted) {
+            s->roles[v] = ROLE_OWN;
+        } else {
+            if (!whole(x->vars[v].phys) && x->vars[v].phys != PH_BOOL) return false; /* does not fit into a word, or its bytes are the lane's */
+            s->roles[v] = f.now[v] ? ROLE_LAST : ROLE_SET;
+        }
+    }
+    return true;
+}
+
+/* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then. Overflow does not matter: a round that meets it does nothing else. */
+static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids, int depth) {
+    const Program *p = x->p;
+    const Instr *in = maker(x, r);
+    uint8_t phys = p->regs[r].phys;
+    int32_t at, a, b;
+    if (!r || depth > 12 || !whole(phys)) return 0;
+    if (p->regs[r].is_const) {
+        em_use(&x->m, r);
+        out_w(&x->m, o, "const i64 n%d = (i64)r%d;\nconst bool ok%d = %s;\n", *ids + 1, r, *ids + 1, p->regs[r].value.is_null ? "false" : "true");
+        return ++*ids;
+    }
+    if (!in) return 0;
+    if (in->op == OP_LOAD) {
+        int32_t stores = count_of(x, s, OP_STORE, in->imm, &at);
+        if (stores > 1 || (stores == 1 && in->imm == s->cur)) return 0;
+        if (stores == 1 && at != s->told) return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
+        out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1, (int32_t)in->imm);
+        return ++*ids;
+    }
+    if (in->op == OP_CVT && whole(in->phys)) {
+        if ((a = put_value(x, s, in->a, o, ids, depth + 1)) == 0) return 0;
+        out_w(&x->m, o, "const i64 n%d = (i64)(%s)n%d;\nconst bool ok%d = ok%d;\n", *ids + 1, c_type[phys], a, *ids + 1, a);
+        return ++*ids;
+    }
+    if (in->op == OP_ADD_N || in->op == OP_SUB_N || in->op == OP_ADD || in->op == OP_SUB) {
+        if ((a = put_value(x, s, in->a, o, ids, depth + 1)) == 0 || (b = put_value(x, s, in->b, o, ids, depth + 1)) == 0) return 0;
+        out_w(&x->m, o, "const i64 n%d = (i64)(%s)((u64)n%d %s (u64)n%d);\nconst bool ok%d = ok%d && ok%d;\n", *ids + 1, c_type[phys], a, in->op == OP_ADD || in->op == OP_ADD_N ? "+" : "-", b, *ids + 1, a, b);
+        return ++*ids;
+    }
+    const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
+    if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0) return 0;
+    const Instr *of = maker(x, c->args[0]);
+    if (!of || of->op != OP_LOAD || of->imm >= x->proc->n_params || x->stored[of->imm] || (a = put_value(x, s, c->args[1], o, ids, depth + 1)) == 0) return 0;
+    x->m.views_used[of->imm] = true;
+    ++*ids;
+    out_w(&x->m, o, "%s e%d = 0;\nconst bool ok%d = ok%d && arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n", c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
+    return *ids;
+}
+/* Declares name<k> for the loop's guards. */
+static bool put_names(ProcEm *x, const Spread *s, Out *o) {
+    int32_t ids = 0, k = 0;
+    for (int32_t i = s->loop; i < s->end; i++) {
+        if (x->p->instrs[i].op != OP_GUARD) continue;
+        const ItemSite *it = x->p->instrs[i].aux;
+        int32_t keys[32];
+        if (it->n > (int32_t)ARRAY_LEN(keys)) return false;
+        for (int32_t c = 0; c < it->n; c++)
+            if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
+        out_w(&x->m, o, "u64 h%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
+        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "h%d = ok%d ? hash_combine(h%d, (u64)n%d) : hash_u64(h%d);\n", k, keys[c], k, keys[c], k);
+        out_w(&x->m, o, "const u32 name%d = (u32)(h%d >> 32);\n", k, k);
+        k++;
+    }
+    return true;
+}
+/* Rows are entered once in each round; changes of a round; nothing that a round could not do on its own. */
+static bool find_effects(ProcEm *x, Spread *s) {
+    const Program *p = x->p;
+    int32_t depth = 0, nested = 0, jumps = 0;
+    bool rows = false;
+    if (!(s->inserts = arena_array(x->m.arena, int32_t, x->proc->n_tables + 1))) return false;
+    for (int32_t i = s->loop + 1; i < s->end; i++) {
+        const Instr *in = &p->instrs[i];
+        if (in->op == OP_P_LOOP) nested++;
+        if (in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK) depth++;
+        if (in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK) depth--;
+        if (in->op == OP_P_LEAVE && p->instrs[in->jump].op == OP_P_STEP && p->instrs[in->jump].jump == s->loop) jumps++;
+        if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) s->logs++;
+        rows |= in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_INSERT;
+        if (in->op != OP_ROW_INSERT) continue;
+        if (depth > 0 || jumps > 0) return false;
+        s->inserts[((const RowInsert *)in->aux)->table]++;
+    }
+    if (nested > 0) s->logs = s->logs > 0 ? -1 : 0;
+    return rows && (nested == 0 || x->out->scratch == 0);
+}
+void proc_find_spreads(ProcEm *x) {
+    const Program *p = x->p;
+    x->spreads = arena_array(x->m.arena, Spread, p->n_instrs + 1);
+    for (int32_t i = 0; x->spreads && i < p->n_instrs; i++) {
+        if (p->instrs[i].op != OP_P_LOOP) continue;
+        Spread *s = &x->spreads[x->n_spreads];
+        Out names = {0};
+        *s = (Spread){.loop = i, .end = p->instrs[i].jump};
+        if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && put_names(x, s, &names)) {
+            s->state = ++x->n_states;
+            x->n_spreads++;
+            x->out->waits_in_loops = true; /* a warp for each call */
+        }
+        i = p->instrs[i].jump; /* loops in loops: the outermost */
+    }
+}
+
+/* ---- in the body --------------------------------------------------------------------------------------------- */
+static const Spread *spread_at(const ProcEm *x, int32_t pc) {
+    for (int32_t k = 0; k < x->n_spreads; k++)
+        if (pc >= x->spreads[k].loop && pc <= x->spreads[k].end) return &x->spreads[k];
+    return NULL;
+}
+void proc_spread_top(ProcEm *x, int32_t pc) {
+    const Spread *s = spread_at(x, pc);
+    if (!s || s->loop != pc) return;
+    W("S%d: ;\nif (guarded && !one && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && (u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n", s->state,
+      s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
+    for (int32_t v = 0; v < x->n_vars; v++)
+        if (s->roles[v] == ROLE_SET) W("s%d = false;\n", v);
+}
+static bool excludes(const ItemSite *a, const ItemSite *b) {
+    bool ra = a->kind == OPK_READ, rb = b->kind == OPK_READ;
+    bool aa = a->insert || (a->kind == OPK_ADD && a->group >= ITEM_COARSE), ab = b->insert || (b->kind == OPK_ADD && b->group >= ITEM_COARSE); /* additions to cells may be planned as writes */
+    return a->table == b->table && a->group == b->group && !(ra && rb) && !(aa && ab);
+}
+/* Behind instruction pc. */
+void proc_spread_behind(ProcEm *x, int32_t pc) {
+    const Spread *s = spread_at(x, pc);
+    if (!s) return;
+    if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET) W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
+    if (s->told != pc) return;
+    const ItemSite *sites[64];
+    int32_t n = 0;
+    for (int32_t i = s->loop; i < s->end && n < (int32_t)ARRAY_LEN(sites); i++)
+        if (x->p->instrs[i].op == OP_GUARD) sites[n++] = x->p->instrs[i].aux;
+    W("if (one) {\n");
+    if (n == (int32_t)ARRAY_LEN(sites)) W("SUSPEND(AS_EVER | %d);\n", s->state);
+    put_names(x, s, &x->m.body);
+    W("#if defined(KC_CUDA)\nbool alike = false;\n");
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = a; b < n; b++)
+            if (excludes(sites[a], sites[b])) W(a == b ? "alike |= names_meet(together, name%d);\n" : "alike |= names_cross(together, name%d, name%d);\n", a, b);
+    for (int32_t a = 0; a < n; a++) W("(void)name%d;\n", a);
+    W("if (__any_sync(together, alike)) SUSPEND(AS_EVER | %d);\n#else\nif ((state & AS_EVER) != 0) {\n", s->state);
+    for (int32_t a = 0; a < n; a++) W("wait[%d] = name%d;\n", a, a);
+    W("SUSPEND(%d);\n}\n#endif\n}\n", s->state);
+}
+void proc_spread_end(ProcEm *x, int32_t pc) {
+    const Spread *s = spread_at(x, pc);
+    if (s && s->end == pc) W("if (one) SUSPEND(%d);\n", s->state);
+}
+void proc_spread_over(ProcEm *x, int32_t pc) {
+    const Spread *s = spread_at(x, pc);
+    if (s && s->end == pc) W("serial = 0;\n");
+}
+bool proc_spread_flag(const ProcEm *x, int32_t var) {
+    bool flag = false;
+    for (int32_t k = 0; k < x->n_spreads; k++) flag |= x->spreads[k].roles[var] == ROLE_SET;
+    return flag;
+}
+
+/* ---- a round --------------------------------------------------------------------------------------------------- */
+/* The rounds that are run together, and each one's places in the log: n, each. `f` is the call's frame. */
+static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
+    Em *m = &x->m;
+    out_w(m, o, "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, rounds = by == 1 ? gap + 1 : gap / by + 1;\nconst u32 n = rounds < 32 ? (u32)rounds : 32u;\n", s->hi, s->cur, s->by);
+    if (s->logs >= 0) out_w(m, o, "const u32 each = %d;\n", s->logs);
+    else out_w(m, o, "const u32 each = f->n_undo + N_SITES_%d < UNDO_MAX ? (UNDO_MAX - N_SITES_%d - f->n_undo) / n : 0;\n", x->number, x->number);
+}
+/* How a lane gets into its round. */
+void proc_round_begins(ProcEm *x, Out *o) {
+    Em *m = &x->m;
+    for (int32_t i = 0; i < x->n_spreads; i++) {
+        const Spread *s = &x->spreads[i];
+        out_w(m, o, "case %d:\nif (one) {\nconst u32 k = ROUND(f);\n", s->state);
+        put_rounds(x, s, o);
+        out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo += k * each;\nundo_end = n_undo + each;\n(void)n;\n", s->cur, s->cur);
+        for (int32_t t = 0; t < x->proc->n_tables; t++)
+            if (s->inserts[t]) out_w(m, o, "i%d += (i64)k * %d;\n", t, s->inserts[t]);
+        out_w(m, o, "}\ngoto S%d;\n", s->state);
+    }
+}
+enum { W_SPILLED, W_STEPS, W_VARS };
+/* What it leaves, as words; places in the log that it did not need say so. */
+void proc_round_ends(ProcEm *x, Out *o) {
+    Em *m = &x->m;
+    if (x->n_spreads == 0) return;
+    int32_t logs = PARAM(PP_UNDO, 0, 0);
+    out_w(m, o, "if (one) {\nif ((state & AS_EVER) != 0) goto leave;\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nwait[%d] = spilled;\nwait[%d] = steps;\nswitch (state & 0x3fffu) {\n", logs, (int32_t)UNDO_ENTRY,
+          (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    for (int32_t i = 0; i < x->n_spreads; i++) {
+        const Spread *s = &x->spreads[i];
+        int32_t w = W_VARS;
+        out_w(m, o, "case %d:\n", s->state);
+        for (int32_t v = 0; v < x->n_vars; v++)
+            if (s->roles[v] >= ROLE_LAST) {
+                out_w(m, o, "wait[%d] = (u64)%sy%d;\nwait[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v, w + 1, v);
+                if (s->roles[v] == ROLE_SET) out_w(m, o, " | (u64)s%d << 1", v);
+                out_w(m, o, ";\n");
+                w += 2;
+            }
+        out_w(m, o, "break;\n");
+    }
+    out_w(m, o, "default: break;\n}\ngoto leave;\n}\n");
+}
+
+/* ---- what runs them ------------------------------------------------------------------------------------------ */
+void proc_spread_helpers(ProcEm *x, Out *o) {
+    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x4000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define ROUND(f) (LID & 31u)\n#define LEAD_SCRATCH(one) (!(one) || (LID & 31u) == 0)\n"
+                    "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
+                    "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
+                    "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
+                    "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
+                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define ROUND(f) (f)->round\n#define LEAD_SCRATCH(one) ((void)(one), true)\n#endif\n");
+}
+/* PART(k, word), STATUS(k); LEADS: where the frame may be written. */
+static void put_merge(ProcEm *x, const Spread *s, Out *o) {
+    Em *m = &x->m;
+    int32_t sums = 0, limit = PARAM(PP_STEP_LIMIT, 0, 0), room = (s->loop + 1) << 8 | (int32_t)PF_ROOM;
+    int32_t *word = arena_array(m->arena, int32_t, x->n_vars + 1), w = W_VARS;
+    if (!word) return;
+    for (int32_t v = 0; v < x->n_vars; v++) {
+        if (s->roles[v] >= ROLE_LAST) word[v] = w, w += 2;
+        sums += s->roles[v] == ROLE_SUM;
+    }
+    out_w(m, o, "const u64 had_steps = f->steps;\nconst u32 had_undo = f->n_undo;\nconst i64 cur = f->y%d;\nu32 failed = 0, spilled = f->spilled;\nu64 steps = had_steps;\n", s->cur);
+    for (int32_t v = 0; v < x->n_vars; v++)
+        if (s->roles[v] == ROLE_SUM) out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v, v);
+    out_w(m, o, "TOGETHER();\nROLLED for (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - had_steps;\n}\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o, "ROLLED for (u32 k = 0; k < n; k++) {\nconst u32 ended = STATUS(k);\nif ((ended & STOPS_AT) != STOPS_AT) {\nfailed = ");
+    if (sums > 0) out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID, room); /* a lane's own sum may be out of range where the call's is not */
+    out_w(m, o, "ended;\nbreak;\n}\n");
+    for (int32_t v = 0; v < x->n_vars; v++) {
+        if (s->roles[v] != ROLE_SUM) continue;
+        static const char *const most[] = {[PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
+        int64_t limits = 1;
+        for (int32_t d = 0; d < s->precision[v]; d++) limits *= 10;
+        char name[48];
+        if (s->precision[v]) snprintf(name, sizeof name, "%lld", (long long)limits - 1);
+        else snprintf(name, sizeof name, "%s", most[x->vars[v].phys]);
+        out_w(m, o, "{\nconst i64 more = (i64)(PART(k, %d) - (u64)had%d);\nthere%d = (PART(k, %d) & 1) != 0 && there%d;\nconst u32 bad = there%d ? ovf_add_i64(sum%d, more, &sum%d) : 0;\n", word[v], v, v, word[v] + 1, v, v, v, v);
+        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n", v, v, name, v, name, s->precision[v] ? "" : " - 1", room);
+    }
+    out_w(m, o, "if (failed != 0) break;\n}\nif (%p != 0 && steps > %p) failed = %d;\n", limit, limit, (s->loop + 1) << 8 | (int32_t)PF_STEPS);
+    for (int32_t v = 0; v < x->n_vars; v++) {
+        const char *type = c_type[x->vars[v].phys];
+        if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (LEADS) {\nf->y%d = (%s)sum%d;\nf->z%d = there%d;\n}\n", v, type, v, v, v);
+        if (s->roles[v] == ROLE_LAST) out_w(m, o, "{\nconst u64 y = PART(n - 1, %d), z = PART(n - 1, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n", word[v], word[v] + 1, v, type, v);
+        if (s->roles[v] == ROLE_SET) out_w(m, o, "ROLLED for (u32 k = n; k-- > 0;) {\nconst u64 y = PART(k, %d), z = PART(k, %d);\nif ((z & 2) == 0) continue;\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\nbreak;\n}\n", word[v], word[v] + 1, v, type, v);
+    }
+    out_w(m, o, "if (LEADS) {\nf->y%d = (i64)((u64)cur + n * by);\nf->n_undo = had_undo + n * each;\nf->steps = steps;\nf->rounds += n;\nf->spilled = spilled;\nf->failed = failed;\n", s->cur);
+    for (int32_t t = 0; t < x->proc->n_tables; t++)
+        if (s->inserts[t]) out_w(m, o, "f->i%d += (i64)n * %d;\n", t, s->inserts[t]);
+    out_w(m, o, "}\nTOGETHER();\nreturn %d;\n", s->state);
+}
+/* spread_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of which the first one has the call; on others one item. */
+void proc_write_spreads(ProcEm *x, Out *o) {
+    Em *m = &x->m;
+    int32_t words = 0, most_sites = 0;
+    if (x->n_spreads == 0) return;
+    for (int32_t k = 0; k < x->n_spreads; k++) {
+        int32_t n = W_VARS, sites = 0;
+        for (int32_t v = 0; v < x->n_vars; v++) n += x->spreads[k].roles[v] >= ROLE_LAST ? 2 : 0;
+        for (int32_t i = x->spreads[k].loop; i < x->spreads[k].end; i++) sites += x->p->instrs[i].op == OP_GUARD;
+        words = MAX_OF(words, n);
+        most_sites = MAX_OF(most_sites, sites);
+    }
+    out_w(m, o, "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 state) {\n", x->number, x->number);
+    out_w(m, o, "#if defined(KC_CUDA)\nconst u32 lane = LID & 31u;\nu64 left[%d];\n#define LEADS (lane == 0)\n#define PART(k, word) from_lane(left[word], k)\n#define STATUS(k) from_lane(status, k)\n#define TOGETHER() __syncwarp()\n"
+                "#else\nu64 left[32][%d], look[%d];\nu32 names[32][%d], statuses[32];\n(void)names; (void)look;\n#define LEADS true\n#define PART(k, word) left[k][word]\n#define STATUS(k) statuses[k]\n#define TOGETHER() ((void)0)\n#endif\nswitch (state & 0x3fffu) {\n",
+          words, words, most_sites + 1, most_sites + 1);
+    for (int32_t k = 0; k < x->n_spreads; k++) {
+        const Spread *s = &x->spreads[k];
+        int32_t limit = PARAM(PP_STEP_LIMIT, 0, 0), sites = 0, ia = 0;
+        for (int32_t i = s->loop; i < s->end; i++) sites += x->p->instrs[i].op == OP_GUARD;
+        out_w(m, o, "case %d: {\n", s->state);
+        put_rounds(x, s, o);
+        out_w(m, o, "const bool room = f->n_undo + n * each + N_SITES_%d <= UNDO_MAX%s && (%p == 0 || f->steps + n <= %p);\nTOGETHER();\nif (!room) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->logs < 0 ? " && each > 0" : "", limit, limit, s->state);
+        out_w(m, o, "#if defined(KC_CUDA)\nu32 status = STOPS_AT;\nif (lane < n) status = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | %d, ~0u >> (32 - n), left);\n"
+                    "if (__any_sync(~0u, (status & (STOPS_AT | AS_EVER)) == (STOPS_AT | AS_EVER))) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->state, s->state);
+        out_w(m, o, "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nf->round = k;\nconst u32 status = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | AS_EVER | %d, ~0u, look);\nif ((status & (STOPS_AT | AS_EVER)) != STOPS_AT) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n",
+              x->number, s->state, sites);
+        out_w(m, o, "for (u32 i = 0; i < n; i++) {\nfor (u32 k = 0; k < n; k++) {\nif (i == k) continue;\n");
+        for (int32_t a = s->loop; a < s->end; a++) {
+            if (x->p->instrs[a].op != OP_GUARD) continue;
+            int32_t ib = ia;
+            for (int32_t b = a; b < s->end; b++)
+                if (x->p->instrs[b].op == OP_GUARD) {
+                    if (excludes(x->p->instrs[a].aux, x->p->instrs[b].aux)) out_w(m, o, "alike |= names[i][%d] == names[k][%d];\n", ia, ib);
+                    ib++;
+                }
+            ia++;
+        }
+        out_w(m, o, "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) {\nf->round = k;\nstatuses[k] = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | %d, ~0u, left[k]);\n}\n#endif\n", s->state, x->number, s->state);
+        put_merge(x, s, o);
+        out_w(m, o, "}\n");
+    }
+    out_w(m, o, "default: break;\n}\nreturn state & 0x3fffu;\n}\n#undef LEADS\n#undef PART\n#undef STATUS\n#undef TOGETHER\n");
+}
