@@ -4,13 +4,14 @@
 
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
+    const char *shared = x->round ? "true" : "false"; /* other lanes work for the same call */
     if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
     W("if (use_at != use_end) {\n");
     if (in->a) W("const u64 h = (u64)%r;\n", in->a);
     else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
-    int32_t back = x->goes_back[pc];
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, one, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", back ? "one || LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    int32_t back = x->round ? 0 : x->goes_back[pc];
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     W("}\n");
@@ -21,7 +22,7 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
-        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, one, &spilled);\n", g);
+        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, %s, &spilled);\n", g, x->round ? "true" : "false");
         W("g%d = GUARD_NONE;\n", g);
     }
     W("}\n");
@@ -112,10 +113,8 @@ static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, 
     frame_field(x, o, mode, type, name);
 }
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
-    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}, {"u32", "undo_end"}};
+    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}};
     for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
-    if (mode == FRAME_FIELDS) out_w(&x->m, o, "u32 round;\n");
-    if (x->out->scratch > 0 && mode == FRAME_LOAD) out_w(&x->m, o, "if (LEAD_SCRATCH(one)) "); /* others have their own */
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
@@ -124,7 +123,6 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
         if (!x->stored[i]) continue; /* an argument */
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
         frame_numbered(x, o, mode, "bool", 'z', i);
-        if (proc_spread_flag(x, i)) frame_numbered(x, o, mode, "bool", 's', i);
     }
 }
 
@@ -180,6 +178,10 @@ static void call_ran(ProcEm *x, Out *o) {
     out_w(&x->m, o, "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status | SAYS) << 32 | call;\n",
           PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
 }
+/* The launch stops: a call on its way leaves what it has logged to bulk_undo. */
+static void call_stops(ProcEm *x, Out *o) {
+    out_w(&x->m, o, "const u32 n = mine->any.n_undo;\nif (n > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = n;\n}\n", PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0));
+}
 /* For the procedures that have such loops. */
 static void run_spreads(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
@@ -198,11 +200,13 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
     out_w(m, o, "if (%p != 0) {\nframe_any frame;\nPRIV frame_any *const mine = &frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
     log_room(x, o);
-    out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) return;\n");
+    out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) {\nif (state != 0) {\n");
+    call_stops(x, o);
+    out_w(m, o, "}\nreturn;\n}\n");
     proc_switch(x, o, n, RUN_GUARDED);
     out_w(m, o, "status = (u32)ran;\nif ((status & STOPS_AT) != STOPS_AT) break;\nstate = status & 0xffffu;\nif ((state & SPREAD) != 0) {\n");
     run_spreads(x, o, n, "state = spread_%d(kp, call, pos, log_at, slot, &mine->f%d, state);");
-    out_w(m, o, "}\nif (wait != GUARD_NONE && !guard_wait(kp, wait)) return;\n}\n");
+    out_w(m, o, "}\nif (wait != GUARD_NONE) (void)guard_wait(kp, wait);\n}\n");
     call_ran(x, o);
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
 }
@@ -215,12 +219,14 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
     out_w(m, o, "if (%p != 0) {\n__shared__ frame_any frames[GROUP_SIZE / 32];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
                 "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u64 per = G(u32, %p)[3 * k + 2], nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = per == 1 ? &frames[LID / 32] : &frame;\n"
+                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = how >> 16 != 0 ? &frames[LID / 32] : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
           PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_room(x, o);
-    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) return;\n"
+    out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
+    call_stops(x, o);
+    out_w(m, o, "}\nreturn;\n}\n"
                 "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
                 "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
                 "const bool ready = state < LANE_ENDS && turn;\n"

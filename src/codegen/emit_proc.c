@@ -135,7 +135,7 @@ static const char *raw_type(uint8_t phys) {
 static void declare_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
         uint8_t phys = x->vars[i].phys;
-        if (proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
+        if (x->round && proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
         if (i >= x->proc->n_params) {
             out_w(&x->m, o, "%s y%d = %s;\nbool z%d = false;\n", c_type[phys], i, c_zero(phys), i);
             continue;
@@ -383,7 +383,7 @@ static void undefine(ProcEm *x, Out *o) {
 /* Before the change: gives up where the log has no room for it. */
 static void log_room(ProcEm *x) {
     if (x->in_loop) x->logs_in_loop = true;
-    if (x->logs_in_loop) W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->plain ? "undo_end" : "UNDO_MAX", fail_code(x, PF_ROOM));
+    if (x->logs_in_loop) W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->round ? "undo_end" : "UNDO_MAX", fail_code(x, PF_ROOM));
 }
 static int32_t log_entry(ProcEm *x) {
     int32_t site = x->n_sites++;
@@ -597,7 +597,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
     if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
-    W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->plain ? "!one" : "true", (int32_t)KEY_COLS_MAX);
+    W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
@@ -855,12 +855,11 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
-        collect_texts(x);
+        if (!x->round) collect_texts(x);
         W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS));
         break;
     case OP_P_ENDLOOP:
         --*loops;
-        proc_spread_end(x, pc);
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);
@@ -880,16 +879,16 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     }
 }
 
-static void write_body(ProcEm *x, const bool *skip) {
+/* The instructions [from, to), inside of so many loops. */
+static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, int32_t loops) {
     const Program *p = x->p;
     bool open = false, ends = false; /* in a run; past its RAISE */
-    int32_t loops = 0;
-    for (int32_t pc = 0; pc < p->n_instrs; pc++) {
+    for (int32_t pc = from; pc < to; pc++) {
         const Instr *in = &p->instrs[pc];
         x->m.pc = x->plain ? x->plain[pc] : pc;
         x->in_loop = loops > 0;
         if (!is_statement(in)) {
-            if (x->split[pc] && !ends) {
+            if (x->split[pc] && !ends && !x->round) {
                 if (open) {
                     W("}\n");
                     end_fails(x);
@@ -1474,7 +1473,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nconst bool one = (state & SPREAD) != 0;\nu32 spilled = 0, failed = 0, serial = 0, undo_end = UNDO_MAX;\n(void)names; (void)one; (void)undo_end;\n", on, starts, step, starts, step);
+        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n", on, starts, step, starts, step);
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
@@ -1484,15 +1483,13 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     if (x->plain) {
         out_w(m, o, "if (state != 0) {\n");
         proc_write_frame(x, o, FRAME_LOAD);
-        out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state & 0x3fffu) {\n");
-        for (int32_t k = 1; k <= x->n_states - x->n_spreads; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
-        proc_round_begins(x, o);
+        out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state) {\n");
+        for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
         out_w(m, o, "default: break;\n}\n}\n");
     }
     proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
     if (x->plain) {
-        proc_round_ends(x, o);
         out_w(m, o, "if ((status & STOPS_AT) == STOPS_AT) {\n");
         proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
@@ -1503,6 +1500,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
+    proc_append(x, o, &x->rounds);
     if (x->plain) proc_write_spreads(x, o);
 }
 
@@ -1614,7 +1612,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\n#endif\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
-        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\n");
+        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
         for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
         out_w(m, o, "} frame_any;\n");
     }
@@ -1737,6 +1735,39 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     return find_lazy(x, e);
 }
 
+/* The instructions of a round once more, as the body of a function of their own. */
+static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) {
+    Arena *a = x->m.arena;
+    ProcEm outer = *x;
+    Out vars = {0}, body;
+    uint32_t *puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
+    int64_t *bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
+    x->m.body = x->m.top = x->tail = (Out){0};
+    x->m.const_done = arena_array(a, bool, x->p->n_regs + 1);
+    x->bounds = arena_array(a, bool *, x->proc->n_tables + 1);
+    if (!puts || !bytes || !x->m.const_done || !x->bounds) return err_oom(e);
+    for (int32_t i = 0; i < x->proc->n_tables; i++)
+        if (!(x->bounds[i] = arena_array(a, bool, x->tables[i].image->n_cols + 1))) return err_oom(e);
+    memcpy(puts, x->out->text_puts, (size_t)x->proc->n_tables * sizeof *puts); /* it runs instead of the loop */
+    memcpy(bytes, x->out->text_bytes, (size_t)x->proc->n_tables * sizeof *bytes);
+    x->round = s;
+    write_body(x, skip, proc_round_first(s), proc_round_end(s), 1);
+    memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
+    memcpy(x->out->text_bytes, bytes, (size_t)x->proc->n_tables * sizeof *bytes);
+    body = x->m.body;
+    declare_vars(x, &vars);
+    proc_write_round(x, s, &vars, &body);
+    undefine(x, &x->rounds);
+    x->m.body = outer.m.body;
+    x->m.body.failed |= body.failed;
+    x->m.top = outer.m.top;
+    x->m.const_done = outer.m.const_done;
+    x->bounds = outer.bounds;
+    x->tail = outer.tail;
+    x->round = NULL;
+    return ST_OK;
+}
+
 static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err *e) {
     const Program *p = x->p;
     ProcSource *out = x->out;
@@ -1765,9 +1796,10 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         proc_find_spreads(x);
         x->spreading[x->number] = x->n_spreads > 0;
     }
-    write_body(x, skip);
+    write_body(x, skip, 0, p->n_instrs, 0);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
+    for (int32_t k = 0; k < x->n_spreads; k++) TRY(write_round(x, proc_spread(x, k), skip, e));
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;

@@ -139,6 +139,7 @@ typedef struct ProcModule {
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
+#define PROC_SPREADS (UINT32_C(1) << 16) /* PP_TOGETHER, with the calls of a warp: lanes share the loops of a call that has its warp to itself */
 enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
 enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 

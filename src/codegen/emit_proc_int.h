@@ -45,6 +45,8 @@ typedef struct ProcEm {
     int32_t n_states;
     struct Spread *spreads; /* guards: loops whose rounds lanes share */
     int32_t n_spreads;
+    const struct Spread *round; /* its round is being written, as a function of its own */
+    Out rounds;            /* these functions */
     bool *spreading;       /* procedures of the module that have some */
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
@@ -94,16 +96,18 @@ void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 typedef struct Spread Spread;
 /* Fills spreads; behind proc_find_states. */
 void proc_find_spreads(ProcEm *x);
-/* In the body: at the top of the loop that begins at pc, behind the instruction, at the end of the loop, behind it; where it is none of these, nothing. */
+/* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of these, nothing. */
 void proc_spread_top(ProcEm *x, int32_t pc);
 void proc_spread_behind(ProcEm *x, int32_t pc);
-void proc_spread_end(ProcEm *x, int32_t pc);
 void proc_spread_over(ProcEm *x, int32_t pc);
+/* The instructions of a round. */
+int32_t proc_round_first(const Spread *s);
+int32_t proc_round_end(const Spread *s);
+/* round_K_S: `vars` and `body` as for run_K. */
+void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body);
+const Spread *proc_spread(const ProcEm *x, int32_t k);
 /* It has to be known whether a round has assigned the variable: s<var>. */
 bool proc_spread_flag(const ProcEm *x, int32_t var);
-/* In run_K: the cases of the states at the tops of these loops, and what a round does instead of saving the frame. */
-void proc_round_begins(ProcEm *x, Out *o);
-void proc_round_ends(ProcEm *x, Out *o);
 void proc_spread_helpers(ProcEm *x, Out *o);
 /* The function spread_K, if the procedure has such loops. */
 void proc_write_spreads(ProcEm *x, Out *o);

@@ -1,8 +1,8 @@
 /* emit_spread.c - loops whose rounds are spread over the lanes of a warp; see emit_proc_int.h.
  *
  * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor disturb each other may as well run at the same time: the
- * call leaves its function at the top of the loop, as it does where it has to wait; each lane goes into the function with the same frame, sets the loop's counter to its own
- * round, and leaves behind that round; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared memory: all lanes read it, none
+ * call leaves its function at the top of the loop, as it does where it has to wait; each lane runs the function of a round, with that frame and its own value of
+ * the loop's counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared memory: all lanes read it, none
  * writes it.
  *
  * Rounds are apart when
@@ -17,6 +17,7 @@
  */
 #include "codegen/emit_proc_int.h"
 
+enum { SITES_MAX = 64 };
 typedef enum Role {
     ROLE_NONE,  /* not assigned in the loop */
     ROLE_OWN,   /* each round's own, and not wanted any more */
@@ -25,7 +26,7 @@ typedef enum Role {
     ROLE_SUM
 } Role;
 struct Spread {
-    int32_t loop, end, state;  /* instructions; the state at its top */
+    int32_t loop, first, end, state; /* instructions: the loop, what follows the test at its top; the state at its top */
     int32_t cur, hi, by;       /* variables: the counter, its end, its step */
     int32_t told;              /* the instruction behind which the loop's own variable is known */
     int32_t logs;              /* changes of a round, -1: it has loops itself */
@@ -58,6 +59,7 @@ static bool counts(const ProcEm *x, Spread *s) {
     if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF) return false;
     const Instr *low = maker(x, test->op == OP_LE ? test->a : test->b), *high = maker(x, test->op == OP_LE ? test->b : test->a);
     if (!low || !high || low->op != OP_LOAD || high->op != OP_LOAD) return false;
+    s->first = i + 4;
     s->cur = (int32_t)low->imm;
     s->hi = (int32_t)high->imm;
     if (stored_in(x, s, s->hi) || count_of(x, s, OP_STORE, s->cur, &at) != 1) return false;
@@ -162,9 +164,7 @@ static bool find_roles(ProcEm *x, Spread *s) {
     if (!f.there || !f.saved || !f.carried || !f.now || !s->roles || !s->precision) return false;
     bool in_if = false;
     f.now[s->cur] = true; /* a lane's own */
-    int32_t top = s->loop + 1;
-    while (p->instrs[top].op != OP_P_ENDIF) top++; /* of the test */
-    for (int32_t i = top + 1; i < s->end; i++)
+    for (int32_t i = s->first; i < s->end; i++)
         if (!flow_instr(&f, i, &in_if)) return false;
     if (!f.now) return false;
     for (int32_t v = 0; v < x->n_vars; v++) {
@@ -201,8 +201,8 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     if (!in) return 0;
     if (in->op == OP_LOAD) {
         int32_t stores = count_of(x, s, OP_STORE, in->imm, &at);
-        if (stores > 1 || (stores == 1 && in->imm == s->cur)) return 0;
-        if (stores == 1 && at != s->told) return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
+        if (stores > 1) return 0;
+        if (stores == 1 && at != s->told && in->imm != s->cur) return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
         out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1, (int32_t)in->imm);
         return ++*ids;
     }
@@ -232,7 +232,7 @@ static bool put_names(ProcEm *x, const Spread *s, Out *o) {
         if (x->p->instrs[i].op != OP_GUARD) continue;
         const ItemSite *it = x->p->instrs[i].aux;
         int32_t keys[32];
-        if (it->n > (int32_t)ARRAY_LEN(keys)) return false;
+        if (it->n > (int32_t)ARRAY_LEN(keys) || k == SITES_MAX) return false;
         for (int32_t c = 0; c < it->n; c++)
             if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
         out_w(&x->m, o, "u64 h%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
@@ -289,10 +289,8 @@ static const Spread *spread_at(const ProcEm *x, int32_t pc) {
 void proc_spread_top(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
     if (!s || s->loop != pc) return;
-    W("S%d: ;\nif (guarded && !one && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && (u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n", s->state,
+    W("S%d: ;\nif (guarded && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && (u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n", s->state,
       s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
-    for (int32_t v = 0; v < x->n_vars; v++)
-        if (s->roles[v] == ROLE_SET) W("s%d = false;\n", v);
 }
 static bool excludes(const ItemSite *a, const ItemSite *b) {
     bool ra = a->kind == OPK_READ, rb = b->kind == OPK_READ;
@@ -301,34 +299,32 @@ static bool excludes(const ItemSite *a, const ItemSite *b) {
 }
 /* Behind instruction pc. */
 void proc_spread_behind(ProcEm *x, int32_t pc) {
-    const Spread *s = spread_at(x, pc);
+    const Spread *s = x->round;
     if (!s) return;
     if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET) W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
     if (s->told != pc) return;
-    const ItemSite *sites[64];
+    const ItemSite *sites[SITES_MAX];
     int32_t n = 0;
-    for (int32_t i = s->loop; i < s->end && n < (int32_t)ARRAY_LEN(sites); i++)
+    for (int32_t i = s->loop; i < s->end; i++)
         if (x->p->instrs[i].op == OP_GUARD) sites[n++] = x->p->instrs[i].aux;
-    W("if (one) {\n");
-    if (n == (int32_t)ARRAY_LEN(sites)) W("SUSPEND(AS_EVER | %d);\n", s->state);
+    W("{\n");
     put_names(x, s, &x->m.body);
     W("#if defined(KC_CUDA)\nbool alike = false;\n");
     for (int32_t a = 0; a < n; a++)
         for (int32_t b = a; b < n; b++)
             if (excludes(sites[a], sites[b])) W(a == b ? "alike |= names_meet(together, name%d);\n" : "alike |= names_cross(together, name%d, name%d);\n", a, b);
     for (int32_t a = 0; a < n; a++) W("(void)name%d;\n", a);
-    W("if (__any_sync(together, alike)) SUSPEND(AS_EVER | %d);\n#else\nif ((state & AS_EVER) != 0) {\n", s->state);
-    for (int32_t a = 0; a < n; a++) W("wait[%d] = name%d;\n", a, a);
-    W("SUSPEND(%d);\n}\n#endif\n}\n", s->state);
-}
-void proc_spread_end(ProcEm *x, int32_t pc) {
-    const Spread *s = spread_at(x, pc);
-    if (s && s->end == pc) W("if (one) SUSPEND(%d);\n", s->state);
+    W("if (__any_sync(together, alike)) FAIL(AS_EVER);\n#else\nif (together == 0) {\n");
+    for (int32_t a = 0; a < n; a++) W("left[%d] = name%d;\n", a, a);
+    W("FAIL(AS_EVER);\n}\n#endif\n}\n");
 }
 void proc_spread_over(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
     if (s && s->end == pc) W("serial = 0;\n");
 }
+int32_t proc_round_first(const Spread *s) { return s->first; }
+int32_t proc_round_end(const Spread *s) { return s->end; }
+const Spread *proc_spread(const ProcEm *x, int32_t k) { return &x->spreads[k]; }
 bool proc_spread_flag(const ProcEm *x, int32_t var) {
     bool flag = false;
     for (int32_t k = 0; k < x->n_spreads; k++) flag |= x->spreads[k].roles[var] == ROLE_SET;
@@ -339,55 +335,51 @@ bool proc_spread_flag(const ProcEm *x, int32_t var) {
 /* The rounds that are run together, and each one's places in the log: n, each. `f` is the call's frame. */
 static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
     Em *m = &x->m;
-    out_w(m, o, "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, rounds = by == 1 ? gap + 1 : gap / by + 1;\nconst u32 n = rounds < 32 ? (u32)rounds : 32u;\n", s->hi, s->cur, s->by);
+    out_w(m, o, "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, in_all = by == 1 ? gap + 1 : gap / by + 1;\nconst u32 n = in_all < 32 ? (u32)in_all : 32u;\n", s->hi, s->cur, s->by);
     if (s->logs >= 0) out_w(m, o, "const u32 each = %d;\n", s->logs);
     else out_w(m, o, "const u32 each = f->n_undo + N_SITES_%d < UNDO_MAX ? (UNDO_MAX - N_SITES_%d - f->n_undo) / n : 0;\n", x->number, x->number);
 }
-/* How a lane gets into its round. */
-void proc_round_begins(ProcEm *x, Out *o) {
-    Em *m = &x->m;
-    for (int32_t i = 0; i < x->n_spreads; i++) {
-        const Spread *s = &x->spreads[i];
-        out_w(m, o, "case %d:\nif (one) {\nconst u32 k = ROUND(f);\n", s->state);
-        put_rounds(x, s, o);
-        out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo += k * each;\nundo_end = n_undo + each;\n(void)n;\n", s->cur, s->cur);
-        for (int32_t t = 0; t < x->proc->n_tables; t++)
-            if (s->inserts[t]) out_w(m, o, "i%d += (i64)k * %d;\n", t, s->inserts[t]);
-        out_w(m, o, "}\ngoto S%d;\n", s->state);
-    }
-}
 enum { W_SPILLED, W_STEPS, W_VARS };
-/* What it leaves, as words; places in the log that it did not need say so. */
-void proc_round_ends(ProcEm *x, Out *o) {
+/* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let lanes that went different ways meet again. What it leaves are
+ * words; places in the log that it did not need say so. */
+void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
-    if (x->n_spreads == 0) return;
-    int32_t logs = PARAM(PP_UNDO, 0, 0);
-    out_w(m, o, "if (one) {\nif ((state & AS_EVER) != 0) goto leave;\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nwait[%d] = spilled;\nwait[%d] = steps;\nswitch (state & 0x3fffu) {\n", logs, (int32_t)UNDO_ENTRY,
-          (int32_t)W_SPILLED, (int32_t)W_STEPS);
-    for (int32_t i = 0; i < x->n_spreads; i++) {
-        const Spread *s = &x->spreads[i];
-        int32_t w = W_VARS;
-        out_w(m, o, "case %d:\n", s->state);
-        for (int32_t v = 0; v < x->n_vars; v++)
-            if (s->roles[v] >= ROLE_LAST) {
-                out_w(m, o, "wait[%d] = (u64)%sy%d;\nwait[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v, w + 1, v);
-                if (s->roles[v] == ROLE_SET) out_w(m, o, " | (u64)s%d << 1", v);
-                out_w(m, o, ";\n");
-                w += 2;
-            }
-        out_w(m, o, "break;\n");
-    }
-    out_w(m, o, "default: break;\n}\ngoto leave;\n}\n");
+    Out *o = &x->rounds;
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0), w = W_VARS;
+    out_w(m, o, "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 k, const u32 together, PRIV u64 *left) {\n", x->number, s->state, x->number);
+    put_rounds(x, s, o);
+    out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nPRIV u64 *const wait = left;\n(void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)wait; (void)pos; (void)undo;\n");
+    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = guard_mask(kp, use_at, use_end);\n(void)names;\n", starts, step, starts, step);
+    for (int32_t i = 0; i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+    proc_append(x, o, &m->top);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n(void)i%d;\n", i, i, s->inserts[i], i);
+    proc_append(x, o, vars);
+    for (int32_t i = 0; i < x->n_vars; i++)
+        if (x->stored[i]) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
+    if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
+    out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps;\nspilled = f->spilled;\n", s->cur, s->cur);
+    proc_append(x, o, body);
+    out_w(m, o, "failed: ;\nif (status == AS_EVER) return status;\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n", logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    for (int32_t v = 0; v < x->n_vars; v++)
+        if (s->roles[v] >= ROLE_LAST) {
+            out_w(m, o, "left[%d] = (u64)%sy%d;\nleft[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v, w + 1, v);
+            if (s->roles[v] == ROLE_SET) out_w(m, o, " | (u64)s%d << 1", v);
+            out_w(m, o, ";\n");
+            w += 2;
+        }
+    proc_append(x, o, &x->tail);
+    out_w(m, o, "return status;\n}\n");
 }
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 void proc_spread_helpers(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x4000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define ROUND(f) (LID & 31u)\n#define LEAD_SCRATCH(one) (!(one) || (LID & 31u) == 0)\n"
+    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n"
                     "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
                     "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
                     "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
                     "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define ROUND(f) (f)->round\n#define LEAD_SCRATCH(one) ((void)(one), true)\n#endif\n");
+                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#endif\n");
 }
 /* PART(k, word), STATUS(k); LEADS: where the frame may be written. */
 static void put_merge(ProcEm *x, const Spread *s, Out *o) {
@@ -403,7 +395,7 @@ static void put_merge(ProcEm *x, const Spread *s, Out *o) {
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v, v);
     out_w(m, o, "TOGETHER();\nROLLED for (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - had_steps;\n}\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
-    out_w(m, o, "ROLLED for (u32 k = 0; k < n; k++) {\nconst u32 ended = STATUS(k);\nif ((ended & STOPS_AT) != STOPS_AT) {\nfailed = ");
+    out_w(m, o, "ROLLED for (u32 k = 0; k < n; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
     if (sums > 0) out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID, room); /* a lane's own sum may be out of range where the call's is not */
     out_w(m, o, "ended;\nbreak;\n}\n");
     for (int32_t v = 0; v < x->n_vars; v++) {
@@ -452,10 +444,9 @@ void proc_write_spreads(ProcEm *x, Out *o) {
         out_w(m, o, "case %d: {\n", s->state);
         put_rounds(x, s, o);
         out_w(m, o, "const bool room = f->n_undo + n * each + N_SITES_%d <= UNDO_MAX%s && (%p == 0 || f->steps + n <= %p);\nTOGETHER();\nif (!room) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->logs < 0 ? " && each > 0" : "", limit, limit, s->state);
-        out_w(m, o, "#if defined(KC_CUDA)\nu32 status = STOPS_AT;\nif (lane < n) status = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | %d, ~0u >> (32 - n), left);\n"
-                    "if (__any_sync(~0u, (status & (STOPS_AT | AS_EVER)) == (STOPS_AT | AS_EVER))) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->state, s->state);
-        out_w(m, o, "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nf->round = k;\nconst u32 status = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | AS_EVER | %d, ~0u, look);\nif ((status & (STOPS_AT | AS_EVER)) != STOPS_AT) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n",
-              x->number, s->state, sites);
+        out_w(m, o, "#if defined(KC_CUDA)\nu32 status = 0;\nif (lane < n) status = round_%d_%d(kp, call, pos, undo, slot, f, lane, ~0u >> (32 - n), left);\n"
+                    "if (__any_sync(~0u, status == AS_EVER)) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->state, s->state);
+        out_w(m, o, "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nif (round_%d_%d(kp, call, pos, undo, slot, f, k, 0, look) != AS_EVER) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n", x->number, s->state, sites);
         out_w(m, o, "for (u32 i = 0; i < n; i++) {\nfor (u32 k = 0; k < n; k++) {\nif (i == k) continue;\n");
         for (int32_t a = s->loop; a < s->end; a++) {
             if (x->p->instrs[a].op != OP_GUARD) continue;
@@ -467,7 +458,7 @@ void proc_write_spreads(ProcEm *x, Out *o) {
                 }
             ia++;
         }
-        out_w(m, o, "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) {\nf->round = k;\nstatuses[k] = (u32)run_%d(kp, call, pos, undo, slot, f, SPREAD | %d, ~0u, left[k]);\n}\n#endif\n", s->state, x->number, s->state);
+        out_w(m, o, "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) statuses[k] = round_%d_%d(kp, call, pos, undo, slot, f, k, ~0u, left[k]);\n#endif\n", s->state, x->number, s->state);
         put_merge(x, s, o);
         out_w(m, o, "}\n");
     }

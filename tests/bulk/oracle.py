@@ -689,6 +689,10 @@ class Gen:
             return r.choice([self.update(), self.delete(), self.insert(), self.query(), ""]) + f" get diagnostics {v} = row_count; {self.log(v)}"
         if self.traps and d < 3 and self.chance(0.06):
             return self.guarded(d, loop)
+        if d == 0 and self.chance(0.08):
+            x = self.apart()
+            if x:
+                return x
         k = r.randrange(28)
         if k < 4:
             return self.simple()
@@ -786,6 +790,40 @@ class Gen:
                 return f"foreach {v} in array a loop {self.body(d + 1, True)} end loop;"
         v = f"c{d}"
         return f"{v} := 0; loop {v} := {v} + 1; exit when {v} > 4; {self.body(d + 1, True)} exit when {v} >= {r.choice(['2', self.num(2)])}; end loop;"
+
+    def apart(self):
+        """A loop each of whose rounds mostly works on a row of its own, and leaves sums and its last values."""
+        r, v = self.r, "i0"
+        ts = [(t, k[0]) for t in self.tables for k in t.keys if len(k) == 1 and k[0].type in ("int", "bigint")]
+        if not ts:
+            return None
+        t, key = r.choice(ts)
+        at = f"a[{v}]" if self.array and self.chance(0.7) else r.choice([v, f"abs(p0 % 5) + {v}", f"{v} * 2", "abs(p0 % 5)"])
+        where = f"{key.name} = {at}"
+        self.vars[v] = "int"
+        self.fixed.add(v)
+        own = {n: self.vars.pop(n) for n in ("x0", "x1", "b0", "f0") if n in self.vars}
+        text = []
+        if self.chance(0.2):
+            text.append(f"if {self.cond()} then {r.choice(['continue', 'raise exception ' + repr('broken')])}; end if;")
+        ints = [c for c in t.cols if c.type == "int"]
+        if ints and self.chance(0.8):
+            text.append(f"select {r.choice(ints).name} into x0 from {t.name} where {where};")
+            text.append(r.choice(["b0 := b0 + x0;", "b0 := b0 + coalesce(x0, 7);", "if x0 > 1 then b0 := b0 - x0; end if;", "x1 := x0;"]))
+        cols = [c for c in t.cols if not c.frozen]
+        if cols:
+            text.append(f"update {t.name} set {self.set_item(t, r.choice(cols), False)} where {where};")
+        if self.chance(0.4):
+            text.append(f"if {self.cond()} then f0 := {self.cond()}; x1 := {v}; end if;")
+        if self.chance(0.2):
+            text.append(f"delete from {t.name} where {where} and {self.cond()};")
+        if self.chance(0.2):
+            text.append(self.insert())
+        del self.vars[v]
+        self.fixed.discard(v)
+        self.vars.update(own)
+        high = "coalesce(array_length(a, 1), 0)" if self.array else r.choice(["2", "4", "abs(p0) % 40", "abs(p0) % 5"])
+        return f"for {v} in {r.choice(['1', '0'])}..{high}{r.choice(['', '', ' by 2'])} loop {' '.join(text)} end loop;" if text else None
 
     def groups(self, t, q, where):
         """A loop over groups, in an order that tells them apart."""
