@@ -154,9 +154,9 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
                 "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
                 "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\nreturn GUARD_NONE;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
-    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use == GUARD_NONE) return;\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\nif (s == GUARD_IS_OVER) return;\n"
+    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use == GUARD_NONE || G(u32, %p)[use] == GUARD_IS_OVER) return;\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
-          states, states, states, states, counters, uses);
+          states, states, states, states, states, counters, uses);
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
     out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
                 "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"

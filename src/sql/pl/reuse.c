@@ -498,11 +498,11 @@ Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t 
     }
     return ST_OK;
 }
-static Status sweep(Cp *c, const bool *wanted) {
+static Status sweep(Cp *c, Arena *own, const bool *wanted) {
     ProgramBuilder *b = &c->pipe.b;
     int64_t n = b->instrs.len, n_lines = MIN_OF(c->lines.len, n), m = 0;
-    bool *gone = arena_calloc(c->arena, n + 1);
-    if (!gone || cp_sweep(c->arena, b->instrs.items, (int32_t)n, b->regs.len, c->vars.len, wanted, gone) != ST_OK) return cp_oom(c);
+    bool *gone = arena_calloc(own, n + 1);
+    if (!gone || cp_sweep(own, b->instrs.items, (int32_t)n, b->regs.len, c->vars.len, wanted, gone) != ST_OK) return cp_oom(c);
     for (int64_t i = 0; i < n; i++) {
         if (gone[i]) continue;
         b->instrs.items[m] = b->instrs.items[i];
@@ -528,13 +528,13 @@ bool *cp_results(const Cp *c) {
     return wanted;
 }
 
-Status cp_reuse(Cp *c) {
+static Status reuse_in(Cp *c, Arena *own) {
     ProgramBuilder *b = &c->pipe.b;
     int64_t n = b->instrs.len, n_regs = b->regs.len;
     if (b->failed) return cp_oom(c);
-    Reuse *u = arena_new_of(c->arena, Reuse);
+    Reuse *u = arena_new_of(own, Reuse);
     if (!u) return cp_oom(c);
-    *u = (Reuse){.c = c, .arena = c->arena, .n = (int32_t)n, .n_vars = (int32_t)c->vars.len, .n_tables = (int32_t)c->tables.len, .code = b->instrs.items, .regs = b->regs.items, .stretch = 1};
+    *u = (Reuse){.c = c, .arena = own, .n = (int32_t)n, .n_vars = (int32_t)c->vars.len, .n_tables = (int32_t)c->tables.len, .code = b->instrs.items, .regs = b->regs.items, .stretch = 1};
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++) most += b->instrs.items[i].op == OP_GUARD || (b->instrs.items[i].dst && worth_variable(u, &b->instrs.items[i]));
     u->words = most / 64 + 1;
@@ -565,5 +565,13 @@ Status cp_reuse(Cp *c) {
     if (!done) return ST_OK;
     TRY(rewrite(u));
     bool *wanted = cp_results(c);
-    return wanted ? sweep(c, wanted) : cp_oom(c);
+    return wanted ? sweep(c, own, wanted) : cp_oom(c);
+}
+/* What it needs itself goes at once: programs stay as long as their procedures. */
+Status cp_reuse(Cp *c) {
+    Err e = {0};
+    Arena *own = arena_new(arena_account(c->arena), &e);
+    Status st = own ? reuse_in(c, own) : cp_oom(c);
+    if (own) arena_free(own);
+    return st;
 }
