@@ -379,12 +379,12 @@ static void undefine(ProcEm *x, Out *o) {
 }
 
 /* ---- changing -------------------------------------------------------------------------------------------------- */
-/* Begins an entry of the log at `u`; the number of its case. */
 /* Before the change: gives up where the log has no room for it. */
 static void log_room(ProcEm *x) {
     if (x->in_loop) x->logs_in_loop = true;
     if (x->logs_in_loop) W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->round ? "undo_end" : "UNDO_MAX", fail_code(x, PF_ROOM));
 }
+/* Begins an entry of the log at `u`; the number of its case. */
 static int32_t log_entry(ProcEm *x) {
     int32_t site = x->n_sites++;
     W("if (%p != 0) {\n", PARAM(PP_UNDO, 0, 0));
@@ -1067,7 +1067,6 @@ static void fetch_entry(ProcEm *x, Out *o, int32_t table, int32_t index) {
     out_w(&x->m, o, "const i64 entry = GVOL(i64, %p)[4 * row + 1] - 1;\nif (entry >= 0) {\nFETCH(%p + (u64)entry * 32);\nFETCH(%p + ord_link(entry, ord_height(entry)) * 8);\nFETCH(%p + (u64)entry * %d);\n}\n", next, next, next, PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
 }
 /* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
-static const Instr *made_by(const ProcEm *x, Reg r) { return x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
 typedef struct GroupLoop { int32_t loop, end, table; int64_t var; /* the loop's row */ } GroupLoop;
 static int32_t stores_in_loop(const ProcEm *x, const GroupLoop *n, int64_t var, const Instr **last) {
     int32_t count = 0;
@@ -1751,7 +1750,7 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     memcpy(puts, x->out->text_puts, (size_t)x->proc->n_tables * sizeof *puts); /* it runs instead of the loop */
     memcpy(bytes, x->out->text_bytes, (size_t)x->proc->n_tables * sizeof *bytes);
     x->round = s;
-    write_body(x, skip, proc_round_first(s), proc_round_end(s), 1);
+    write_body(x, skip, s->first, s->end, 1);
     memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
     memcpy(x->out->text_bytes, bytes, (size_t)x->proc->n_tables * sizeof *bytes);
     body = x->m.body;
@@ -1799,7 +1798,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     write_body(x, skip, 0, p->n_instrs, 0);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
-    for (int32_t k = 0; k < x->n_spreads; k++) TRY(write_round(x, proc_spread(x, k), skip, e));
+    for (int32_t k = 0; k < x->n_spreads; k++) TRY(write_round(x, &x->spreads[k], skip, e));
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;

@@ -8,6 +8,7 @@
 
 enum { LOOP_LOG = 256 /* changes of a call that may loop */ };
 
+typedef struct Spread Spread; /* a loop whose rounds lanes share: emit_spread.c */
 typedef struct ProcEm {
     Em m;                  /* its parameters are the module's, all else the procedure's */
     int32_t number;        /* of the procedure in the module */
@@ -43,9 +44,9 @@ typedef struct ProcEm {
     int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
     bool *gathers;         /* splits where lanes that are ahead wait for others */
     int32_t n_states;
-    struct Spread *spreads; /* guards: loops whose rounds lanes share */
+    Spread *spreads;       /* guards: loops whose rounds lanes share */
     int32_t n_spreads;
-    const struct Spread *round; /* its round is being written, as a function of its own */
+    const Spread *round;   /* its round is being written, as a function of its own */
     Out rounds;            /* these functions */
     bool *spreading;       /* procedures of the module that have some */
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
@@ -59,6 +60,8 @@ typedef struct ProcEm {
 #define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
 static inline bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
 static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
+/* What makes the register; NULL: a constant, or none. */
+static inline const Instr *made_by(const ProcEm *x, Reg r) { return r > 0 && !x->p->regs[r].is_const && x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
 static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- emit_proc.c ---- */
@@ -93,19 +96,23 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
 void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 
 /* ---- emit_spread.c ---- */
-typedef struct Spread Spread;
+struct Spread {
+    int32_t loop, first, end, state; /* instructions: the loop, what follows the test at its top; the state at its top */
+    int32_t cur, hi, by;       /* variables: the counter, its end, its step */
+    int32_t told;              /* the instruction behind which the loop's own variable is known */
+    int32_t logs;              /* changes of a round, -1: it has loops itself */
+    int32_t *inserts;          /* per table: rows of a round */
+    uint8_t *roles;            /* per variable: what becomes of it */
+    uint8_t *precision;        /* sums: digits, 0: those of the physical type */
+};
 /* Fills spreads; behind proc_find_states. */
 void proc_find_spreads(ProcEm *x);
 /* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of these, nothing. */
 void proc_spread_top(ProcEm *x, int32_t pc);
 void proc_spread_behind(ProcEm *x, int32_t pc);
 void proc_spread_over(ProcEm *x, int32_t pc);
-/* The instructions of a round. */
-int32_t proc_round_first(const Spread *s);
-int32_t proc_round_end(const Spread *s);
 /* round_K_S: `vars` and `body` as for run_K. */
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body);
-const Spread *proc_spread(const ProcEm *x, int32_t k);
 /* It has to be known whether a round has assigned the variable: s<var>. */
 bool proc_spread_flag(const ProcEm *x, int32_t var);
 void proc_spread_helpers(ProcEm *x, Out *o);

@@ -25,17 +25,6 @@ typedef enum Role {
     ROLE_SET,   /* ... the last round's that has assigned it */
     ROLE_SUM
 } Role;
-struct Spread {
-    int32_t loop, first, end, state; /* instructions: the loop, what follows the test at its top; the state at its top */
-    int32_t cur, hi, by;       /* variables: the counter, its end, its step */
-    int32_t told;              /* the instruction behind which the loop's own variable is known */
-    int32_t logs;              /* changes of a round, -1: it has loops itself */
-    int32_t *inserts;          /* per table: rows of a round */
-    uint8_t *roles;            /* per variable */
-    uint8_t *precision;        /* ROLE_SUM: digits, 0: those of the physical type */
-};
-
-static const Instr *maker(const ProcEm *x, Reg r) { return r > 0 && x->p->regs[r].first >= 0 && !x->p->regs[r].is_const ? &x->p->instrs[x->p->regs[r].first] : NULL; }
 static bool whole(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
 static int32_t count_of(const ProcEm *x, const Spread *s, uint16_t op, int64_t var, int32_t *at) {
     int32_t n = 0;
@@ -54,24 +43,24 @@ static bool counts(const ProcEm *x, Spread *s) {
     const Program *p = x->p;
     int32_t i = s->loop + 1, at;
     while (i < s->end && !is_statement(&p->instrs[i])) i++;
-    const Instr *test = p->instrs[i].op == OP_P_IF ? maker(x, p->instrs[i].a) : NULL;
+    const Instr *test = p->instrs[i].op == OP_P_IF ? made_by(x, p->instrs[i].a) : NULL;
     if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const || (test->op != OP_LE && test->op != OP_GE)) return false;
     if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF) return false;
-    const Instr *low = maker(x, test->op == OP_LE ? test->a : test->b), *high = maker(x, test->op == OP_LE ? test->b : test->a);
+    const Instr *low = made_by(x, test->op == OP_LE ? test->a : test->b), *high = made_by(x, test->op == OP_LE ? test->b : test->a);
     if (!low || !high || low->op != OP_LOAD || high->op != OP_LOAD) return false;
     s->first = i + 4;
     s->cur = (int32_t)low->imm;
     s->hi = (int32_t)high->imm;
     if (stored_in(x, s, s->hi) || count_of(x, s, OP_STORE, s->cur, &at) != 1) return false;
-    const Instr *sum = maker(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? maker(x, sum->a) : NULL, *by = from ? maker(x, sum->b) : NULL;
+    const Instr *sum = made_by(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? made_by(x, sum->a) : NULL, *by = from ? made_by(x, sum->b) : NULL;
     if (!by || from->op != OP_LOAD || from->imm != s->cur || by->op != OP_LOAD || stored_in(x, s, by->imm)) return false;
     s->by = (int32_t)by->imm;
     for (int32_t k = i; k < at; k++) /* the last thing in the loop */
         if (p->instrs[k].op == OP_P_STEP && p->instrs[k].jump == s->loop) {
             s->told = -1;
             for (int32_t t = i; t < k && s->told < 0; t++) {
-                const Instr *of = p->instrs[t].op == OP_STORE ? maker(x, p->instrs[t].a) : NULL;
-                if (of && of->op == OP_CVT) of = maker(x, of->a);
+                const Instr *of = p->instrs[t].op == OP_STORE ? made_by(x, p->instrs[t].a) : NULL;
+                if (of && of->op == OP_CVT) of = made_by(x, of->a);
                 if (of && of->op == OP_LOAD && of->imm == s->cur) s->told = t;
                 else if (is_statement(&p->instrs[t]) && t > i + 3) break;
             }
@@ -80,19 +69,20 @@ static bool counts(const ProcEm *x, Spread *s) {
     return false;
 }
 
-/* Does the value in the register, and nothing else, come from adding to the variable? */
-static bool adds_to(const ProcEm *x, Reg r, int64_t var) {
-    const Instr *in = maker(x, r);
-    for (int depth = 0; in && depth < 8; depth++) {
-        if (in->op == OP_LOAD) return in->imm == var;
-        if (in->op == OP_RESCALE && NUM_IMM_FROM(in->imm) != NUM_IMM_TO(in->imm)) return false;
-        if (in->op == OP_CVT ? !whole(in->phys) && in->phys != PH_I128 : in->op != OP_RESCALE && in->op != OP_ADD && in->op != OP_ADD_N && in->op != OP_SUB && in->op != OP_SUB_N) return false;
-        bool left = adds_to(x, in->a, var);
-        if (!left && (in->op == OP_ADD || in->op == OP_ADD_N)) in = maker(x, in->b);
-        else if (!left) return false;
-        else return true;
+/* Is the value in the register the variable's with something added? */
+static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
+    const Instr *in = made_by(x, r);
+    if (!in || depth > 8) return false;
+    switch (in->op) {
+    case OP_LOAD: return in->imm == var;
+    case OP_CVT: return (whole(in->phys) || in->phys == PH_I128) && adds_to(x, in->a, var, depth + 1);
+    case OP_RESCALE: return NUM_IMM_FROM(in->imm) == NUM_IMM_TO(in->imm) && adds_to(x, in->a, var, depth + 1);
+    case OP_ADD:
+    case OP_ADD_N: return adds_to(x, in->a, var, depth + 1) || adds_to(x, in->b, var, depth + 1);
+    case OP_SUB:
+    case OP_SUB_N: return adds_to(x, in->a, var, depth + 1);
+    default: return false;
     }
-    return false;
 }
 static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     int32_t load, store;
@@ -102,7 +92,7 @@ static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     Type t = x->vars[var].type;
     if (t.id == T_NUMERIC && (t.precision == 0 || t.precision > 18)) return false;
     s->precision[var] = t.id == T_NUMERIC ? t.precision : 0;
-    return adds_to(x, x->p->instrs[store].a, var);
+    return adds_to(x, x->p->instrs[store].a, var, 0);
 }
 
 /* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes here. */
@@ -189,7 +179,7 @@ static bool find_roles(ProcEm *x, Spread *s) {
 /* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then. Overflow does not matter: a round that meets it does nothing else. */
 static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids, int depth) {
     const Program *p = x->p;
-    const Instr *in = maker(x, r);
+    const Instr *in = made_by(x, r);
     uint8_t phys = p->regs[r].phys;
     int32_t at, a, b;
     if (!r || depth > 12 || !whole(phys)) return 0;
@@ -218,7 +208,7 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     }
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
     if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0) return 0;
-    const Instr *of = maker(x, c->args[0]);
+    const Instr *of = made_by(x, c->args[0]);
     if (!of || of->op != OP_LOAD || of->imm >= x->proc->n_params || x->stored[of->imm] || (a = put_value(x, s, c->args[1], o, ids, depth + 1)) == 0) return 0;
     x->m.views_used[of->imm] = true;
     ++*ids;
@@ -322,9 +312,6 @@ void proc_spread_over(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
     if (s && s->end == pc) W("serial = 0;\n");
 }
-int32_t proc_round_first(const Spread *s) { return s->first; }
-int32_t proc_round_end(const Spread *s) { return s->end; }
-const Spread *proc_spread(const ProcEm *x, int32_t k) { return &x->spreads[k]; }
 bool proc_spread_flag(const ProcEm *x, int32_t var) {
     bool flag = false;
     for (int32_t k = 0; k < x->n_spreads; k++) flag |= x->spreads[k].roles[var] == ROLE_SET;
