@@ -1424,9 +1424,9 @@ static Status update_row(Cp *c, void *ctx) {
         TRY(keep_result(c, b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
+    if (c->guarding) TRY(guard_update(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values));
-    if (c->guarding) TRY(guard_update(c, k));
     Expr *row = expr_col(&c->ctx, b->rowid);
     Reg *vals = arena_array(c->arena, Reg, b->n_set + 1);
     if (!row || !vals) return cp_oom(c);
