@@ -113,7 +113,7 @@ static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, 
     frame_field(x, o, mode, type, name);
 }
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
-    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}};
+    static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}, {"u64", "names"}};
     for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
     for (int32_t i = 0; i < x->proc->n_guards; i++)

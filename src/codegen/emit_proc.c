@@ -1472,7 +1472,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0, names = guard_mask(kp, use_at, use_end);\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n", on, starts, step, starts, step);
+        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\nu64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n", on, starts, step, starts, step);
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
@@ -1484,7 +1484,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_write_frame(x, o, FRAME_LOAD);
         out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state) {\n");
         for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
-        out_w(m, o, "default: break;\n}\n}\n");
+        out_w(m, o, "default: break;\n}\n} else if (use_at != use_end) {\nnames = guard_mask(kp, use_at, use_end);\n}\n");
     }
     proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");

@@ -327,9 +327,9 @@ int64_t bulk_device_lanes(const Bulk *b) {
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
- * types as many calls share a warp as it takes for all to have room on the device. In the order of time types are mixed: a warp for each call. Lanes share a call's loops (emit_spread.c) only
- * where bulk_lanes asks for a warp for each call: faster (H200, TPC-C: 4.3 M/s), but a loop of more than 32 rounds that waits for others has lost updates there. (H200, TPC-C with 64 warehouses, bulks of 64k:
- * 3.3 M/s; 3.1 with a warp for each call, 2.5 to 2.8 with 4 to 32 new_orders to a warp.) */
+ * types as many calls share a warp as it takes for all to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
+ * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s, 3.8 without shared loops; 2.0 to 1.3 with 2 to 32 new_orders to a warp: their turns come one
+ * by one, and each time the others stand still.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_GROUPS_PER_UNIT * v->target.group_size / WARP;
@@ -355,7 +355,7 @@ static void plan_together(Bulk *b) {
         int64_t each = mixed ? 1 : per[b->part_order[i]], n = mixed ? b->n_calls : part->part->n;
         *to++ = (uint32_t)units;
         *to++ = mixed ? 0 : (uint32_t)part->base;
-        *to++ = (uint32_t)each | (each == 1 && b->opt->lanes == WARP ? PROC_SPREADS : 0);
+        *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0);
         units += (n + each - 1) / each;
     }
     *to++ = (uint32_t)units;
