@@ -212,17 +212,20 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
 }
 /* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
  * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
- * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do. */
+ * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do.
+ * A function is longer than the cache of instructions, and what a warp fetches is gone when another one comes there. So a group has all threads of a multiprocessor, and its warps take
+ * their next calls, of one type, at the same time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold nothing, so nobody waits for a warp that
+ * waits here. (H200, TPC-C, 64 warehouses: 5.4 M/s instead of 4.2 in bulks of 64k, 6.8 instead of 5.1 in bulks of 256k; in groups of 4, 8 and 16 warps 4.6, 4.8 and 4.9 M/s.) */
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\n__shared__ frame_any frames[GROUP_SIZE / 32];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nfor (bool more = true;;) {\n"
-                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
+    out_w(m, o, "if (%p != 0) {\n__shared__ frame_any frames[GROUP_SIZE / 32];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
+                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) __syncthreads();\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = how >> 16 != 0 ? &frames[LID / 32] : &frame;\n"
+                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = (how & %d) != 0 ? &frames[LID / 32] : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
-          PARAM(PP_GUARDS, 0, 0), ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+          PARAM(PP_GUARDS, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_room(x, o);
     out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
     call_stops(x, o);

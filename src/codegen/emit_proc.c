@@ -1596,7 +1596,6 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    if (t->kind == DEVICE_CUDA && out->guards) out_w(m, o, "#define GROUPS_PER_UNIT %d\n", (int32_t)PROC_GROUPS_PER_UNIT); /* calls wait for memory and each other: many at a time */
     out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
           n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables));
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);

@@ -108,7 +108,7 @@ typedef enum ProcParamKind {
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_GROUPS_PER_UNIT = 8 };
+enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */ };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
@@ -140,6 +140,7 @@ typedef struct ProcModule {
     const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
 #define PROC_SPREADS (UINT32_C(1) << 16) /* PP_TOGETHER, with the calls of a warp: lanes share the loops of a call that has its warp to itself */
+#define PROC_MEETS (UINT32_C(1) << 17) /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
 enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
 enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 

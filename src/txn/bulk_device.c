@@ -191,7 +191,7 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->d = d;
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
-    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? GROUP_CUDA : d->info.warp > 1 ? GROUP_OTHER : 1};
+    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA) : d->info.warp > 1 ? GROUP_OTHER : 1};
     TRY(get_kernel(b, reason, e));
     if (*reason) return ST_OK;
     ImageSet *s = b->images;
@@ -328,11 +328,11 @@ int64_t bulk_device_lanes(const Bulk *b) {
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
  * types as many calls share a warp as it takes for all to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
- * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s, 3.8 without shared loops; 2.0 to 1.3 with 2 to 32 new_orders to a warp: their turns come one
+ * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; 2.0 to 1.3 with 2 to 32 new_orders to a warp: their turns come one
  * by one, and each time the others stand still.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
-    const int64_t room = (int64_t)v->d->info.units * PROC_GROUPS_PER_UNIT * v->target.group_size / WARP;
+    const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
     const bool mixed = !b->part_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
     int64_t units = 0;
     uint8_t *per = v->per_warp;
@@ -355,7 +355,7 @@ static void plan_together(Bulk *b) {
         int64_t each = mixed ? 1 : per[b->part_order[i]], n = mixed ? b->n_calls : part->part->n;
         *to++ = (uint32_t)units;
         *to++ = mixed ? 0 : (uint32_t)part->base;
-        *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0);
+        *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0) | (mixed ? 0 : PROC_MEETS);
         units += (n + each - 1) / each;
     }
     *to++ = (uint32_t)units;
@@ -444,7 +444,7 @@ static int64_t undo_each(const BulkDevice *v) { return v->guarded ? 0 : (int64_t
 /* Groups of a launch. */
 int64_t bulk_device_groups(const Bulk *b, int64_t calls) {
     const BulkDevice *v = b->device;
-    int64_t size = v->target.group_size, tile = size == 1 ? PROC_TILE : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * GROUPS_PER_UNIT;
+    int64_t size = v->target.group_size, tile = size == 1 ? PROC_TILE : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
     most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((undo_each(v) + v->code->module.scratch + 1) * size)));
     return MAX_OF(INT64_C(1), MIN_OF((calls + tile - 1) / tile, most));
 }
