@@ -17,8 +17,6 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     return n;
 }
 
-enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4, INDEXES_MAX = 64, KEYS_AHEAD = 32 };
-
 /* ---- what has no form ---------------------------------------------------------------------------- */
 static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     switch (in->op) {
@@ -93,18 +91,18 @@ static void find_forms(ProcEm *x) {
  * device's. Arguments and constants have the device's addresses. OUT values go to a heap of their own. */
 
 /* The cell number `at` behind parameter p, where cells are `stride` bytes apart. */
-static void load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride) {
+void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride) {
     if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
     else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
     else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p + (u64)(%s) * %d)[0] != 0)" : "G(%s, %p + (u64)(%s) * %d)[0]", m_type[phys], p, at, (int32_t)stride);
 }
 /* ... of an image's column. */
-static void load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at) {
+void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at) {
     uint8_t phys = column(x, table, col)->phys;
     int32_t cells = PARAM(PP_CELLS, table, col);
     int64_t stride = column(x, table, col)->stride;
     if (phys == PH_STR && x->far) out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * %d), %p)", cells, at, (int32_t)stride, PARAM(PP_TEXTS, table, 0));
-    else load_cell(x, o, phys, cells, at, stride);
+    else proc_load_cell(x, o, phys, cells, at, stride);
 }
 /* What is to be taken from a string's address for a cell of the table. */
 static void put_texts(ProcEm *x, int32_t table) {
@@ -144,7 +142,7 @@ static void declare_vars(ProcEm *x, Out *o) {
         char at[32];
         snprintf(at, sizeof at, "pos * P(%d)", (int)step);
         out_w(&x->m, o, "%s y%d = ", c_type[phys], i);
-        load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
+        proc_load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
         if (x->m.views_used[i]) out_w(&x->m, o, "const arr a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
@@ -195,7 +193,7 @@ static void key_params(ProcEm *x, const Image *im, const ImageIndex *ix) {
     if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", u64 texts");
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", %s k%d", c_type[im->cols[ix->cols[c]].phys], c);
 }
-static void key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
+void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
     for (int32_t c = 0; c < ix->n_cols; c++) {
         char k[16];
         snprintf(k, sizeof k, "k%d", (int)c);
@@ -255,7 +253,7 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", x->table_no[table], index);
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
-    key_hash(x, im, ix);
+    proc_key_hash(x, im, ix);
     out_w(&x->m, o, "    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
                     "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
     key_equal(x, im, ix, ix->unique);
@@ -271,7 +269,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", x->table_no[table], index, ix->order ? "u64 order, " : "");
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
-    key_hash(x, im, ix);
+    proc_key_hash(x, im, ix);
     out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n");
     if (ix->unique) {
         out_w(&x->m, o, "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
@@ -293,14 +291,12 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
                     "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
 
-static void group_ahead(ProcEm *x, const Instr *in);
-static void loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters);
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
     const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
     find_function(x, k->table, index);
-    loop_ahead(x, k->table, index, k->n, k->args, false);
+    proc_loop_ahead(x, k->table, index, k->n, k->args, false);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
@@ -318,7 +314,7 @@ static void row_find(ProcEm *x, const Instr *in) {
         x->orders = true;
     }
     W("}\n");
-    if (x->host && !ix->unique && !ix->order && !k->order) group_ahead(x, in);
+    if (x->host && !ix->unique && !ix->order && !k->order) proc_group_ahead(x, in);
 }
 static void row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
@@ -338,7 +334,7 @@ static void row_get(ProcEm *x, const Instr *in) {
     W("const bool h%d = %v && %r >= 0;\n", d, in->a, in->a);
     if (lazy) W("#define r%d (h%d ? ", d, d);
     else W("const %s r%d = h%d ? ", c_type[c->phys], d, d);
-    load_field(x, &x->m.body, rc->table, rc->col, at);
+    proc_load_field(x, &x->m.body, rc->table, rc->col, at);
     W(lazy ? " : %s)\n#define v%d (h%d" : " : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
     if (c->valid) W(" && G(u8, %p + (u64)%r * %d)[0] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a, (int32_t)c->stride);
     W(lazy ? ")\n" : ";\n");
@@ -613,7 +609,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
       (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */
-static bool insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]) {
+bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]) {
     const ImageIndex *ix = &im->indexes[index];
     for (int32_t c = 0; c < ix->n_cols && c < KEYS_AHEAD; c++) keys[c] = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
     return ix->n_cols <= KEYS_AHEAD;
@@ -624,7 +620,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
     const Image *im = x->tables[table].image;
     for (int32_t i = 0; x->in_loop && i < im->n_indexes; i++) {
         Reg keys[KEYS_AHEAD];
-        if (insert_key(im, ins, i, keys)) loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
+        if (proc_insert_key(im, ins, i, keys)) proc_loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
     }
     W("i64 r%d = -1;\n{\n", in->dst);
     log_room(x);
@@ -694,7 +690,7 @@ static void back_in_order(ProcEm *x, int32_t table) {
         key_columns(x, o, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             out_w(&x->m, o, ", ");
-            load_field(x, o, table, ix->cols[c], "row");
+            proc_load_field(x, o, table, ix->cols[c], "row");
         }
         out_w(&x->m, o, "), row);\n");
     }
@@ -834,7 +830,6 @@ static void end_fails(ProcEm *x) {
     W("if (status != 0) goto FAIL_TO;\n");
 }
 
-static void loop_begins(ProcEm *x, int32_t loop);
 static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loops) {
     switch (in->op) {
     case OP_P_IF:
@@ -848,7 +843,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_LOOP:
         ++*loops;
-        loop_begins(x, pc);
+        proc_loop_begins(x, pc);
         begin_fails(x);
         W("for (;;) {\n");
         proc_spread_top(x, pc);
@@ -920,477 +915,6 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
 void proc_append(ProcEm *x, Out *o, const Out *part) {
     o->failed |= part->failed;
     if (part->n) out_put(&x->m, o, part->p, part->n);
-}
-
-/* ---- looking ahead --------------------------------------------------------------------------------------------- */
-/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with three rounds over its calls: the slots of keys that are
- * known from the arguments are fetched, then the rows that they name, then strings in these. A key made of elements of arguments stands for that of each element. */
-typedef struct Ahead {
-    int32_t table, index;
-    bool rows, enters; /* not only the slot; rows enter an ordered group */
-    uint64_t arrays; /* arguments whose elements are in the key */
-    int32_t place;   /* its hash among those of the call */
-    char keys[256];
-} Ahead;
-enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_LINE = 64, FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */ };
-
-/* The parameter whose element the instruction reads; -1 none. */
-static int32_t early_element(const ProcEm *x, const Instr *in) {
-    const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
-    if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0 || !make_has_form(x->p, c)) return -1;
-    const Instr *from = &x->p->instrs[x->p->regs[c->args[0]].first];
-    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || x->stored[from->imm]) return -1;
-    return x->p->regs[in->dst].phys >= PH_I16 && x->p->regs[in->dst].phys <= PH_I64 ? (int32_t)from->imm : -1;
-}
-/* What a hidden variable keeps that is stored in one place; 0: none. */
-static Reg kept_in(const ProcEm *x, const Instr *load) {
-    Reg r = 0;
-    int32_t stores = 0;
-    for (int32_t i = 0; load->op == OP_LOAD && !x->vars[load->imm].name && i < x->p->n_instrs; i++)
-        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == load->imm) r = x->p->instrs[i].a, stores++;
-    return stores == 1 ? r : 0;
-}
-/* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
-static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap, int depth) {
-    const Program *p = x->p;
-    int64_t n = (int64_t)strlen(out);
-    if (!r || depth > 4 || n + 64 > cap) return false;
-    if (p->regs[r].is_const) {
-        em_use(&x->m, r);
-        snprintf(out + n, (size_t)(cap - n), "r%d", (int)r);
-        return !p->regs[r].value.is_null;
-    }
-    const Instr *in = &p->instrs[p->regs[r].first];
-    if (in->op == OP_LOAD && in->imm < x->proc->n_params && !x->stored[in->imm]) {
-        snprintf(out + n, (size_t)(cap - n), "w%d", (int)in->imm);
-        x->early[in->imm] = true;
-        return true;
-    }
-    Reg kept = kept_in(x, in);
-    if (kept) return early_key(x, kept, arrays, out, cap, depth + 1);
-    int32_t array = early_element(x, in);
-    if (array >= 0) {
-        snprintf(out + n, (size_t)(cap - n), "g%d", (int)array);
-        x->early[array] = true;
-        *arrays |= UINT64_C(1) << array;
-        return true;
-    }
-    if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 || p->regs[r].phys < in->phys) return false;
-    snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
-    return early_key(x, in->a, arrays, out, cap, depth + 1);
-}
-static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites, int32_t *count) {
-    Ahead *a = &sites[*count];
-    if (*count == AHEAD_MAX || n == 0) return;
-    *a = (Ahead){.table = table, .index = index, .rows = !enters || x->tables[table].image->indexes[index].order, .enters = enters};
-    for (int32_t i = 0; i < n; i++) {
-        if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
-        if (!early_key(x, keys[i], &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
-    }
-    for (int32_t i = 0; i < *count; i++)
-        if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
-    ++*count;
-}
-static int32_t find_ahead(ProcEm *x, Ahead *sites) {
-    const Program *p = x->p;
-    int32_t count = 0;
-    for (int32_t i = 0; i < p->n_instrs; i++) {
-        const Instr *in = &p->instrs[i];
-        if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST) {
-            const RowKey *k = in->aux;
-            add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, sites, &count);
-        } else if (in->op == OP_ROW_INSERT) {
-            const RowInsert *ins = in->aux;
-            const Image *im = x->tables[ins->table].image;
-            for (int32_t k = 0; k < im->n_indexes; k++) {
-                Reg keys[KEYS_AHEAD];
-                if (insert_key(im, ins, k, keys)) add_ahead(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
-            }
-        }
-    }
-    return count;
-}
-
-/* key_T_I: the hash of a key. */
-static void hash_function(ProcEm *x, int32_t table, int32_t index) {
-    const Image *im = x->tables[table].image;
-    const ImageIndex *ix = &im->indexes[index];
-    if (x->found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
-    x->found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
-    out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
-    out_w(&x->m, &x->funcs, ") {\n");
-    key_hash(x, im, ix);
-    out_w(&x->m, &x->funcs, "    return h;\n}\n");
-}
-/* What the body touches of a row of the table. */
-static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
-    const Program *p = x->p;
-    const Image *im = x->tables[table].image;
-    bool *seen = arena_array(x->m.arena, bool, im->n_cols + 1), writes = false;
-    for (int32_t c = 0; seen && c < im->indexes[index].n_cols; c++) seen[im->indexes[index].cols[c]] = true;
-    for (int32_t i = 0; seen && i < p->n_instrs; i++) {
-        const Instr *in = &p->instrs[i];
-        if (in->op != OP_ROW_GET && in->op != OP_ROW_PUT && in->op != OP_ROW_ADD) continue;
-        const RowCol *rc = in->aux;
-        if (rc->table != table) continue;
-        seen[rc->col] = true;
-        writes |= in->op != OP_ROW_GET;
-    }
-    for (const ImagePart *k = im->parts; seen && k < im->parts + IMAGE_PARTS; k++) {
-        int64_t near = -FETCH_NEAR; /* where the last one was fetched */
-        for (int64_t at = 0, next; at < k->stride; at = next) {
-            next = k->stride;
-            for (int32_t c = 0; c < im->n_cols; c++) {
-                if (!seen[c] || im->parts + im->cols[c].part != k) continue;
-                int64_t here = im->cols[c].cells - k->rows;
-                if (here == at && (k->stride % FETCH_LINE == 0 ? at / FETCH_LINE > near / FETCH_LINE || near < 0 : at - near >= FETCH_NEAR)) {
-                    out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)k->stride);
-                    near = at;
-                }
-                if (here > at) next = MIN_OF(next, here);
-            }
-        }
-    }
-    out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_LIVE, table, 0));
-    if (writes) out_w(&x->m, o, "FETCH(%p + (u64)row);\n", PARAM(PP_DIRTY, table, 0));
-}
-/* What entering a row touches of an ordered group's anchor. */
-static void fetch_anchor(ProcEm *x, Out *o, int32_t table, int32_t index) {
-    const ImageIndex *ix = &x->tables[table].image->indexes[index];
-    out_w(&x->m, o, "FETCH(%p + (u64)row * 32);\nFETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
-}
-/* Where the search for a new row's place in the group begins. */
-static void fetch_entry(ProcEm *x, Out *o, int32_t table, int32_t index) {
-    const ImageIndex *ix = &x->tables[table].image->indexes[index];
-    int32_t next = PARAM(PP_NEXT, table, index);
-    out_w(&x->m, o, "const i64 entry = GVOL(i64, %p)[4 * row + 1] - 1;\nif (entry >= 0) {\nFETCH(%p + (u64)entry * 32);\nFETCH(%p + ord_link(entry, ord_height(entry)) * 8);\nFETCH(%p + (u64)entry * %d);\n}\n", next, next, next, PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
-}
-/* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
-typedef struct GroupLoop { int32_t loop, end, table; int64_t var; /* the loop's row */ } GroupLoop;
-static int32_t stores_in_loop(const ProcEm *x, const GroupLoop *n, int64_t var, const Instr **last) {
-    int32_t count = 0;
-    for (int32_t i = n->loop; i < n->end; i++)
-        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == var) *last = &x->p->instrs[i], count++;
-    return count;
-}
-/* What makes the number in the register; *in NULL when nothing does: true then for a constant, which is written. */
-static bool number_made_by(ProcEm *x, Reg r, Out *o, int depth, const Instr **in) {
-    const Program *p = x->p;
-    *in = NULL;
-    if (!r || depth > 6 || p->regs[r].phys > PH_I64 || p->regs[r].phys == PH_BOOL) return false;
-    if (!p->regs[r].is_const) return (*in = made_by(x, r)) != NULL;
-    em_use(&x->m, r);
-    out_w(&x->m, o, "r%d", r);
-    return !p->regs[r].value.is_null;
-}
-/* The register's value when `row` is the loop's row; false when that is not known. */
-static bool group_value(ProcEm *x, const GroupLoop *n, Reg r, const char *row, Out *o, int depth) {
-    const Program *p = x->p;
-    const Instr *in = NULL, *store = NULL;
-    bool known = number_made_by(x, r, o, depth, &in);
-    if (!in) return known;
-    if (in->op == OP_ROW_GET) {
-        const RowCol *rc = in->aux;
-        const Instr *of = made_by(x, in->a);
-        if (rc->table != n->table || !of || of->op != OP_LOAD || of->imm != n->var) return false;
-        load_field(x, o, rc->table, rc->col, row);
-        return true;
-    }
-    if (in->op == OP_CVT) {
-        if (in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys < in->phys) return false;
-        out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);
-        return group_value(x, n, in->a, row, o, depth + 1);
-    }
-    if (in->op != OP_LOAD) return false;
-    int32_t stores = stores_in_loop(x, n, in->imm, &store);
-    if (stores == 1) return group_value(x, n, store->a, row, o, depth + 1);
-    out_w(&x->m, o, "y%d", (int32_t)in->imm);
-    return stores == 0;
-}
-/* The loop that begins behind the lookup, over the rows that it found. */
-static bool find_loop(const ProcEm *x, const Instr *in, GroupLoop *n) {
-    const Program *p = x->p;
-    int64_t var = -1;
-    n->loop = -1;
-    for (int32_t i = x->m.pc + 1; i < p->n_instrs && n->loop < 0; i++) {
-        if (p->instrs[i].op == OP_STORE && p->instrs[i].a == in->dst) var = p->instrs[i].imm;
-        if (p->instrs[i].op == OP_P_LOOP) n->loop = i;
-        else if (is_statement(&p->instrs[i])) return false;
-    }
-    if (n->loop < 0 || var < 0) return false;
-    n->end = p->instrs[n->loop].jump;
-    n->var = var;
-    for (int32_t i = n->loop; i < n->end; i++) {
-        const Instr *of = p->instrs[i].op == OP_ROW_NEXT ? made_by(x, p->instrs[i].a) : NULL;
-        if (of && of->op == OP_LOAD && of->imm == var) return true;
-    }
-    return false;
-}
-static void group_ahead(ProcEm *x, const Instr *in) {
-    const Program *p = x->p;
-    const RowKey *group = in->aux;
-    GroupLoop n = {.table = group->table};
-    if (!find_loop(x, in, &n)) return;
-    for (int32_t i = n.loop; i < n.end; i++) {
-        if (p->instrs[i].op != OP_ROW_FIND) continue;
-        const RowKey *k = p->instrs[i].aux;
-        Out key = {0};
-        bool known = k->n > 0;
-        for (int32_t c = 0; c < k->n && known; c++) {
-            if (c) out_w(&x->m, &key, ", ");
-            known = group_value(x, &n, k->args[c], "one", &key, 0);
-        }
-        if (!known) continue;
-        int32_t index = x->tables[k->table].index[k->index], slots = PARAM(PP_SLOTS, k->table, index), mask = PARAM(PP_MASK, k->table, index);
-        hash_function(x, k->table, index);
-        W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) {\nkeys[n] = key_%d_%d(", (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
-          PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
-        proc_append(x, &x->m.body, &key);
-        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, keys[e]);\nif (row < 0) continue;\n", slots, mask, slots, mask);
-        fetch_row(x, &x->m.body, k->table, index);
-        W("}\n}\n");
-        return; /* one is enough for the loads that are under way */
-    }
-}
-
-
-/* In a loop that counts, what the next rounds look for, or enter, is fetched while those before them run: the slots first, nearer to their turn the rows. */
-enum { SLOTS_AHEAD = 4, ROWS_AHEAD = 2 /* rounds */, LOOP_SITES = 4 };
-static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
-    int32_t depth = 0;
-    for (int32_t i = pc - 1; i >= 0; i--) {
-        depth += x->p->instrs[i].op == OP_P_ENDLOOP;
-        if (x->p->instrs[i].op != OP_P_LOOP || depth-- > 0) continue;
-        *n = (GroupLoop){.loop = i, .end = x->p->instrs[i].jump};
-        return true;
-    }
-    return false;
-}
-/* The register's value `ahead` rounds later; false when that is not known. *counts: it is another one then. */
-static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead, Out *o, bool *counts, int depth) {
-    const Program *p = x->p;
-    const Instr *in = NULL, *store = NULL;
-    bool known = number_made_by(x, r, o, depth, &in);
-    if (!in) return known;
-    if (in->op == OP_CVT) {
-        if (in->phys > PH_I64 || in->phys == PH_BOOL) return false;
-        out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);
-        return round_value(x, n, in->a, ahead, o, counts, depth + 1);
-    }
-    if (in->op != OP_LOAD) return false;
-    int32_t stores = stores_in_loop(x, n, in->imm, &store);
-    if (stores == 0) return out_w(&x->m, o, "y%d", (int32_t)in->imm), true;
-    if (stores > 1) return false;
-    const Instr *sum = made_by(x, store->a), *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
-    if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
-    bool turns = false;
-    /* beyond the type's range it wraps: the compiler must not think that it cannot get there */
-    out_w(&x->m, o, "((%s)((u64)y%d %s (u64)(%s) * (u64)", c_type[x->vars[in->imm].phys], (int32_t)in->imm, sum->op == OP_ADD_N ? "+" : "-", ahead);
-    if (!round_value(x, n, sum->b, ahead, o, &turns, depth + 1) || turns) return false;
-    out_w(&x->m, o, "))");
-    return *counts = true;
-}
-/* Appends the hash of the key `ahead` rounds later; false when it is not known, or stays the same. */
-static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, const char *ahead, Out *o) {
-    bool counts = false;
-    out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
-    for (int32_t i = 0; i < n_keys; i++) {
-        if (i) out_w(&x->m, o, ", ");
-        if (!round_value(x, n, keys[i], ahead, o, &counts, 0)) return false;
-    }
-    out_w(&x->m, o, ")");
-    if (counts) hash_function(x, table, index);
-    return counts;
-}
-static void loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters) {
-    GroupLoop n;
-    Out slot = {0}, row = {0};
-    const ImageIndex *ix = &x->tables[table].image->indexes[index];
-    char rounds[2][16];
-    snprintf(rounds[0], sizeof rounds[0], "%d", (int)SLOTS_AHEAD);
-    snprintf(rounds[1], sizeof rounds[1], "%d", (int)ROWS_AHEAD);
-    if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) || !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot)) return;
-    int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
-    W("FETCH(%p + (", slots);
-    proc_append(x, &x->m.body, &slot);
-    W(" & %p) * 8);\n", mask);
-    if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
-    W("{\nconst i64 row = row_ahead(%p, %p, ", slots, mask);
-    proc_append(x, &x->m.body, &row);
-    W(");\nif (row >= 0) {\n");
-    fetch_row(x, &x->m.body, table, index);
-    if (!ix->unique) W("FETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), 8 * (int32_t)image_next_cells(ix));
-    W("}\n}\n");
-}
-/* The slots of the first rounds. */
-static void loop_begins(ProcEm *x, int32_t loop) {
-    const Program *p = x->p;
-    GroupLoop n;
-    Out done[LOOP_SITES];
-    int32_t count = 0;
-    for (int32_t i = loop + 1; x->host && !x->plain && i < p->instrs[loop].jump; i++) {
-        const Instr *in = &p->instrs[i];
-        const RowKey *find = in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST ? in->aux : NULL;
-        const RowInsert *ins = in->op == OP_ROW_INSERT ? in->aux : NULL;
-        if ((!find && !ins) || !loop_around(x, i, &n) || n.loop != loop) continue;
-        int32_t table = find ? find->table : ins->table;
-        const Image *im = x->tables[table].image;
-        for (int32_t k = 0; k < (find ? 1 : im->n_indexes) && count < LOOP_SITES; k++) {
-            Reg keys[KEYS_AHEAD];
-            Out *o = &done[count];
-            int32_t index = find ? x->tables[table].index[find->index] : k, same = 0;
-            *o = (Out){0};
-            if (ins && !insert_key(im, ins, k, keys)) continue;
-            if (!round_key(x, &n, table, index, find ? find->n : im->indexes[k].n_cols, find ? find->args : keys, "e", o)) continue;
-            while (same < count && (done[same].n != o->n || memcmp(done[same].p, o->p, (size_t)o->n) != 0)) same++;
-            if (same < count) continue;
-            count++;
-            W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)SLOTS_AHEAD, PARAM(PP_SLOTS, table, index));
-            proc_append(x, &x->m.body, o);
-            W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
-        }
-    }
-}
-
-/* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's key, or a variable that nothing else is stored in. */
-static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
-    const Program *p = x->p;
-    const Instr *in = made_by(x, row), *store = NULL;
-    GroupLoop all = {.end = p->n_instrs};
-    if (in && in->op == OP_LOAD) in = stores_in_loop(x, &all, in->imm, &store) == 1 ? made_by(x, store->a) : NULL;
-    if (!in || in->op != OP_ROW_FIND) return false;
-    const RowKey *k = in->aux;
-    Ahead one[2];
-    int32_t count = 0;
-    add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
-    return count == 1 && one[0].table == site->table && one[0].index == site->index && strcmp(one[0].keys, site->keys) == 0;
-}
-/* The address of the string in a register, as an expression; false when it is not known from arguments and the site's row, at `row`. */
-static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
-    const Instr *in = made_by(x, r);
-    if (x->p->regs[r].is_const) return out_w(&x->m, o, "0"), true;
-    if (!in || depth > 32) return false;
-    if (in->op == OP_ROW_GET) {
-        const RowCol *rc = in->aux;
-        if ((int32_t)rc->table != site->table || !of_site(x, site, in->a)) return false;
-        out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0]", PARAM(PP_CELLS, rc->table, rc->col), (int32_t)column(x, rc->table, rc->col)->stride);
-        return true;
-    }
-    const Instr *test = in->op == OP_SELECT ? made_by(x, in->a) : NULL;
-    char key[2][128] = {"", ""};
-    uint64_t arrays = 0;
-    if (!test || test->op != OP_EQ || x->p->regs[test->a].phys > PH_I64 || x->p->regs[test->b].phys > PH_I64) return false;
-    if (!early_key(x, test->a, &arrays, key[0], (int64_t)sizeof key[0], 0)) return false;
-    if (!early_key(x, test->b, &arrays, key[1], (int64_t)sizeof key[1], 0) || arrays) return false;
-    out_w(&x->m, o, "(%s == %s ? ", key[0], key[1]);
-    if (!early_text(x, site, in->b, o, depth + 1)) return false;
-    out_w(&x->m, o, " : ");
-    if (!early_text(x, site, in->c, o, depth + 1)) return false;
-    out_w(&x->m, o, ")");
-    return true;
-}
-static void fetch_texts(ProcEm *x, Out *o, const Ahead *site) {
-    const Program *p = x->p;
-    for (int32_t i = 0; i < p->n_instrs; i++) {
-        const Instr *in = &p->instrs[i];
-        Out text = {0};
-        if ((in->op != OP_ROW_GET && in->op != OP_SELECT) || p->regs[in->dst].phys != PH_STR || x->lazy[in->dst] || !early_text(x, site, in->dst, &text, 0)) continue;
-        out_w(&x->m, o, "FETCH(");
-        proc_append(x, o, &text);
-        out_w(&x->m, o, ");\n");
-    }
-}
-/* The arguments that are wanted, as w<n>. */
-static void early_args(ProcEm *x, Out *o) {
-    for (int32_t i = 0; i < x->proc->n_params; i++) {
-        if (!x->early[i]) continue;
-        char at[32];
-        snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
-        uint8_t phys = x->vars[i].phys;
-        int32_t valid = PARAM(PP_ARG_VALID, i, 0);
-        out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);
-        if (phys == PH_STR) out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid, at); /* a NULL has no bytes */
-        load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at, phys_size((Phys)phys));
-        out_w(&x->m, o, ";\n");
-    }
-}
-/* For the row of each key of a site: `row`. */
-static void each_row(ProcEm *x, Out *o, const Ahead *site) {
-    int32_t table = site->table, index = site->index;
-    if (site->arrays) out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, site->place, site->place);
-    else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
-    out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
-}
-/* texts_K: a third round, for bytes of strings in these rows, and what the anchors of ordered groups lead to. */
-static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
-    Out args = {0}, body = {0};
-    bool *early = x->early;
-    x->m.top = (Out){0};
-    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
-    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
-    for (int32_t i = 0; i < n && x->early && x->m.const_done; i++) {
-        Out texts = {0};
-        if (!sites[i].rows) continue;
-        if (sites[i].enters) fetch_entry(x, &texts, sites[i].table, sites[i].index);
-        else fetch_texts(x, &texts, &sites[i]);
-        if (texts.n == 0) continue;
-        x->texts_ahead = true;
-        each_row(x, &body, &sites[i]);
-        proc_append(x, &body, &texts);
-        out_w(&x->m, &body, "}\n}\n");
-    }
-    if (x->early) early_args(x, &args);
-    out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n", x->number);
-    proc_append(x, &x->funcs, &x->m.top);
-    if (body.n > 0) proc_append(x, &x->funcs, &args);
-    proc_append(x, &x->funcs, &body);
-    out_w(&x->m, &x->funcs, "}\n");
-    x->early = early;
-}
-
-/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
-static void look_ahead(ProcEm *x) {
-    Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
-    x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
-    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.top; /* constants are the function's own */
-    bool *const_done = x->m.const_done;
-    x->m.top = (Out){0};
-    x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
-    int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
-    if (n > 0) early_args(x, o);
-    x->n_ahead = 0;
-    for (int32_t i = 0; i < n; i++) {
-        int32_t table = sites[i].table, index = sites[i].index, place = x->n_ahead;
-        bool each = sites[i].arrays != 0;
-        sites[i].place = place;
-        x->n_ahead += each ? AHEAD_EACH : 1;
-        x->ahead_each |= each;
-        hash_function(x, table, index);
-        if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)AHEAD_EACH, place);
-        for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)
-            if (sites[i].arrays >> k & 1) {
-                uint8_t phys = (uint8_t)type_phys(type_element(x->vars[k].type));
-                out_w(&x->m, o, "%s g%d;\nif (!array_get_%s(w%d, e + 1, &g%d)) break;\n", c_type[phys], k, c_name[phys], k, k);
-            }
-        out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i, x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i,
-              PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), each ? "}\n" : "");
-        if (!sites[i].rows) continue;
-        each_row(x, &rows, &sites[i]);
-        if (sites[i].enters) fetch_anchor(x, &rows, table, index);
-        else fetch_row(x, &rows, table, index);
-        out_w(&x->m, &rows, "}\n}\n");
-    }
-    const char *whose = x->foot ? "foot_" : "";
-    out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
-    proc_append(x, &x->funcs, &x->m.top);
-    proc_append(x, &x->funcs, &slots);
-    out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
-    proc_append(x, &x->funcs, &rows);
-    out_w(&x->m, &x->funcs, "}\n");
-    if (!x->foot) look_for_texts(x, n, sites);
-    x->m.top = top;
-    x->m.const_done = const_done;
 }
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
@@ -1801,7 +1325,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
-    if (target->kind == DEVICE_HOST) look_ahead(x);
+    if (target->kind == DEVICE_HOST) proc_look_ahead(x);
     if (x->foot) write_foot(x, target);
     else write_function(x, target);
     return ST_OK;

@@ -1,12 +1,13 @@
-/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_guard.c (guards), emit_spread.c (loops whose rounds
- * lanes share). */
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_ahead.c (what is fetched beforehand), emit_guard.c
+ * (guards), emit_spread.c (loops whose rounds lanes share). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */ };
+enum { LOOP_LOG = 256 /* changes of a call that may loop */, KEYS_AHEAD = 32 /* columns */, INDEXES_MAX = 64 /* of a table */ };
+enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
 typedef struct Spread Spread; /* a loop whose rounds lanes share: emit_spread.c */
 typedef struct ProcEm {
@@ -72,9 +73,24 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base);
 /* Rows inserted there wait for nobody: that two have one key is found by the index. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table);
 void proc_append(ProcEm *x, Out *o, const Out *part);
+/* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the row `at` of the procedure's table. */
+void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride);
+void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at);
+/* Declares h, the hash of k0, k1 ... as the index has it. */
+void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix);
+/* The registers of the inserted row's key, 0: NULL. False: more columns than are looked for ahead. */
+bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
 /* One case for each of n procedures; `fmt` takes its number, once or twice. */
 void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt);
 #define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+
+/* ---- emit_ahead.c ---- */
+/* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
+void proc_look_ahead(ProcEm *x);
+/* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by this key; and at the loop's beginning, its first rounds. */
+void proc_group_ahead(ProcEm *x, const Instr *in);
+void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
+void proc_loop_begins(ProcEm *x, int32_t loop);
 
 /* ---- emit_guard.c ---- */
 typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
