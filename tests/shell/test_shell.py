@@ -6,6 +6,7 @@ usage: test_shell.py [--build DIR]      last line: N passed, N failed
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,16 @@ def bulks():
     check("\\bulk with a bad value", rc == 1 and "line 2" in err and "22P02" in err and "BULK" not in out, (rc, out, err))
     rc, out, err = sh("-f", path("bulk.sql", setup + "\\bulk pay /nowhere/calls.csv\n"))
     check("\\bulk without a file", rc == 1 and "/nowhere/calls.csv" in err, (rc, err))
+    # Locks by statement: a bulk that has to be undone after many that had not is the only one; another one soon after it, and the next ones do without.
+    good, bad = path("good.csv", "1,1\n1,2\n2,1\n"), path("bad.csv", "1,1\n1,0\n2,1\n")
+    text = ("set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_order = 'any'; create table part(id int primary key, sold bigint not null); "
+            "insert into part values (1, 0), (2, 0); create procedure sell(k int, y int, out done int) language plpgsql as $$ begin done := 0; "
+            "for i in 1 .. 3 loop update part set sold = sold * 2 % 1000 + 1 where id = k; done := done + i; end loop; done := done / y; end $$;\n\\timing on\n")
+    text += "".join(f"\\bulk sell {file}\n" for file in [good] * 18 + [bad, good, bad, good])
+    rc, out, err = sh("-f", path("bulk.sql", text), "--csv")
+    why = re.findall(r"^Strategy: tpl: (.*)\.$", out, re.M)
+    by_statement, undone = "calls with loops: locks are given up statement by statement", "a call failed after it had given up locks: the bulk was undone and run again, with locks held to the end of calls"
+    check("bulks that are undone", why == [by_statement] * 18 + [undone, by_statement, undone, "locks are held to the end of calls: lately a bulk had to be undone"], (why, err))
 
 
 def options():
