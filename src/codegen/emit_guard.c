@@ -2,6 +2,8 @@
  * a kernel runs such calls. */
 #include "codegen/emit_proc_int.h"
 
+enum { FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
+
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
     const char *shared = x->round ? "true" : "false"; /* other lanes work for the same call */
@@ -221,13 +223,13 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\n__shared__ frame_any frames[GROUP_SIZE / 32];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
+    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
                 "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) __syncthreads();\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = (how & %d) != 0 ? &frames[LID / 32] : &frame;\n"
+                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = FRAMES_FIT && (how & %d) != 0 ? (frame_any *)(void *)frames + LID / 32 : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
-          PARAM(PP_GUARDS, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+          PARAM(PP_GUARDS, 0, 0), (int32_t)FRAMES_BYTES, PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_room(x, o);
     out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
     call_stops(x, o);
