@@ -146,12 +146,6 @@ static void fetch_entry(ProcEm *x, Out *o, int32_t table, int32_t index) {
 }
 /* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
 typedef struct GroupLoop { int32_t loop, end, table; int64_t var; /* the loop's row */ } GroupLoop;
-static int32_t stores_in_loop(const ProcEm *x, const GroupLoop *n, int64_t var, const Instr **last) {
-    int32_t count = 0;
-    for (int32_t i = n->loop; i < n->end; i++)
-        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == var) *last = &x->p->instrs[i], count++;
-    return count;
-}
 /* What makes the number in the register; *in NULL when nothing does: true then for a constant, which is written. */
 static bool number_made_by(ProcEm *x, Reg r, Out *o, int depth, const Instr **in) {
     const Program *p = x->p;
@@ -165,7 +159,7 @@ static bool number_made_by(ProcEm *x, Reg r, Out *o, int depth, const Instr **in
 /* The register's value when `row` is the loop's row; false when that is not known. */
 static bool group_value(ProcEm *x, const GroupLoop *n, Reg r, const char *row, Out *o, int depth) {
     const Program *p = x->p;
-    const Instr *in = NULL, *store = NULL;
+    const Instr *in = NULL;
     bool known = number_made_by(x, r, o, depth, &in);
     if (!in) return known;
     if (in->op == OP_ROW_GET) {
@@ -181,8 +175,8 @@ static bool group_value(ProcEm *x, const GroupLoop *n, Reg r, const char *row, O
         return group_value(x, n, in->a, row, o, depth + 1);
     }
     if (in->op != OP_LOAD) return false;
-    int32_t stores = stores_in_loop(x, n, in->imm, &store);
-    if (stores == 1) return group_value(x, n, store->a, row, o, depth + 1);
+    int32_t at, stores = count_of(x, n->loop, n->end, OP_STORE, in->imm, &at);
+    if (stores == 1) return group_value(x, n, p->instrs[at].a, row, o, depth + 1);
     out_w(&x->m, o, "y%d", (int32_t)in->imm);
     return stores == 0;
 }
@@ -248,7 +242,7 @@ static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
 /* The register's value `ahead` rounds later; false when that is not known. *counts: it is another one then. */
 static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead, Out *o, bool *counts, int depth) {
     const Program *p = x->p;
-    const Instr *in = NULL, *store = NULL;
+    const Instr *in = NULL;
     bool known = number_made_by(x, r, o, depth, &in);
     if (!in) return known;
     if (in->op == OP_CVT) {
@@ -257,9 +251,10 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead,
         return round_value(x, n, in->a, ahead, o, counts, depth + 1);
     }
     if (in->op != OP_LOAD) return false;
-    int32_t stores = stores_in_loop(x, n, in->imm, &store);
+    int32_t at, stores = count_of(x, n->loop, n->end, OP_STORE, in->imm, &at);
     if (stores == 0) return out_w(&x->m, o, "y%d", (int32_t)in->imm), true;
     if (stores > 1) return false;
+    const Instr *store = &x->p->instrs[at];
     const Instr *sum = made_by(x, store->a), *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
     if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
     bool turns = false;
@@ -334,9 +329,9 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
 /* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's key, or a variable that nothing else is stored in. */
 static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
     const Program *p = x->p;
-    const Instr *in = made_by(x, row), *store = NULL;
-    GroupLoop all = {.end = p->n_instrs};
-    if (in && in->op == OP_LOAD) in = stores_in_loop(x, &all, in->imm, &store) == 1 ? made_by(x, store->a) : NULL;
+    const Instr *in = made_by(x, row);
+    int32_t at;
+    if (in && in->op == OP_LOAD) in = count_of(x, 0, p->n_instrs, OP_STORE, in->imm, &at) == 1 ? made_by(x, p->instrs[at].a) : NULL;
     if (!in || in->op != OP_ROW_FIND) return false;
     const RowKey *k = in->aux;
     Ahead one[2];

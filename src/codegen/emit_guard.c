@@ -172,7 +172,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
 }
 
 /* Under guards. A call's room in the log, its beginning and its end, as both forms of the kernel have them. */
-static void log_room(ProcEm *x, Out *o) {
+static void log_chunk(ProcEm *x, Out *o) {
     int32_t log = PARAM(PP_LOG, 0, 0);
     out_w(&x->m, o, "if (log_end - log_at < UNDO_MAX * %d) {\nlog_at = ga_add_u64(%p, UNDO_MAX * %d);\nlog_end = log_at + UNDO_MAX * %d;\nif (log_end > G(u64, %p)[1]) ga_or_u64(P(0) + 8, %d);\n}\n", (int32_t)UNDO_ENTRY, log,
           UNDO_ENTRY * LOG_CALLS, UNDO_ENTRY * LOG_CALLS, log, 1 << STOP_ROOM_BIT);
@@ -203,7 +203,7 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
     out_w(m, o, "if (%p != 0) {\nframe_any frame;\nPRIV frame_any *const mine = &frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
-    log_room(x, o);
+    log_chunk(x, o);
     out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) {\nif (state != 0) {\n");
     call_stops(x, o);
     out_w(m, o, "}\nreturn;\n}\n");
@@ -230,7 +230,7 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
           PARAM(PP_GUARDS, 0, 0), (int32_t)FRAMES_BYTES, PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
-    log_room(x, o);
+    log_chunk(x, o);
     out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
     call_stops(x, o);
     out_w(m, o, "}\nreturn;\n}\n"

@@ -63,6 +63,14 @@ static inline bool is_statement(const Instr *in) { return in->op >= OP_P_IF && i
 static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
 /* What makes the register; NULL: a constant, or none. */
 static inline const Instr *made_by(const ProcEm *x, Reg r) { return r > 0 && !x->p->regs[r].is_const && x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
+/* Instructions [from, to) that do `op` to the variable: how many, and *at where the last one is (-1: none). */
+static inline int32_t count_of(const ProcEm *x, int32_t from, int32_t to, uint16_t op, int64_t var, int32_t *at) {
+    int32_t n = 0;
+    *at = -1;
+    for (int32_t i = from; i < to; i++)
+        if (x->p->instrs[i].op == op && x->p->instrs[i].imm == var) *at = i, n++;
+    return n;
+}
 static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- emit_proc.c ---- */

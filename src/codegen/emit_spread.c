@@ -26,15 +26,9 @@ typedef enum Role {
     ROLE_SUM
 } Role;
 static bool whole(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
-static int32_t count_of(const ProcEm *x, const Spread *s, uint16_t op, int64_t var, int32_t *at) {
-    int32_t n = 0;
-    for (int32_t i = s->loop; i < s->end; i++)
-        if (x->p->instrs[i].op == op && x->p->instrs[i].imm == var) *at = i, n++;
-    return n;
-}
 static bool stored_in(const ProcEm *x, const Spread *s, int64_t var) {
     int32_t at;
-    return count_of(x, s, OP_STORE, var, &at) > 0;
+    return count_of(x, s->loop, s->end, OP_STORE, var, &at) > 0;
 }
 
 /* ---- which loops --------------------------------------------------------------------------------------------- */
@@ -51,7 +45,7 @@ static bool counts(const ProcEm *x, Spread *s) {
     s->first = i + 4;
     s->cur = (int32_t)low->imm;
     s->hi = (int32_t)high->imm;
-    if (stored_in(x, s, s->hi) || count_of(x, s, OP_STORE, s->cur, &at) != 1) return false;
+    if (stored_in(x, s, s->hi) || count_of(x, s->loop, s->end, OP_STORE, s->cur, &at) != 1) return false;
     const Instr *sum = made_by(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? made_by(x, sum->a) : NULL, *by = from ? made_by(x, sum->b) : NULL;
     if (!by || from->op != OP_LOAD || from->imm != s->cur || by->op != OP_LOAD || stored_in(x, s, by->imm)) return false;
     s->by = (int32_t)by->imm;
@@ -86,7 +80,7 @@ static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
 }
 static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     int32_t load, store;
-    if (!whole(x->vars[var].phys) || count_of(x, s, OP_LOAD, var, &load) != 1 || count_of(x, s, OP_STORE, var, &store) != 1) return false;
+    if (!whole(x->vars[var].phys) || count_of(x, s->loop, s->end, OP_LOAD, var, &load) != 1 || count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1) return false;
     for (int32_t i = MIN_OF(load, store); i < MAX_OF(load, store); i++)
         if (is_statement(&x->p->instrs[i])) return false;
     Type t = x->vars[var].type;
@@ -159,7 +153,7 @@ static bool find_roles(ProcEm *x, Spread *s) {
     if (!f.now) return false;
     for (int32_t v = 0; v < x->n_vars; v++) {
         int32_t at;
-        if (v == s->cur || count_of(x, s, OP_STORE, v, &at) == 0) continue;
+        if (v == s->cur || count_of(x, s->loop, s->end, OP_STORE, v, &at) == 0) continue;
         bool wanted = false;
         for (int32_t i = 0; i < p->n_instrs && !wanted; i++) wanted = p->instrs[i].op == OP_LOAD && p->instrs[i].imm == v && (i < s->loop || i > s->end);
         for (int32_t k = 0; k < x->proc->n_outs; k++) wanted |= x->proc->outs[k] == v;
@@ -190,7 +184,7 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     }
     if (!in) return 0;
     if (in->op == OP_LOAD) {
-        int32_t stores = count_of(x, s, OP_STORE, in->imm, &at);
+        int32_t stores = count_of(x, s->loop, s->end, OP_STORE, in->imm, &at);
         if (stores > 1) return 0;
         if (stores == 1 && at != s->told && in->imm != s->cur) return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
         out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1, (int32_t)in->imm);

@@ -2,9 +2,11 @@
  *
  * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a time, but not in timestamp order, where few
  * calls find all that they need one after the other (H200, TPC-C with 64 warehouses, bulks of 64k: 3.3 M/s instead of 1.6 in any order, 0.50 instead of 0.57 in timestamp order).
- * The log lies on the device, behind where each call's part of
- * it is. A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon again, so are the next ones of these procedures, for a while that doubles;
- * now and then it happens to any: a guard takes a lock of another item for its own when their names, 32 bits of hashes, are alike (once in some 40 bulks of 256k calls of TPC-C).
+ * The log lies on the device, behind where each call's part of it is.
+ *
+ * A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon again, so are the next ones of these procedures, for a while that doubles. It may
+ * happen to any bulk: a guard takes a lock of another item for its own when their names, 32 bits of hashes, are alike. (A call of TPC-C has some 50 guards and 8 locks: that makes one in some 40
+ * bulks of 256k calls.)
  */
 #include "base/hash.h"
 #include "base/log.h"
