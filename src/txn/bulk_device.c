@@ -319,6 +319,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
 }
 /* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. */
 static bool one_by_one(const Bulk *b) { return b->schedule.strategy == STRATEGY_SERIAL; }
+bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders; }
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
     if (one_by_one(b)) return v->target.group_size;

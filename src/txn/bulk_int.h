@@ -110,6 +110,10 @@ typedef struct BulkDevice BulkDevice;
 /* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it (session/calibrate_bulk.h). Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
  * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
 enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
+/* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in any order, two processors: 118 calls to a set, all five transactions:
+ * locks 1.7 times as fast as sets; without delivery and stock_level, 165 to a set: 1.15; payments with a few order_status, 2460 to a set: 0.86.) */
+enum { BULK_SET_UNEQUAL = 8 };
+bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
 typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
