@@ -22,11 +22,8 @@ static int32_t early_element(const ProcEm *x, const Instr *in) {
 }
 /* What a hidden variable keeps that is stored in one place; 0: none. */
 static Reg kept_in(const ProcEm *x, const Instr *load) {
-    Reg r = 0;
-    int32_t stores = 0;
-    for (int32_t i = 0; load->op == OP_LOAD && !x->vars[load->imm].name && i < x->p->n_instrs; i++)
-        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].imm == load->imm) r = x->p->instrs[i].a, stores++;
-    return stores == 1 ? r : 0;
+    int32_t at;
+    return load->op == OP_LOAD && !x->vars[load->imm].name && count_of(x, 0, x->p->n_instrs, OP_STORE, load->imm, &at) == 1 ? x->p->instrs[at].a : 0;
 }
 /* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
 static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap, int depth) {

@@ -75,10 +75,9 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     if (stop & 1 << STOP_ROOM_BIT) {
         c->log_per_call = 2 * MAX_OF(c->log_per_call, used);
     } else if (stop & 1 << STOP_UNDO_BIT) {
-        bool soon = c->in_a_row < BULKS_WITHOUT;
-        c->undone = soon ? MIN_OF(c->undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
+        c->undone = c->in_a_row < BULKS_WITHOUT ? MIN_OF(c->undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
         c->in_a_row = 0;
-        if (soon) c->guards_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
+        if (c->undone > 0) c->guards_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
     }
     log_write(LOG_DEBUG, "a bulk of %lld calls is undone and run again with locks held by calls (%llu)", (long long)b->n_calls, (unsigned long long)stop);
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
