@@ -149,17 +149,17 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     /* The calls' locks, by name: most items have none. */
     out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
     /* several at a time: each is a load from far away */
-    out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
-                "if (hits == 0) continue;\ni += (u32)__ffs((i32)hits) - 1;\nreturn i < use_end ? i : use_end - 1;\n}\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\n#endif\nreturn use_end;\n}\n", names, names);
+    out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nu64 found = use_end;\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
+                "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\nreturn use_end;\n#endif\n}\n", names, names);
     /* On the host, for tests: others get on meanwhile, so that what was read too early has become old. */
     out_w(m, o, "#if defined(KC_HOST)\n#define DALLY(h) do { for (u64 k = (h) & 1023; k > 0; k--) PAUSE(); } while (0)\n#else\n#define DALLY(h) ((void)0)\n#endif\n");
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nif ((mask >> (name & 63) & 1) == 0) return GUARD_NONE;\n"
-                "const u64 i = guard_find(kp, use_at, use_end, name);\nif (i == use_end) return GUARD_NONE;\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
-                "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n" /* more often than its footprint said: not to be */
-                "if ((s & GUARD_HELD) == 0) {\nif (wait != 0) {\nif (!guard_turn(kp, i) && !guard_soon(kp, i, time)) {\n*wait = i;\nreturn GUARD_WAITS;\n}\nFENCE();\n} else if (!guard_wait(kp, i)) {\nreturn GUARD_STOP;\n}\n}\n"
-                "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\nreturn i;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
-    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use == GUARD_NONE || G(u32, %p)[use] == GUARD_IS_OVER) return;\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
-                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\nreturn;\n}\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n",
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nconst u64 i = (mask >> (name & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
+                "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
+                "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
+                "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
+                "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
+    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n}\n}\n",
           states, states, states, states, states, counters, uses);
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
     out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"

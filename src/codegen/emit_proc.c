@@ -4,7 +4,7 @@
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-enum { TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */ };
+enum { TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */, SLOTS_AHEAD = 4 /* of an index */ };
 
 /* What belongs to the bulk or to a table is one parameter for all procedures. */
 int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
@@ -193,6 +193,12 @@ static void key_params(ProcEm *x, const Image *im, const ImageIndex *ix) {
     if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", u64 texts");
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", %s k%d", c_type[im->cols[ix->cols[c]].phys], c);
 }
+/* Handed on. */
+static void key_args(ProcEm *x, const Image *im, const ImageIndex *ix) {
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", c%d", c);
+    if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", texts");
+    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", k%d", c);
+}
 void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
     for (int32_t c = 0; c < ix->n_cols; c++) {
         char k[16];
@@ -243,6 +249,12 @@ static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) 
     if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
 }
 
+/* The first places of a key that a GPU looks at, together: where the hash is, or nobody. A loop that reads what others write meanwhile is one that waits, for compilers, and lanes that
+ * have left it do not meet again behind it; so what goes on from there is a function apart, which few ever need. */
+static void slots_ahead(ProcEm *x, Out *o) {
+    out_w(&x->m, o, "    u64 at = h & mask, s = GFRESH(u64, slots)[at];\n    bool here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n#pragma unroll\n    for (u32 k = 1; k < %d; k++) {\n        const u64 i = (h + k) & mask, t = GFRESH(u64, slots)[i];\n"
+                    "        if (!here) {\n            at = i;\n            s = t;\n            here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n        }\n    }\n", (int32_t)SLOTS_AHEAD);
+}
 /* find_T_I (unique keys), first_T_I (groups): the row. */
 static void find_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
@@ -250,27 +262,31 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     if (x->found[x->table_no[table] * INDEXES_MAX + index] & FIND_KEY) return;
     x->found[x->table_no[table] * INDEXES_MAX + index] |= FIND_KEY;
     Out *o = &x->funcs;
-    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", x->table_no[table], index);
+    int32_t t = x->table_no[table];
+    out_w(&x->m, o, x->cuda ? "FN_BIG i64 find_on_%d_%d(u64 slots, u64 mask, u64 live" : "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", t, index);
     key_params(x, im, ix);
+    if (x->cuda) out_w(&x->m, o, ", const u64 h, u64 from");
     out_w(&x->m, o, ") {\n");
-    proc_key_hash(x, im, ix);
-    out_w(&x->m, o, "    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
-                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+    if (!x->cuda) proc_key_hash(x, im, ix);
+    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
+                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (", x->cuda ? "from" : "h & mask");
     key_equal(x, im, ix, ix->unique);
     out_w(&x->m, o, ") return row;\n    }\n}\n");
-}
-/* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
-static void enter_function(ProcEm *x, int32_t table, int32_t index) {
-    const Image *im = x->tables[table].image;
-    const ImageIndex *ix = &im->indexes[index];
-    if (x->found[x->table_no[table] * INDEXES_MAX + index] & ENTER) return;
-    x->found[x->table_no[table] * INDEXES_MAX + index] |= ENTER;
-    Out *o = &x->funcs;
-    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", x->table_no[table], index, ix->order ? "u64 order, " : "");
+    if (!x->cuda) return;
+    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", t, index);
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     proc_key_hash(x, im, ix);
-    out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n    for (u64 i = h & mask;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n");
+    slots_ahead(x, o);
+    out_w(&x->m, o, "    i64 row = -1;\n    if (here && s != 0) {\n        row = (i64)(s & ENTRY_ROWS) - 1;\n        here = ");
+    key_equal(x, im, ix, ix->unique);
+    out_w(&x->m, o, ";\n    }\n    if (!here) row = find_on_%d_%d(slots, mask, live", t, index);
+    key_args(x, im, ix);
+    out_w(&x->m, o, ", h, (at + 1) & mask);\n    return row;\n}\n");
+}
+/* From slot `from` on. */
+static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
+    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n", from);
     if (ix->unique) {
         out_w(&x->m, o, "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
                         "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
@@ -291,6 +307,38 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
                     "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
 
+/* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
+static void enter_function(ProcEm *x, int32_t table, int32_t index) {
+    const Image *im = x->tables[table].image;
+    const ImageIndex *ix = &im->indexes[index];
+    if (x->found[x->table_no[table] * INDEXES_MAX + index] & ENTER) return;
+    x->found[x->table_no[table] * INDEXES_MAX + index] |= ENTER;
+    Out *o = &x->funcs;
+    int32_t t = x->table_no[table];
+    if (x->cuda) {
+        out_w(&x->m, o, "FN_BIG bool enter_on_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index, ix->order ? "u64 order, " : "");
+        key_params(x, im, ix);
+        out_w(&x->m, o, ", const u64 h, const u64 entry, u64 from) {\n");
+        enter_loop(x, o, im, ix, "from");
+    }
+    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index, ix->order ? "u64 order, " : "");
+    key_params(x, im, ix);
+    out_w(&x->m, o, ") {\n");
+    proc_key_hash(x, im, ix);
+    out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n");
+    if (!x->cuda) {
+        enter_loop(x, o, im, ix, "h & mask");
+        return;
+    }
+    slots_ahead(x, o);
+    out_w(&x->m, o, "    bool made = false;\n    if (here && s == 0) {\n");
+    if (ix->order) out_w(&x->m, o, "        ord_begin(next, mine);\n");
+    else if (!ix->unique) out_w(&x->m, o, "        GVOL(i64, next)[mine] = 0;\n");
+    if (!ix->unique) out_w(&x->m, o, "        FENCE();\n");
+    out_w(&x->m, o, "        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;\n    }\n    if (!made) made = enter_on_%d_%d(slots, mask, live, next, %smine", t, index, ix->order ? "order, " : "");
+    key_args(x, im, ix);
+    out_w(&x->m, o, ", h, entry, here ? at : (at + 1) & mask);\n    return made;\n}\n");
+}
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
@@ -368,6 +416,18 @@ static void lazy_select(ProcEm *x, const Instr *in) {
     em_use(&x->m, in->c);
     W(x->regs[d].phys == PH_STR ? "#define r%d (%v && %r ? %t : %t)\n" : "#define r%d (%v && %r ? %r : %r)\n", d, in->a, in->a, in->b, in->c);
     W("#define v%d (%v && %r ? %v : %v)\n", d, in->a, in->a, in->b, in->c);
+}
+/* What uses such a chain: one test after the other, and only where it ends a value. */
+static void choose(ProcEm *x, const Instr *in, Reg to) {
+    const Reg way[] = {in->b, in->c};
+    for (int32_t i = 0; i < 2; i++) {
+        const Instr *of = x->lazy[way[i]] ? made_by(x, way[i]) : NULL;
+        if (i == 0) W("if (%v && %r) {\n", in->a, in->a);
+        else W("} else {\n");
+        if (of && of->op == OP_SELECT) choose(x, of, to);
+        else W(x->regs[to].phys == PH_STR ? "r%d = %t;\nv%d = %v;\n" : "r%d = %r;\nv%d = %v;\n", to, way[i], to, way[i]);
+    }
+    W("}\n");
 }
 static void undefine(ProcEm *x, Out *o) {
     for (int32_t r = 0; r < x->p->n_regs; r++)
@@ -725,7 +785,7 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
         char name[16];
         em_use(&x->m, r);
         snprintf(name, sizeof name, "r%d", (int)r);
-        if (x->regs[r].nullable) W("if (!%v) h = hash_u64(h);\nelse ", r);
+        if (x->regs[r].nullable) W("if (!%v) h = hash_null(h);\nelse ", r);
         W("h = ");
         if (phys <= PH_I64) W("hash_combine(h, (u64)(i64)%r);\n", r);
         else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
@@ -805,6 +865,10 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
     case OP_SELECT:
         if (x->lazy[in->dst]) return lazy_select(x, in), true;
+        if (x->lazy[in->b] || x->lazy[in->c]) {
+            W("%s r%d;\nbool v%d;\n", c_type[x->regs[in->dst].phys], in->dst, in->dst);
+            return choose(x, in, in->dst), true;
+        }
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
     case OP_GUARD: proc_guard(x, in, pc); return true;
@@ -1131,7 +1195,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters, uses);
     /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
-    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\n#endif\n");
+    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\nFN_BIG u64 hash_null(u64 h) { return hash_u64(h); }\n#endif\n");
+    out_w(m, o, out->guards ? "#if !defined(KC_CUDA)\n#define hash_null(h) hash_u64(h)\n#endif\n" : "#define hash_null(h) hash_u64(h)\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
@@ -1297,6 +1362,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
     x->far = !strings;
     x->host = target->kind == DEVICE_HOST;
+    x->cuda = target->kind == DEVICE_CUDA;
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
