@@ -800,7 +800,6 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_plan_undo(b);
     TRY(make_result(b, e));
     bulk_mark(b, BP_RESULT);
-    if (st.reason && !(st.reason = arena_strdup(b->result->arena, st.reason))) return err_oom(e);
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
@@ -833,6 +832,10 @@ static Status run_phases(Bulk *b, Err *e) {
     st.transfer_ns = b->transfer_ns;
     bulk_mark(b, BP_FINISH);
     memcpy(st.phase_ns, b->phase_ns, sizeof st.phase_ns);
+    if (st.reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
+        const char *reason = arena_strdup(b->result->arena, st.reason);
+        st.reason = reason ? reason : "out of memory for the reason";
+    }
     st.depth = b->schedule.depth;
     st.width0 = b->schedule.width0;
     st.crossing = b->schedule.crossing;
