@@ -329,8 +329,7 @@ int64_t bulk_device_lanes(const Bulk *b) {
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
  * types as many calls share a warp as it takes for all to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
- * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; 2.0 to 1.3 with 2 to 32 new_orders to a warp: their turns come one
- * by one, and each time the others stand still.) */
+ * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
