@@ -255,6 +255,7 @@ static void slots_ahead(ProcEm *x, Out *o) {
     out_w(&x->m, o, "    u64 at = h & mask, s = GFRESH(u64, slots)[at];\n    bool here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n#pragma unroll\n    for (u32 k = 1; k < %d; k++) {\n        const u64 i = (h + k) & mask, t = GFRESH(u64, slots)[i];\n"
                     "        if (!here) {\n            at = i;\n            s = t;\n            here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n        }\n    }\n", (int32_t)SLOTS_AHEAD);
 }
+
 /* find_T_I (unique keys), first_T_I (groups): the row. */
 static void find_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
@@ -339,6 +340,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     key_args(x, im, ix);
     out_w(&x->m, o, ", h, entry, here ? at : (at + 1) & mask);\n    return made;\n}\n");
 }
+
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
