@@ -256,7 +256,14 @@ static void slots_ahead(ProcEm *x, Out *o) {
                     "        if (!here) {\n            at = i;\n            s = t;\n            here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n        }\n    }\n", (int32_t)SLOTS_AHEAD);
 }
 
-/* find_T_I (unique keys), first_T_I (groups): the row. */
+/* From slot `from` on, to the end of the function. */
+static void find_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
+    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
+                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (", from);
+    key_equal(x, im, ix, ix->unique);
+    out_w(&x->m, o, ") return row;\n    }\n}\n");
+}
+/* find_T_I: the row that has the key, or a group's first one; -1 none. */
 static void find_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
@@ -264,20 +271,20 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     x->found[x->table_no[table] * INDEXES_MAX + index] |= FIND_KEY;
     Out *o = &x->funcs;
     int32_t t = x->table_no[table];
-    out_w(&x->m, o, x->cuda ? "FN_BIG i64 find_on_%d_%d(u64 slots, u64 mask, u64 live" : "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", t, index);
-    key_params(x, im, ix);
-    if (x->cuda) out_w(&x->m, o, ", const u64 h, u64 from");
-    out_w(&x->m, o, ") {\n");
-    if (!x->cuda) proc_key_hash(x, im, ix);
-    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
-                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (", x->cuda ? "from" : "h & mask");
-    key_equal(x, im, ix, ix->unique);
-    out_w(&x->m, o, ") return row;\n    }\n}\n");
-    if (!x->cuda) return;
+    if (x->cuda) {
+        out_w(&x->m, o, "FN_BIG i64 find_on_%d_%d(u64 slots, u64 mask, u64 live", t, index);
+        key_params(x, im, ix);
+        out_w(&x->m, o, ", const u64 h, u64 from) {\n");
+        find_loop(x, o, im, ix, "from");
+    }
     out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", t, index);
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     proc_key_hash(x, im, ix);
+    if (!x->cuda) {
+        find_loop(x, o, im, ix, "h & mask");
+        return;
+    }
     slots_ahead(x, o);
     out_w(&x->m, o, "    i64 row = -1;\n    if (here && s != 0) {\n        row = (i64)(s & ENTRY_ROWS) - 1;\n        here = ");
     key_equal(x, im, ix, ix->unique);
@@ -285,7 +292,7 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     key_args(x, im, ix);
     out_w(&x->m, o, ", h, (at + 1) & mask);\n    return row;\n}\n");
 }
-/* From slot `from` on. */
+/* From slot `from` on, to the end of the function. */
 static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
     out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n", from);
     if (ix->unique) {
@@ -390,8 +397,8 @@ static void row_get(ProcEm *x, const Instr *in) {
     W(lazy ? ")\n" : ";\n");
 }
 
-/* CASE over columns is a chain of SELECTs whose operands have all been read. A field, or such a chain, that nothing else uses becomes a macro, so that only the one
- * that is chosen is read: each is a cache miss. Not across changes of rows. */
+/* CASE over columns is a chain of SELECTs whose operands have all been read. A field that nothing else uses becomes a macro, and such a chain is written where its end is
+ * used (choose), so that only the one that is chosen is read: each is a cache miss. Not across changes of rows. */
 static Status find_lazy(ProcEm *x, Err *e) {
     const Program *p = x->p;
     int32_t *uses = arena_array(x->m.arena, int32_t, p->n_regs + 1);
@@ -412,14 +419,7 @@ static Status find_lazy(ProcEm *x, Err *e) {
     }
     return ST_OK;
 }
-static void lazy_select(ProcEm *x, const Instr *in) {
-    Reg d = in->dst;
-    em_use(&x->m, in->b);
-    em_use(&x->m, in->c);
-    W(x->regs[d].phys == PH_STR ? "#define r%d (%v && %r ? %t : %t)\n" : "#define r%d (%v && %r ? %r : %r)\n", d, in->a, in->a, in->b, in->c);
-    W("#define v%d (%v && %r ? %v : %v)\n", d, in->a, in->a, in->b, in->c);
-}
-/* What uses such a chain: one test after the other, and only where it ends a value. */
+/* The end of such a chain: one test after the other, and a value only where that leads to. */
 static void choose(ProcEm *x, const Instr *in, Reg to) {
     const Reg way[] = {in->b, in->c};
     for (int32_t i = 0; i < 2; i++) {
@@ -866,7 +866,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     case OP_ROW_DELETE: row_delete(x, in); return true;
     case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
     case OP_SELECT:
-        if (x->lazy[in->dst]) return lazy_select(x, in), true;
+        if (x->lazy[in->dst]) return true; /* choose writes it */
         if (x->lazy[in->b] || x->lazy[in->c]) {
             W("%s r%d;\nbool v%d;\n", c_type[x->regs[in->dst].phys], in->dst, in->dst);
             return choose(x, in, in->dst), true;
@@ -1109,6 +1109,7 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
 
 /* What footprints call. */
 static const char op_helpers[] =
+    "FN u64 hash_null(u64 h) { return hash_u64(h); }\n"
     /* the row that a key's entry names, most likely; -1 none */
     "FN i64 row_ahead(u64 slots, u64 mask, u64 h) {\n"
     "    for (u64 i = h & mask, n = 0; n < 8; i = (i + 1) & mask, n++) {\n"
@@ -1197,8 +1198,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters, uses);
     /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
-    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\nFN_BIG u64 hash_null(u64 h) { return hash_u64(h); }\n#endif\n");
-    out_w(m, o, out->guards ? "#if !defined(KC_CUDA)\n#define hash_null(h) hash_u64(h)\n#endif\n" : "#define hash_null(h) hash_u64(h)\n");
+    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) hash_none(h)\n#endif\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
