@@ -130,6 +130,14 @@ static int128_t column_sum(const Bulk *b, int32_t slot) {
     return (int128_t)sum;
 }
 
+/* Where the newest copy is. */
+static bool look_again(ImageEntry *x, int32_t col) {
+    uint64_t most;
+    if (!image_mirror_ahead(x->image)) return x->bound[col] = scan_bound(x->image, col), true;
+    if (!image_mirror_bound(x->image, col, &most)) return false;
+    return x->bound[col] = (int128_t)most, true;
+}
+
 /* Columns whose adds may leave the range are planned as writes. True: some were not before. */
 bool bulk_demote_adds(Bulk *b) {
     bool any = false;
@@ -142,8 +150,7 @@ bool bulk_demote_adds(Bulk *b) {
             for (int pass = 0; pass < 2; pass++) { /* a bound that grew with the sums may be far off: look again */
                 int128_t bound = MAX_OF(x->bound[c], puts);
                 if (sum <= u->hi - bound) break;
-                if (pass == 1 || puts == bound || image_mirror_ahead(x->image)) u->shared = false; /* what a device has is not looked at */
-                else x->bound[c] = scan_bound(x->image, c);
+                if (pass == 1 || puts == bound || !look_again(x, c)) u->shared = false;
             }
             if (u->shared) continue;
             any = true;

@@ -220,14 +220,15 @@ void image_mirror_changed(Image *im, const void *array) {
 bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
 
 /* ---- indexes ---- */
+static void describe_column(const Image *im, int32_t number, RehashTable *t, int32_t c) {
+    const ImageColumn *col = &im->cols[number];
+    t->cols[c].phys = col->phys;
+    t->cols[c].cells = image_mirror_at(im, col->cells);
+    t->cols[c].stride = (uint64_t)col->stride;
+}
 static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
     *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
-    for (int32_t c = 0; c < x->n_cols; c++) {
-        const ImageColumn *col = &im->cols[x->cols[c]];
-        t->cols[c].phys = col->phys;
-        t->cols[c].cells = image_mirror_at(im, col->cells);
-        t->cols[c].stride = (uint64_t)col->stride;
-    }
+    for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
 static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t, int64_t n, Err *e) {
@@ -272,6 +273,20 @@ Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ah
     if (st != ST_OK) return give_up(im, &why, e);
     x->used = entries;
     return ST_OK;
+}
+
+bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t = {.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = 1};
+    Err why = {0};
+    describe_column(im, col, &t, 0);
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = image_rehash_bound(&m->kernels, m->d, q, &t, bound, &why);
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s", im->table->cols[col].name, im->table->name, why.message);
+    return st == ST_OK;
 }
 
 /* ---- home ---- */

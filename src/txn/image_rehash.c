@@ -1,4 +1,4 @@
-/* image_rehash.c - an index's table is counted and made larger on a device; see image_rehash.h. */
+/* image_rehash.c - an index's table is counted and made larger on a device, and a column looked at; see image_rehash.h. */
 #include "txn/image_rehash.h"
 
 #include <stdio.h>
@@ -37,6 +37,7 @@ Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *
     if (!k->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for images", d->info.id);
     if (!k->code.module && get(k, d, account, true, e) != CODE_READY) return ST_ERROR;
     TRY(d->ops->kernel(k->code.module, "image_count", &k->count, e));
+    TRY(d->ops->kernel(k->code.module, "image_bound", &k->bound, e));
     return d->ops->kernel(k->code.module, "image_rehash", &k->rehash, e);
 }
 void image_kernels_release(ImageKernels *k) {
@@ -71,5 +72,19 @@ Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashT
     if (st == ST_OK) st = launch(d, q, k->rehash, t, p, e);
     if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
     d->ops->free(d, p[IK_COLS], (int64_t)sizeof t->cols);
+    return st;
+}
+Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e) {
+    uint64_t p[IK_PARAMS] = {0};
+    const int64_t column = (int64_t)sizeof t->cols[0];
+    *bound = 0;
+    TRY(d->ops->alloc(d, column + 8, &p[IK_COLS], e));
+    p[IK_BOUND] = p[IK_COLS] + (uint64_t)column;
+    Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, column, e);
+    if (st == ST_OK) st = d->ops->fill(q, p[IK_BOUND], 0, 8, e);
+    if (st == ST_OK) st = launch(d, q, k->bound, t, p, e);
+    if (st == ST_OK) st = d->ops->copy_out(q, bound, p[IK_BOUND], 8, e);
+    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    d->ops->free(d, p[IK_COLS], column + 8);
     return st;
 }

@@ -1,4 +1,4 @@
-/* image_rehash.h - a larger table for an index of an image, made by kernels on the device that has the newer one; image_mirror.c only.
+/* image_rehash.h - kernels on the device that has the newer copy of an image: a larger table for an index, the bound of a column; image_mirror.c only.
  *
  * The kernels (codegen/prelude/txn/kr_image.h) are the same for all indexes: they are compiled once, beside the first bulks (image_kernels_ask).
  */
@@ -13,7 +13,7 @@ extern const char kernel_image_text[]; /* made at build time */
 typedef struct ImageKernels {
     CodeCache *cache; /* NULL: there are none */
     CodeRef code;
-    DevKernel *count, *rehash;
+    DevKernel *count, *rehash, *bound;
 } ImageKernels;
 
 /* Has them compiled, but does not wait; errors wait as well. */
@@ -35,5 +35,7 @@ typedef struct RehashTable {
 Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e);
 /* To a table of n zeros. Waits. */
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e);
+/* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). Waits. 53200, 58000. */
+Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e);
 
 #endif

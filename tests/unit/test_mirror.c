@@ -342,6 +342,38 @@ static void test_out_of_memory(void **state) {
     }
 }
 
+/* How far a column goes, of what only the device has. */
+static void test_bound(void **state) {
+    (void)state;
+    World w;
+    uint64_t most = 0;
+    world_new(&w, NULL);
+    assert_int_equal(use(&w), ST_OK);
+    change(&w, 7, -123456789012345);
+    change(&w, 8, INT64_MIN);
+    assert_true(image_mirror_bound(w.im, BALANCE, &most));
+    assert_true(most == UINT64_C(1) << 63);
+    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[8] = ROW_DEAD;
+    assert_true(image_mirror_bound(w.im, BALANCE, &most));
+    assert_true(most == 123456789012345);
+    assert_true(image_mirror_bound(w.im, SMALL, &most));
+    assert_true(most == 6);
+    world_free(&w);
+    for (int64_t at = 1, over = 0; !over; at++) { /* the device fails */
+        FaultPlan plan = {0};
+        world_new(&w, &plan);
+        assert_int_equal(use(&w), ST_OK);
+        change(&w, 7, 7777);
+        plan.fail_at = atomic_load(&plan.calls) + at;
+        over = image_mirror_bound(w.im, BALANCE, &most);
+        assert_true(!over || most == 7777);
+        plan.fail_at = 0;
+        assert_true(image_mirror_bound(w.im, BALANCE, &most));
+        world_free(&w);
+        assert_in_range(at, 1, 50);
+    }
+}
+
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     mem_account_init(&devices_account, NULL, "devices", 0, NULL);
@@ -351,7 +383,7 @@ int main(void) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     code_cache_free(cache);
     devices_close(devices);

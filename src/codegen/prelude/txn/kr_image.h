@@ -1,7 +1,8 @@
-/* kr_image.h - a table of an image's index is made larger where a device has it (txn/image_rehash.c launches these).
+/* kr_image.h - a table of an image's index is made larger, and a column looked at, where a device has it (txn/image_rehash.c launches these).
  *
  *   image_count    how many entries a table has, and how many of them are of rows that live
  *   image_rehash   puts the entries into another table, which is zero
+ *   image_bound    the greatest |value| of a column of whole numbers, of rows that live
  *
  * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index only rows that live come along (LIVE is
  * not 0); of a group index every entry, because lists begin there.
@@ -61,6 +62,21 @@ KERNEL(image_rehash) {
         u64 at = image_row_hash(cols, n_cols, texts, row) & mask;
         while (ga_cas_u64(to + at * 8, 0, s) != 0) at = (at + 1) & mask;
     }
+}
+
+KERNEL(image_bound) {
+    const u64 n = P(IK_N), live = P(IK_LIVE), col = P(IK_COLS), cells = GRO(u64, col)[1], stride = GRO(u64, col)[2], per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
+    const u32 phys = (u32)GRO(u64, col)[0];
+    const u64 end = from < n ? least_end(from, per, n) : 0;
+    u64 most = 0;
+    for (u64 i = from + LID; i < end; i += LSIZE) {
+        if ((u32)GRO(u8, live)[i] != IMAGE_ROW_LIVE) continue;
+        const u64 at = cells + i * stride;
+        const i64 v = phys == IMAGE_I16 ? (i64)G(i16, at)[0] : phys == IMAGE_I32 ? (i64)G(i32, at)[0] : G(i64, at)[0];
+        const u64 size = v < 0 ? 0 - (u64)v : (u64)v;
+        if (size > most) most = size;
+    }
+    if (most > 0) ga_max_u64(P(IK_BOUND), most);
 }
 
 #endif

@@ -12,7 +12,8 @@
 #define IK_COLS 6   /* by column of the key: its Phys, address, bytes from row to row */
 #define IK_N_COLS 7
 #define IK_TEXTS 8  /* what to add to addresses of strings */
-#define IK_PARAMS 9
+#define IK_BOUND 9  /* u64: the greatest |value| of the one column in IK_COLS; IK_N: rows */
+#define IK_PARAMS 10
 
 #define IMAGE_COL_WORDS 3
 
