@@ -7,6 +7,10 @@ enum { FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie i
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
     const char *shared = x->round ? "true" : "false"; /* other lanes work for the same call */
+    if (x->out->holds_all) {
+        if (in->dst) W("const i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
+        return;
+    }
     if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
     W("if (use_at != use_end) {\n");
     if (in->a) W("const u64 h = (u64)%r;\n", in->a);
@@ -21,6 +25,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
 /* What was changed is given up only where no failure is to be expected any more. */
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     const GuardList *l = in->aux;
+    if (x->out->holds_all) return;
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
@@ -28,6 +33,15 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
         W("g%d = GUARD_NONE;\n", g);
     }
     W("}\n");
+}
+bool proc_holds_all(const ProcEm *x) {
+    bool in_loops = false;
+    for (int32_t i = 0, depth = 0; i < x->p->n_instrs; i++) {
+        uint16_t op = x->p->instrs[i].op;
+        depth += (op == OP_P_LOOP) - (op == OP_P_ENDLOOP);
+        in_loops |= op == OP_GUARD && depth > 0;
+    }
+    return in_loops && !x->proc->writes;
 }
 int32_t proc_last_fail(ProcEm *x) {
     int32_t last = -1, depth = 0;
@@ -161,6 +175,8 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n}\n}\n",
           states, states, states, states, states, counters, uses);
+    /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
+    out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE();\nreturn GUARD_NONE;\n}\n");
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
     out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
                 "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
@@ -203,6 +219,8 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
     out_w(m, o, "if (%p != 0) {\nframe_any frame;\nPRIV frame_any *const mine = &frame;\nfor (u32 k = 0; k < left; k++) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_GUARDS, 0, 0), order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\n", starts, step, starts, step);
+    out_w(m, o, "if (HOLDS_ALL(kind))\n    for (u64 use; (use = guards_begin(kp, use_at, use_end)) != GUARD_NONE;)\n        if (!guard_wait(kp, use)) return;\n");
     log_chunk(x, o);
     out_w(m, o, "u32 state = 0, status = 0;\nu64 ran = 0, wait = GUARD_NONE;\nconst u32 together = 0;\nfor (;;) {\nif (KC_PEEK(P(0) + 8) != 0) {\nif (state != 0) {\n");
     call_stops(x, o);
@@ -212,7 +230,7 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
     run_spreads(x, o, n, "state = spread_%d(kp, call, pos, log_at, slot, &mine->f%d, state);");
     out_w(m, o, "}\nif (wait != GUARD_NONE) (void)guard_wait(kp, wait);\n}\n");
     call_ran(x, o);
-    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p];\nfor (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n", starts, step, starts, step);
+    out_w(m, o, "for (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n");
 }
 /* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
  * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
@@ -223,22 +241,23 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true; /* it need not wait */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
+    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
                 "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) __syncthreads();\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
                 "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = FRAMES_FIT && (how & %d) != 0 ? (frame_any *)(void *)frames + LID / 32 : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
-                "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nstate = 0;\n",
+                "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nbegun = !HOLDS_ALL(kind);\nstate = 0;\n",
           PARAM(PP_GUARDS, 0, 0), (int32_t)FRAMES_BYTES, PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_chunk(x, o);
     out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
     call_stops(x, o);
     out_w(m, o, "}\nreturn;\n}\n"
+                "if (!begun && turn) {\nwait = guards_begin(kp, use_at, use_end);\nbegun = turn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n}\n"
                 "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
                 "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
                 "const bool ready = state < LANE_ENDS && turn;\n"
                 "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"
-                "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu)) & all;\n");
+                "const bool goes = ready && key == least;\nconst u32 group = __ballot_sync(~0u, goes), behind = __ballot_sync(~0u, state < (least & 0xffffu) || !begun) & all;\n");
     /* those that are behind may come soon, as long as those they wait for go on */
     out_w(m, o, "if (group == 0 || (behind != 0 && __any_sync(~0u, CLOCK() - since < PATIENCE))) {\nif (__any_sync(~0u, !turn) && lanes_wait(&turn, at, from)) since = CLOCK();\ncontinue;\n}\n"
                 "if (goes) {\nconst u32 together = (busy & (busy - 1)) == 0 ? 0 : all;\nu64 ran = 0;\n");

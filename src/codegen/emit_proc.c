@@ -1062,7 +1062,10 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\nconst u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\nu64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n", on, starts, step, starts, step);
+        out_w(m, o, "const bool guarded = %p != 0;\n", on);
+        if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
+        else out_w(m, o, "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\n", starts, step, starts, step);
+        out_w(m, o, "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
     }
@@ -1203,7 +1206,10 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
         for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
-        out_w(m, o, "} frame_any;\n");
+        out_w(m, o, "} frame_any;\n#define HOLDS_ALL(kind) (false");
+        for (int32_t k = 0; k < n; k++)
+            if (out->procs[k].holds_all) out_w(m, o, " || (kind) == %d", k);
+        out_w(m, o, ")\n");
     }
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
@@ -1381,7 +1387,8 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     find_forms(x);
     fail_to(x);
     x->last_fail = x->plain ? proc_last_fail(x) : -1;
-    if (x->plain) {
+    out->holds_all = x->plain && proc_holds_all(x);
+    if (x->plain && !out->holds_all) {
         proc_find_states(x);
         proc_find_spreads(x);
         x->spreading[x->number] = x->n_spreads > 0;

@@ -120,6 +120,7 @@ typedef struct ProcSource {
     bool wanders;
     bool lingers;         /* it waits at a guard without leaving its function */
     bool waits_in_loops;  /* guards are in loops */
+    bool holds_all;       /* under guards it waits for all its locks before it begins, and has none inside */
     uint32_t *text_puts;  /* per table: instructions that put strings there */
     int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;

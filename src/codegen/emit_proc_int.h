@@ -104,6 +104,8 @@ void proc_loop_begins(ProcEm *x, int32_t loop);
 typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc);
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc);
+/* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in loops. */
+bool proc_holds_all(const ProcEm *x);
 /* The last instruction that is made to fail, loops around it included; -1 none. */
 int32_t proc_last_fail(ProcEm *x);
 /* Fills split, goes_back, gathers and n_states for the program in hand. */
