@@ -386,7 +386,11 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                                                            \
         if (p == 0) return false;                                                                                                                          \
         const u64 cells = array_at(p);                                                                                                                     \
-        for (i64 i = 0; i < n; i++) {                                                                                                                      \
+        if (!nulls) {                                                                                                                                      \
+            if (had > 0) copy_bytes(cells, array_cells(a), had * WIDTH);                                                                                   \
+            put_cell_##NAME(cells, k, x);                                                                                                                  \
+        }                                                                                                                                                  \
+        for (i64 i = 0; i < n && nulls; i++) {                                                                                                             \
             const bool has = i == k ? valid : array_has(a, i);                                                                                             \
             array_mark(p, i, has);                                                                                                                         \
             put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                                                          \
