@@ -17,9 +17,12 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
     int32_t back = x->round ? 0 : x->goes_back[pc];
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", fail_code(x, PF_STOPPED));
+    bool narrow = x->narrow[pc] && !x->round;
+    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
+    /* here, so that what follows is at hand when the turn comes */
+    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
@@ -29,7 +32,10 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
+        bool narrow = x->narrow_guards[g] && !x->round;
+        if (narrow) W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE();\nga_add_u32(at%d, 1);\n} else {\n", g, g, PARAM(PP_STATES, 0, 0), g, g);
         if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, %s, &spilled);\n", g, x->round ? "true" : "false");
+        if (narrow) W("}\n");
         W("g%d = GUARD_NONE;\n", g);
     }
     W("}\n");
@@ -115,6 +121,54 @@ void proc_find_states(ProcEm *x) {
     for (int32_t pc = 0; pc < p->n_instrs; pc++)
         if (x->split[pc]) x->split[pc] = ++x->n_states;
 }
+
+/* ---- narrow guards ------------------------------------------------------------------------------------------------
+ * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn and giving it up: on a GPU mostly at the pace at which instructions come that nobody
+ * has run for a while. Where a statement is straight code with one such guard, what does not depend on what it guards comes before the guard, and neither waiting nor giving up leaves the function. */
+static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
+    const Program *p = x->p;
+    const ItemSite *it = p->instrs[pc].aux;
+    if (it->kind != OPK_WRITE || it->group >= ITEM_ROWS || !it->release) return false;
+    int32_t k = pc + 1;
+    bool changes = false;
+    for (; k < p->n_instrs && !is_statement(&p->instrs[k]); k++) {
+        const Instr *in = &p->instrs[k];
+        bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD;
+        changes |= put;
+        if (x->split[k] || (!put && in->op != OP_STORE && (!in->dst || in->op == OP_CALL || in->op == OP_GUARD || in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT))) return false;
+    }
+    *end = k;
+    while (k < p->n_instrs && (p->instrs[k].op == OP_P_ENDIF || p->instrs[k].op == OP_P_ENDBLOCK)) k++;
+    if (!changes || k >= p->n_instrs || p->instrs[k].op != OP_UNGUARD || x->split[k] || k <= x->last_fail) return false;
+    const GuardList *l = p->instrs[k].aux;
+    for (int32_t i = 0; i < l->n; i++)
+        if (l->guards[i] == it->guard) return true;
+    return false;
+}
+void proc_find_narrow(ProcEm *x) {
+    const Program *p = x->p;
+    bool *regs = arena_array(x->m.arena, bool, p->n_regs + 1), *vars = arena_array(x->m.arena, bool, x->n_vars + 1);
+    if (!regs || !vars) return; /* then none is */
+    for (int32_t pc = 0, end; pc < p->n_instrs; pc++) {
+        if (p->instrs[pc].op != OP_GUARD || !is_narrow(x, pc, &end)) continue;
+        const ItemSite *it = p->instrs[pc].aux;
+        memset(vars, 0, (size_t)x->n_vars);
+        x->narrow[pc] = end;
+        x->narrow_guards[it->guard] = true;
+        for (int32_t k = pc + 1; k < end; k++) {
+            const Instr *in = &p->instrs[k];
+            const RowCol *rc = in->op == OP_ROW_GET ? in->aux : NULL;
+            bool late = in->op == OP_STORE || in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || (in->op == OP_LOAD && vars[in->imm]);
+            late |= (op_info[in->op].flags & F_FAIL) != 0;
+            late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->part != 0; /* columns that nobody changes are in part 0 */
+            Reg r;
+            for (int32_t u = 0; !late && (r = instr_use(in, u)) >= 0; u++) late = regs[r];
+            x->late[k] = late;
+            if (in->dst) regs[in->dst] = late;
+            if (in->op == OP_STORE) vars[in->imm] = true;
+        }
+    }
+}
 void proc_put_split(ProcEm *x, int32_t pc) {
     if (x->gathers[pc]) W("if (guarded && LANES_AWAY(together)) {\n*wait = GUARD_NONE;\nSUSPEND(%d);\n}\n", x->split[pc]);
     W("S%d: ;\n", x->split[pc]);
@@ -167,10 +221,10 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\nreturn use_end;\n#endif\n}\n", names, names);
     /* On the host, for tests: others get on meanwhile, so that what was read too early has become old. */
     out_w(m, o, "#if defined(KC_HOST)\n#define DALLY(h) do { for (u64 k = (h) & 1023; k > 0; k--) PAUSE(); } while (0)\n#else\n#define DALLY(h) ((void)0)\n#endif\n");
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nconst u64 i = (mask >> (name & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nconst u64 i = (mask >> (name & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
                 "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
-                "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
+                "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
                 "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
     out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n}\n}\n",

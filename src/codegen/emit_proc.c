@@ -471,6 +471,7 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
     out_w(&x->m, o, "break;\n");
 }
 static void mark_dirty(ProcEm *x, int32_t table) {
+    if (x->marked) return;
     int32_t p = PARAM(PP_DIRTY, table, 0);
     W("{\nconst u8 was = GFRESH(u8, %p)[row];\nif ((was & 1u) == 0) G(u8, %p)[row] = (u8)(was | 1u);\n}\n", p, p);
 }
@@ -940,6 +941,28 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     }
 }
 
+/* A narrow guard and the rest of its run: what need not stand behind the guard, the guard, and what does. */
+static void write_narrow(ProcEm *x, int32_t pc) {
+    const Program *p = x->p;
+    for (int32_t part = 0; part < 3; part++) {
+        for (int32_t k = part == 1 ? pc : pc + 1; k < (part == 1 ? pc + 1 : x->narrow[pc]); k++) {
+            const Instr *in = &p->instrs[k];
+            const Instr *of = made_by(x, in->a);
+            x->m.pc = x->plain[k];
+            bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD, known = put && !(of && of > &p->instrs[pc] && x->late[of - p->instrs]);
+            if (part == 0 && known) {
+                W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
+                mark_dirty(x, ((const RowCol *)in->aux)->table);
+                W("}\n");
+            }
+            if (part != 1 && x->late[k] != (part == 2)) continue;
+            x->marked = known;
+            if (!write_instr(x, in, k)) x->m.reason = op_info[in->op].name;
+            x->marked = false;
+        }
+    }
+    for (int32_t k = pc; k < x->narrow[pc]; k++) proc_spread_behind(x, k);
+}
 /* The instructions [from, to), inside of so many loops. */
 static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, int32_t loops) {
     const Program *p = x->p;
@@ -960,6 +983,11 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
             if (!open) begin_fails(x), W("{\n");
             open = true;
             if (ends || skip[pc]) continue;
+            if (x->narrow[pc] && !x->round) {
+                write_narrow(x, pc);
+                pc = x->narrow[pc] - 1;
+                continue;
+            }
             if (!write_instr(x, in, pc)) x->m.reason = op_info[in->op].name;
             proc_spread_behind(x, pc);
             ends = in->op == OP_RAISE;
@@ -1068,6 +1096,8 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o, "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         for (int32_t i = 0; i < x->proc->n_guards; i++)
             if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+        for (int32_t i = 0; i < x->proc->n_guards; i++)
+            if (x->narrow_guards[i]) out_w(m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n", i, i);
     }
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
@@ -1317,7 +1347,10 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->split = arena_array(a, int32_t, p->n_instrs + 1);
     x->goes_back = arena_array(a, int32_t, p->n_instrs + 1);
     x->gathers = arena_array(a, bool, p->n_instrs + 1);
-    if (!x->split || !x->goes_back || !x->gathers) return err_oom(e);
+    x->narrow = arena_array(a, int32_t, p->n_instrs + 1);
+    x->late = arena_array(a, bool, p->n_instrs + 1);
+    x->narrow_guards = arena_array(a, bool, proc->n_guards + 1);
+    if (!x->split || !x->goes_back || !x->gathers || !x->narrow || !x->late || !x->narrow_guards) return err_oom(e);
     x->m.views = arena_array(a, int32_t, p->n_regs + 1);
     x->m.views_used = arena_array(a, bool, x->n_vars + 1);
     if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
@@ -1391,6 +1424,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     if (x->plain && !out->holds_all) {
         proc_find_states(x);
         proc_find_spreads(x);
+        proc_find_narrow(x);
         x->spreading[x->number] = x->n_spreads > 0;
     }
     write_body(x, skip, 0, p->n_instrs, 0);

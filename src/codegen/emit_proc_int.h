@@ -43,6 +43,10 @@ typedef struct ProcEm {
     int32_t n_fails, n_fail_labels;
     int32_t *split;        /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
     int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
+    int32_t *narrow;       /* guards that are narrow: where their run ends; 0: it is not */
+    bool *late;            /* ... instructions of such runs that stand behind the guard */
+    bool *narrow_guards;   /* by number of the guard */
+    bool marked;           /* the row that is changed is marked already */
     bool *gathers;         /* splits where lanes that are ahead wait for others */
     int32_t n_states;
     Spread *spreads;       /* guards: loops whose rounds lanes share */
@@ -111,6 +115,8 @@ int32_t proc_last_fail(ProcEm *x);
 /* Fills split, goes_back, gathers and n_states for the program in hand. */
 void proc_find_states(ProcEm *x);
 void proc_put_split(ProcEm *x, int32_t pc);
+/* Fills narrow, late and narrow_guards; behind proc_find_states. */
+void proc_find_narrow(ProcEm *x);
 /* What a frame has: its fields, or into it, or out of it. */
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* What guards call; counters, uses: parameters. */
