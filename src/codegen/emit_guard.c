@@ -12,7 +12,9 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
         return;
     }
     if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
-    W("if (use_at != use_end) {\n");
+    bool once = x->once[it->guard] != 0;
+    if (once) W("if (use_at != use_end && !had%d) {\n", it->guard);
+    else W("if (use_at != use_end) {\n");
     if (in->a) W("const u64 h = (u64)%r;\n", in->a);
     else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
@@ -21,6 +23,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
+    if (once) W("had%d = true;\n", it->guard);
     /* here, so that what follows is at hand when the turn comes */
     if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
@@ -39,6 +42,39 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
         W("g%d = GUARD_NONE;\n", g);
     }
     W("}\n");
+}
+/* A loop over rows that says the same lock each time, and in which no statement ends, need not look for it each time. */
+void proc_find_once(ProcEm *x) {
+    const Program *p = x->p;
+    for (int32_t pc = 0; pc < p->n_instrs; pc++) {
+        const Instr *in = &p->instrs[pc];
+        if (in->op != OP_GUARD || in->dst) continue;
+        const ItemSite *it = in->aux;
+        int32_t loop = pc, depth = 1, at;
+        while (loop > 0 && depth > 0) {
+            loop--;
+            depth += (p->instrs[loop].op == OP_P_ENDLOOP) - (p->instrs[loop].op == OP_P_LOOP);
+        }
+        bool same = depth == 0;
+        for (int32_t k = loop; same && k < p->instrs[loop].jump; k++) same = p->instrs[k].op != OP_UNGUARD;
+        Reg r;
+        for (int32_t u = 0; same && (r = instr_use(in, u)) >= 0; u++) {
+            const Instr *of = made_by(x, r);
+            if (of) same = of->op == OP_LOAD && count_of(x, loop, p->instrs[loop].jump, OP_STORE, of->imm, &at) == 0;
+        }
+        if (same) x->once[it->guard] = loop + 1;
+    }
+}
+void proc_guard_vars(ProcEm *x, Out *o) {
+    for (int32_t i = 0; i < x->proc->n_guards; i++) {
+        if (x->proc->guards[i]->release) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+        if (x->narrow_guards[i]) out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
+        if (x->once[i]) out_w(&x->m, o, "bool had%d = false;\n(void)had%d;\n", i, i);
+    }
+}
+void proc_guards_anew(ProcEm *x, int32_t loop) {
+    for (int32_t i = 0; i < x->proc->n_guards; i++)
+        if (x->once[i] == loop + 1) W("had%d = false;\n", i);
 }
 bool proc_holds_all(const ProcEm *x) {
     bool in_loops = false;

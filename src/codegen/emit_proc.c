@@ -911,6 +911,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     case OP_P_LOOP:
         ++*loops;
         proc_loop_begins(x, pc);
+        proc_guards_anew(x, pc);
         begin_fails(x);
         W("for (;;) {\n");
         proc_spread_top(x, pc);
@@ -1094,10 +1095,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
         else out_w(m, o, "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\n", starts, step, starts, step);
         out_w(m, o, "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
-        for (int32_t i = 0; i < x->proc->n_guards; i++)
-            if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
-        for (int32_t i = 0; i < x->proc->n_guards; i++)
-            if (x->narrow_guards[i]) out_w(m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n", i, i);
+        proc_guard_vars(x, o);
     }
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
@@ -1350,7 +1348,8 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->narrow = arena_array(a, int32_t, p->n_instrs + 1);
     x->late = arena_array(a, bool, p->n_instrs + 1);
     x->narrow_guards = arena_array(a, bool, proc->n_guards + 1);
-    if (!x->split || !x->goes_back || !x->gathers || !x->narrow || !x->late || !x->narrow_guards) return err_oom(e);
+    x->once = arena_array(a, int32_t, proc->n_guards + 1);
+    if (!x->split || !x->goes_back || !x->gathers || !x->narrow || !x->late || !x->narrow_guards || !x->once) return err_oom(e);
     x->m.views = arena_array(a, int32_t, p->n_regs + 1);
     x->m.views_used = arena_array(a, bool, x->n_vars + 1);
     if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
@@ -1425,6 +1424,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         proc_find_states(x);
         proc_find_spreads(x);
         proc_find_narrow(x);
+        proc_find_once(x);
         x->spreading[x->number] = x->n_spreads > 0;
     }
     write_body(x, skip, 0, p->n_instrs, 0);

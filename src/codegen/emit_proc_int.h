@@ -46,6 +46,7 @@ typedef struct ProcEm {
     int32_t *narrow;       /* guards that are narrow: where their run ends; 0: it is not */
     bool *late;            /* ... instructions of such runs that stand behind the guard */
     bool *narrow_guards;   /* by number of the guard */
+    int32_t *once;         /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
     bool marked;           /* the row that is changed is marked already */
     bool *gathers;         /* splits where lanes that are ahead wait for others */
     int32_t n_states;
@@ -117,6 +118,11 @@ void proc_find_states(ProcEm *x);
 void proc_put_split(ProcEm *x, int32_t pc);
 /* Fills narrow, late and narrow_guards; behind proc_find_states. */
 void proc_find_narrow(ProcEm *x);
+/* Fills once. */
+void proc_find_once(ProcEm *x);
+/* The variables of guards, at a function's top; what a loop forgets at its beginning. */
+void proc_guard_vars(ProcEm *x, Out *o);
+void proc_guards_anew(ProcEm *x, int32_t loop);
 /* What a frame has: its fields, or into it, or out of it. */
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* What guards call; counters, uses: parameters. */

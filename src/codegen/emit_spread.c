@@ -331,8 +331,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     put_rounds(x, s, o);
     out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nPRIV u64 *const wait = left;\n(void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)wait; (void)pos; (void)undo;\n");
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = f->names;\n(void)names;\n", starts, step, starts, step);
-    for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) out_w(m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+    proc_guard_vars(x, o);
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n(void)i%d;\n", i, i, s->inserts[i], i);
     proc_append(x, o, vars);

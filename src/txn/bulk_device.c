@@ -343,8 +343,9 @@ static void plan_together(Bulk *b) {
         int64_t warps = 0;
         for (int32_t k = 0; k < b->n_parts; k++) {
             int64_t n = b->parts[k].part->n / per[k];
+            if (v->code->module.procs[v->kinds[k]].waits_in_loops) continue;
             warps += n;
-            if (per[k] < WARP && !v->code->module.procs[v->kinds[k]].waits_in_loops && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
+            if (per[k] < WARP && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
         }
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
