@@ -541,7 +541,8 @@ static Status make_locks(Bulk *b, Err *e) {
     if (!v->locked) return ST_OK;
     int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
     v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
-    if (!(v->counters = mem_calloc(&b->images->account, v->state_bytes, e))) return ST_ERROR;
+    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e) : mem_calloc(&b->images->account, v->state_bytes, e); /* the device has those of its own locks */
+    if (!v->counters) return ST_ERROR;
     v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
     if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
     return ST_OK;

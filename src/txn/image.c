@@ -9,7 +9,7 @@
 #include "txn/image_int.h"
 #include "txn/image_mirror.h"
 
-enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8 /* bulks like this one that an image on a device gets room for */ };
+enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8, INDEX_AHEAD_BULKS = 32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */ };
 enum { MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */ };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
 
@@ -345,7 +345,7 @@ static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!image_mirror_current(im)) return image_mirror_to_host(im, e); /* growth failed half way */
     for (int32_t i = 0; i < im->n_indexes && image_mirror_ahead(im); i++) {
         ImageIndex *x = &im->indexes[i];
-        if (2 * (x->used + inserts) > x->mask + 1) TRY(image_mirror_rehash(im, x, inserts, inserts * AHEAD_BULKS, e));
+        if (2 * (x->used + inserts) > x->mask + 1) TRY(image_mirror_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
     }
     if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
     return ST_OK;
