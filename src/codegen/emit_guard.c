@@ -4,6 +4,14 @@
 
 enum { FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
 
+/* The variable that keeps the hash which the guard makes or takes, -1 none: the lock that was found is kept beside it. */
+static int32_t hash_var(const ProcEm *x, const Instr *in) {
+    const Instr *of = in->a ? made_by(x, in->a) : NULL;
+    if (in->a) return of && of->op == OP_LOAD ? (int32_t)of->imm : -1;
+    for (int32_t i = 0; in->dst && i < x->p->n_instrs; i++)
+        if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].a == in->dst) return (int32_t)x->p->instrs[i].imm;
+    return -1;
+}
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
     const char *shared = x->round ? "true" : "false"; /* other lanes work for the same call */
@@ -20,27 +28,44 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
     int32_t back = x->round ? 0 : x->goes_back[pc];
     bool narrow = x->narrow[pc] && !x->round;
-    W("const u64 use = guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE", shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
+    int32_t kept = hash_var(x, in);
+    const char *wrote = it->kind == OPK_READ ? "0u" : "GUARD_WROTE";
+    W("const u64 use = ");
+    if (in->a && kept >= 0) W("use%d != GUARD_UNKNOWN ? guard_again(kp, use%d, %s, %s) : ", kept, kept, wrote, shared);
+    W("guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", wrote, shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     if (once) W("had%d = true;\n", it->guard);
+    if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
     if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
+static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) { return x->proc->guards[guard]->kind == OPK_READ || pc > x->last_fail; }
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     const GuardList *l = in->aux;
+    const char *shared = x->round ? "true" : "false";
+    int32_t n = 0;
     if (x->out->holds_all) return;
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
-        bool narrow = x->narrow_guards[g] && !x->round;
-        if (narrow) W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE();\nga_add_u32(at%d, 1);\n} else {\n", g, g, PARAM(PP_STATES, 0, 0), g, g);
-        if (x->proc->guards[g]->kind == OPK_READ || pc > x->last_fail) W("guard_over(kp, g%d, %s, &spilled);\n", g, x->round ? "true" : "false");
-        if (narrow) W("}\n");
-        W("g%d = GUARD_NONE;\n", g);
+        if (!x->narrow_guards[g] || x->round) continue;
+        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
     }
+    for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
+        if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
+    if (n > 0) W(x->round ? ") != GUARD_NONE) {\nFENCE();\n" : ") != GUARD_NONE) {\n");
+    for (int32_t i = 0; i < l->n; i++)
+        if (gives_up(x, l->guards[i], pc)) W("const u64 next%d = guard_last(kp, g%d, %s, &spilled);\n", i, l->guards[i], shared);
+    for (int32_t i = 0, k = 0; i < l->n; i++)
+        if (gives_up(x, l->guards[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
+    if (n > 0) W(") != 0) {\nFENCE();\n");
+    for (int32_t i = 0; i < l->n; i++)
+        if (gives_up(x, l->guards[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
+    if (n > 0) W("}\n}\n");
+    for (int32_t i = 0; i < l->n; i++) W("g%d = GUARD_NONE;\n", l->guards[i]);
     W("}\n");
 }
 /* A loop over rows that says the same lock each time, and in which no statement ends, need not look for it each time. */
@@ -70,6 +95,13 @@ void proc_guard_vars(ProcEm *x, Out *o) {
         if (x->proc->guards[i]->release) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
         if (x->narrow_guards[i]) out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
         if (x->once[i]) out_w(&x->m, o, "bool had%d = false;\n(void)had%d;\n", i, i);
+    }
+    for (int32_t i = 0; i < x->p->n_instrs; i++) {
+        const Instr *in = &x->p->instrs[i];
+        int32_t kept = in->op == OP_GUARD && in->dst ? hash_var(x, in) : -1;
+        for (int32_t k = 0; kept >= 0 && k < i; k++)
+            if (x->p->instrs[k].op == OP_GUARD && x->p->instrs[k].dst && hash_var(x, &x->p->instrs[k]) == kept) kept = -1;
+        if (kept >= 0) out_w(&x->m, o, "u64 use%d = GUARD_UNKNOWN;\n(void)use%d;\n", kept, kept);
     }
 }
 void proc_guards_anew(ProcEm *x, int32_t loop) {
@@ -236,7 +268,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
 void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
-    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
+    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
                 "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
@@ -262,8 +294,12 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
                 "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
                 "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
-    out_w(m, o, "FN_BIG void guard_over(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nif (shared) FENCE();\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
-                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nFENCE();\nga_add_u32(%p + (u64)G(u32, %p)[2 * use] * 4, 1);\n}\n}\n}\n",
+    /* Of an item that the call has its turn at, and had better have: it is asked for once more. */
+    out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote, const bool shared) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
+                "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
+    /* One operation less; the address of the lock's counter when it was the last one, else 0. */
+    out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
           states, states, states, states, states, counters, uses);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
     out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE();\nreturn GUARD_NONE;\n}\n");

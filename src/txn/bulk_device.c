@@ -541,7 +541,7 @@ static Status make_locks(Bulk *b, Err *e) {
     if (!v->locked) return ST_OK;
     int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
     v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
-    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e) : mem_calloc(&b->images->account, v->state_bytes, e); /* the device has those of its own locks */
+    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e) : mem_calloc(&b->images->account, v->state_bytes, e); /* it begins with none, where it is needed: fetch_locks */
     if (!v->counters) return ST_ERROR;
     v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
     if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
@@ -694,6 +694,7 @@ static Status fetch_locks(Bulk *b, Err *e) {
     if (wide[b->n_calls] > 0) TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     s->lock_start = wide;
+    memset(v->counters, 0, (size_t)v->state_bytes); /* nobody has run, as far as the host knows */
     return ST_OK;
 }
 /* Which calls have run, as the images that are fetched now have it. */
