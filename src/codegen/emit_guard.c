@@ -269,7 +269,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
-                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
     out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
@@ -278,6 +278,8 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nfor (u32 k = 0; k < LOOKS; k++) {\n"
                 "const u32 c = waits ? GVOL(u32, at)[0] : 0;\nif (k == 0) first = c;\nhas = waits && c >= from;\nmoved = c != first;\nif (__any_sync(~0u, has)) break;\n__nanosleep(NAP);\n}\n"
                 "if (has) *turn = true;\nreturn __any_sync(~0u, has || moved);\n}\n#endif\n");
+    /* A call's loop begins where all but one of the group's warps are at theirs, or after a while: some may wait for a lock, or have no such loop. */
+    out_w(m, o, "#if defined(KC_CUDA)\n#define MEETINGS 4u\nFN_BIG void warps_meet(volatile u32 *came) {\nconst u64 since = CLOCK();\nif ((LID & 31u) == 0) atomicAdd((u32 *)came, 1u);\nwhile (*came + 1 < GROUP_SIZE / 32 && CLOCK() - since < MEET_CLOCKS) __nanosleep(200u);\n__syncwarp();\n}\n#endif\n");
     /* Waits for so many clocks at most. */
     out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
@@ -363,12 +365,14 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
  * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do.
  * A function is longer than the cache of instructions, and what a warp fetches is gone when another one comes there. So a group has all threads of a multiprocessor, and its warps take
  * their next calls, of one type, at the same time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold nothing, so nobody waits for a warp that
- * waits here. (H200, TPC-C, 64 warehouses: 5.4 M/s instead of 4.2 in bulks of 64k, 6.8 instead of 5.1 in bulks of 256k; in groups of 4, 8 and 16 warps 4.6, 4.8 and 4.9 M/s.) */
+ * waits here. (H200, TPC-C, 64 warehouses: 5.4 M/s instead of 4.2 in bulks of 64k, 6.8 instead of 5.1 in bulks of 256k; in groups of 4, 8 and 16 warps 4.6, 4.8 and 4.9 M/s.)
+ * They meet once more where a call's loop is shared (warps_meet), but for a limited time, since here calls hold locks. (64k new_orders 6.3 ms instead of 6.8, full mix of 64k 6.5 instead of 6.7.)
+ * More warps do not help, instructions do not come faster: 48 or 64 on a multiprocessor, with 42 or 32 registers, 8.9 and 9.4 ms for 64k new_orders instead of 6.6; 24 warps 6.9. */
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0;\nbool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
-                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) __syncthreads();\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
+    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\n__shared__ u32 came[MEETINGS];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0, meeting = 0;\nbool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
+                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) {\n__syncthreads();\nif (LID < MEETINGS) came[LID] = 0;\n__syncthreads();\n}\nmeeting = 0;\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
                 "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = FRAMES_FIT && (how & %d) != 0 ? (frame_any *)(void *)frames + LID / 32 : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
@@ -392,7 +396,7 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
     call_ran(x, o);
     out_w(m, o, "state = use_at == use_end ? LANE_FREE : LANE_ENDS;\n}\n}\n__syncwarp();\n");
     /* a call that has its warp to itself has all lanes help it with a loop */
-    out_w(m, o, "const u32 at_top = from_lane(state, 0);\nif (at_top < LANE_ENDS && (at_top & SPREAD) != 0) {\nconst u64 its_call = from_lane(call, 0), its_pos = from_lane(pos, 0), its_log = from_lane(log_at, 0);\nu32 next = at_top & 0x3fffu;\n{\nconst u32 its_kind = from_lane(kind, 0), kind = its_kind;\n");
+    out_w(m, o, "const u32 at_top = from_lane(state, 0);\nif (at_top < LANE_ENDS && (at_top & SPREAD) != 0) {\nif (meets && meeting < MEETINGS) warps_meet(&came[meeting++]);\nconst u64 its_call = from_lane(call, 0), its_pos = from_lane(pos, 0), its_log = from_lane(log_at, 0);\nu32 next = at_top & 0x3fffu;\n{\nconst u32 its_kind = from_lane(kind, 0), kind = its_kind;\n");
     run_spreads(x, o, n, "next = spread_%d(kp, its_call, its_pos, its_log, slot, &mine->f%d, at_top);");
     out_w(m, o, "}\nif ((LID & 31u) == 0) state = next;\n}\nsince = CLOCK();\n}\nreturn;\n}\n");
 }
