@@ -985,13 +985,28 @@ class Calm(Gen):
         r = self.r
         return r.choice(["x0", "x1", "p1", str(r.randrange(9)), "x0 + p1", "x1 % 7 - 3", "(b0 % 100)::int", "c0"])
 
-    def calm(self, loop=None):
+    def look(self, loop=None):
+        """Changes nothing."""
         r = self.r
         t, k = f"t{r.randrange(self.n)}", self.key(loop)
         l = "l" + t[1:]
-        way = r.randrange(13)
+        return r.choice([
+            f"select v0, w0 into x0, b0 from {t} where k0 = {k};",
+            f"select x into x1 from {l} where k0 = {k} and k1 = abs(x0); if not found then x1 := p1; end if;",
+            f"select count(*)::int, coalesce(sum(x), 0) into x1, b0 from {l} where k0 = {k};",
+            f"for r0 in select k1, x from {l} where k0 = {k} loop select v1 into x0 from {t} where k0 = {k}; x1 := (x1 + r0.x + coalesce(x0, 0)) % 1000; end loop;",
+            f"if {self.value()} % 3 = 1 then {self.calm(loop, True) if self.chance(0.3) else 'x1 := x0;'} end if;",
+        ])
+
+    def calm(self, loop=None, reads=False):
+        r = self.r
+        if reads:
+            return self.look(loop)
+        t, k = f"t{r.randrange(self.n)}", self.key(loop)
+        l = "l" + t[1:]
+        way = r.randrange(14)
         if way == 0:
-            return f"select v0, w0 into x0, b0 from {t} where k0 = {k};"
+            return self.look(loop)
         if way == 1:
             return f"update {t} set v0 = (v0 * 3 + {self.value()}) % 1000 where k0 = {k};"
         if way <= 3:
@@ -1003,13 +1018,15 @@ class Calm(Gen):
         if way <= 7:
             return f"update {t} set seq = seq + 1 where k0 = {k} returning seq - 1 into s0; insert into {l} values ({k}, s0, {self.value()});"
         if way == 8:
-            return f"select x into x1 from {l} where k0 = {k} and k1 = abs(x0); if not found then x1 := p1; end if;"
+            return self.look(loop)
         if way == 9:
             return f"delete from {l} where k0 = {k} and k1 = abs(x1) % 20;"
         if way == 10:
-            return f"select count(*)::int, coalesce(sum(x), 0) into x1, b0 from {l} where k0 = {k};"
+            return self.look(loop)
         if way == 11:
             return f"c0 := 0; while c0 < {r.choice([3, 40, 300])} loop c0 := c0 + 1; x1 := (x1 * 7 + c0) % 1000; end loop;"
+        if way == 12:
+            return f"update {l} set x = (x * 3 + {self.value()}) % 1000 where k0 = {k};"
         return f"if {self.value()} % 3 {r.choice(['=', '<>', '>'])} 1 then {self.calm(loop)} else {self.calm(loop)} end if;"
 
     def case(self):
@@ -1025,13 +1042,14 @@ class Calm(Gen):
         procs = []
         for i in range(r.choice([1, 2, 3])):
             body = "if p0 < 0 then raise exception 'none'; end if; " if self.chance(0.5) else ""
+            reads = i > 0 and self.chance(0.4)
             for _ in range(r.randrange(1, 5)):
                 if self.chance(0.35):
                     loop, over = ("a[i]", "1 .. array_length(a, 1)") if self.chance(0.7) else ("i", f"1 .. {r.choice(['3', '2 + p1', '40'])}")
-                    body += f"for i in {over} loop " + " ".join(self.calm(loop) for _ in range(r.randrange(1, 4))) + " end loop; "
+                    body += f"for i in {over} loop " + " ".join(self.calm(loop, reads) for _ in range(r.randrange(1, 4))) + " end loop; "
                 else:
-                    body += self.calm() + " "
-            procs.append((f"p{i}", f"create procedure p{i}(p0 int, p1 int, a int[], out o text) language plpgsql as $$ declare x0 int := 1; x1 int := 2; s0 int; c0 int := 3; b0 bigint := 4; "
+                    body += self.calm(None, reads) + " "
+            procs.append((f"p{i}", f"create procedure p{i}(p0 int, p1 int, a int[], out o text) language plpgsql as $$ declare x0 int := 1; x1 int := 2; s0 int; c0 int := 3; b0 bigint := 4; r0 record; "
                           f"begin {body}o := x0 || ',' || x1 || ',' || b0 || ',' || coalesce(s0, -1); end $$"))
         calls = []
         for _ in range(self.big or r.choice([20, 200, 200, 800])):
