@@ -271,7 +271,7 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     x->found[x->table_no[table] * INDEXES_MAX + index] |= FIND_KEY;
     Out *o = &x->funcs;
     int32_t t = x->table_no[table];
-    if (x->cuda) {
+    if (x->by_four) {
         out_w(&x->m, o, "FN_BIG i64 find_on_%d_%d(u64 slots, u64 mask, u64 live", t, index);
         key_params(x, im, ix);
         out_w(&x->m, o, ", const u64 h, u64 from) {\n");
@@ -281,7 +281,7 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     proc_key_hash(x, im, ix);
-    if (!x->cuda) {
+    if (!x->by_four) {
         find_loop(x, o, im, ix, "h & mask");
         return;
     }
@@ -323,7 +323,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     x->found[x->table_no[table] * INDEXES_MAX + index] |= ENTER;
     Out *o = &x->funcs;
     int32_t t = x->table_no[table];
-    if (x->cuda) {
+    if (x->by_four) {
         out_w(&x->m, o, "FN_BIG bool enter_on_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index, ix->order ? "u64 order, " : "");
         key_params(x, im, ix);
         out_w(&x->m, o, ", const u64 h, const u64 entry, u64 from) {\n");
@@ -334,7 +334,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     out_w(&x->m, o, ") {\n");
     proc_key_hash(x, im, ix);
     out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n");
-    if (!x->cuda) {
+    if (!x->by_four) {
         enter_loop(x, o, im, ix, "h & mask");
         return;
     }
@@ -1402,7 +1402,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
     x->far = !strings;
     x->host = target->kind == DEVICE_HOST;
-    x->cuda = target->kind == DEVICE_CUDA;
+    x->by_four = target->kind == DEVICE_CUDA || (x->host && x->far); /* the host that stands for a device with memory of its own tests it */
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);

@@ -32,7 +32,8 @@ typedef struct ProcEm {
     bool *lazy;            /* registers that are macros */
     bool *stored;          /* variables that something is assigned to */
     bool far;              /* cells of strings have the host's addresses, which are not the device's */
-    bool host, cuda;
+    bool host;
+    bool by_four;          /* a key's first slots are looked at together */
     int32_t n_ahead;       /* keys of a call that are looked for ahead */
     bool texts_ahead;      /* some rows' strings as well */
     bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
