@@ -470,8 +470,10 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
     if (c->valid) out_w(&x->m, o, "G(u8, %p + (u64)row * %d)[0] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col), stride);
     out_w(&x->m, o, "break;\n");
 }
-static void mark_dirty(ProcEm *x, int32_t table) {
-    if (x->marked) return;
+/* Once for a statement's changes of a row, unless the code here may be passed by (`maybe`). */
+static void mark_dirty(ProcEm *x, int32_t table, Reg row, bool maybe) {
+    if (x->marked == row && x->marked_table == table) return;
+    if (!maybe) x->marked = row, x->marked_table = table;
     int32_t p = PARAM(PP_DIRTY, table, 0);
     W("{\nconst u8 was = GFRESH(u8, %p)[row];\nif ((was & 1u) == 0) G(u8, %p)[row] = (u8)(was | 1u);\n}\n", p, p);
 }
@@ -539,7 +541,7 @@ static void row_put(ProcEm *x, const Instr *in) {
         W("}\n");
     }
     if (c->valid) W("G(u8, %p + (u64)row * %d)[0] = %v;\n", PARAM(PP_VALID, rc->table, rc->col), (int32_t)c->stride, b);
-    mark_dirty(x, rc->table);
+    mark_dirty(x, rc->table, in->a, false);
     W("}\n");
 }
 
@@ -603,7 +605,7 @@ static void row_add(ProcEm *x, const Instr *in) {
     store_end(x, c->phys);
     if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);
     W("}\n");
-    mark_dirty(x, rc->table);
+    mark_dirty(x, rc->table, in->a, c->valid != NULL);
     W(c->valid ? "}\n}\n" : "}\n");
 }
 
@@ -953,13 +955,11 @@ static void write_narrow(ProcEm *x, int32_t pc) {
             bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD, known = put && !(of && of > &p->instrs[pc] && x->late[of - p->instrs]);
             if (part == 0 && known) {
                 W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
-                mark_dirty(x, ((const RowCol *)in->aux)->table);
+                mark_dirty(x, ((const RowCol *)in->aux)->table, in->a, false);
                 W("}\n");
             }
             if (part != 1 && x->late[k] != (part == 2)) continue;
-            x->marked = known;
             if (!write_instr(x, in, k)) x->m.reason = op_info[in->op].name;
-            x->marked = false;
         }
     }
     for (int32_t k = pc; k < x->narrow[pc]; k++) proc_spread_behind(x, k);
@@ -982,6 +982,7 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
                 proc_put_split(x, pc);
             }
             if (!open) begin_fails(x), W("{\n");
+            if (!open || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF) x->marked = 0;
             open = true;
             if (ends || skip[pc]) continue;
             if (x->narrow[pc] && !x->round) {

@@ -48,7 +48,8 @@ typedef struct ProcEm {
     bool *late;            /* ... instructions of such runs that stand behind the guard */
     bool *narrow_guards;   /* by number of the guard */
     int32_t *once;         /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
-    bool marked;           /* the row that is changed is marked already */
+    Reg marked;            /* the row that the run has marked as changed, of table marked_table; 0 none */
+    int32_t marked_table;
     bool *gathers;         /* splits where lanes that are ahead wait for others */
     int32_t n_states;
     Spread *spreads;       /* guards: loops whose rounds lanes share */
