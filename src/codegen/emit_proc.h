@@ -31,7 +31,7 @@
  * the item, and gives it up after the last statement that touches it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What others have seen
  * cannot be taken back by itself: a call that fails after it gave up what it changed stops the launch, and so does whatever the machine would have to see to; then "bulk_undo" takes
  * back all changes of all calls, which are all logged, the last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand (ItemSite.insert)
- * do not wait for each other: that two have one key is such a failure.
+ * do not wait for each other: that two have one key is such a failure. A procedure that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
  * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per call and merged at its end.
  */

@@ -328,7 +328,7 @@ int64_t bulk_device_lanes(const Bulk *b) {
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
- * types as many calls share a warp as it takes for all to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
+ * types as many calls share a warp as it takes for these to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
  * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;

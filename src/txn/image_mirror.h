@@ -26,8 +26,6 @@ bool image_mirror_current(const Image *im);
 Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e);
 /* An index of an image that is ahead: its entries are counted, and when they leave no room for `inserts` more, it gets a table with room for `ahead` more. */
 Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e);
-/* The greatest |value| that rows have in a column of whole numbers (PH_I16 .. PH_I64), of an image that is ahead. False: the device could not say. */
-bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound);
 /* Strings, whose piece of memory is about to have so many bytes on the host; false: not there. */
 bool image_mirror_grow_texts(Image *im, int64_t size);
 /* The device's address of one of the image's arrays; 0 for NULL. */
@@ -35,6 +33,8 @@ DevPtr image_mirror_at(const Image *im, const void *array);
 /* Kernels have changed these arrays: the mirror is ahead. NULL is ignored. */
 void image_mirror_changed(Image *im, const void *array);
 bool image_mirror_ahead(const Image *im);
+/* The greatest |value| that rows have in a column of whole numbers (PH_I16 .. PH_I64), of an image that is ahead. False: the device could not say. */
+bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound);
 /* Copies back what kernels changed. 58000: the host's arrays are as they were before. */
 Status image_mirror_to_host(Image *im, Err *e);
 /* The same in two steps, for several images together: only the second changes the host's arrays. */
