@@ -240,8 +240,8 @@ static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t
     Status st = device_span_new(m->d, n * 8, &fresh, e);
     if (st == ST_OK) st = m->d->ops->fill(q, fresh.at, 0, n * 8, e);
     if (st == ST_OK) st = image_rehash(&m->kernels, m->d, q, t, fresh.at, n, e);
-    else if (fresh.at) (void)m->d->ops->sync(q, NULL, NULL, NULL);
     if (st != ST_OK) {
+        (void)m->d->ops->sync(q, NULL, NULL, NULL); /* it may still be filled */
         device_span_free(m->d, &fresh);
         mem_free(im->account, slots, n * 8);
         return ST_ERROR;
