@@ -333,10 +333,13 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = f->names;\n(void)names;\n", starts, step, starts, step);
     proc_guard_vars(x, o);
     proc_append(x, o, &m->top);
-    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n(void)i%d;\n", i, i, s->inserts[i], i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) {
+        if (s->inserts[i] > 0) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n", i, i, s->inserts[i]);
+        else out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    }
     proc_append(x, o, vars);
-    for (int32_t i = 0; i < x->n_vars; i++)
-        if (x->stored[i]) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
+    for (int32_t i = 0, at; i < x->n_vars; i++) /* what it reads */
+        if (x->stored[i] && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
     if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
     out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps;\nspilled = f->spilled;\n", s->cur, s->cur);
     proc_append(x, o, body);
