@@ -995,13 +995,11 @@ class Calm(Gen):
             f"select x into x1 from {l} where k0 = {k} and k1 = abs(x0); if not found then x1 := p1; end if;",
             f"select count(*)::int, coalesce(sum(x), 0) into x1, b0 from {l} where k0 = {k};",
             f"for r0 in select k1, x from {l} where k0 = {k} loop select v1 into x0 from {t} where k0 = {k}; x1 := (x1 + r0.x + coalesce(x0, 0)) % 1000; end loop;",
-            f"if {self.value()} % 3 = 1 then {self.calm(loop, True) if self.chance(0.3) else 'x1 := x0;'} end if;",
+            f"if {self.value()} % 3 = 1 then {self.look(loop) if self.chance(0.3) else 'x1 := x0;'} end if;",
         ])
 
-    def calm(self, loop=None, reads=False):
+    def calm(self, loop=None):
         r = self.r
-        if reads:
-            return self.look(loop)
         t, k = f"t{r.randrange(self.n)}", self.key(loop)
         l = "l" + t[1:]
         way = r.randrange(14)
@@ -1042,13 +1040,13 @@ class Calm(Gen):
         procs = []
         for i in range(r.choice([1, 2, 3])):
             body = "if p0 < 0 then raise exception 'none'; end if; " if self.chance(0.5) else ""
-            reads = i > 0 and self.chance(0.4)
+            statement = self.look if i > 0 and self.chance(0.4) else self.calm
             for _ in range(r.randrange(1, 5)):
                 if self.chance(0.35):
                     loop, over = ("a[i]", "1 .. array_length(a, 1)") if self.chance(0.7) else ("i", f"1 .. {r.choice(['3', '2 + p1', '40'])}")
-                    body += f"for i in {over} loop " + " ".join(self.calm(loop, reads) for _ in range(r.randrange(1, 4))) + " end loop; "
+                    body += f"for i in {over} loop " + " ".join(statement(loop) for _ in range(r.randrange(1, 4))) + " end loop; "
                 else:
-                    body += self.calm(None, reads) + " "
+                    body += statement() + " "
             procs.append((f"p{i}", f"create procedure p{i}(p0 int, p1 int, a int[], out o text) language plpgsql as $$ declare x0 int := 1; x1 int := 2; s0 int; c0 int := 3; b0 bigint := 4; r0 record; "
                           f"begin {body}o := x0 || ',' || x1 || ',' || b0 || ',' || coalesce(s0, -1); end $$"))
         calls = []
