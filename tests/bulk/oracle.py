@@ -1003,7 +1003,7 @@ class Calm(Gen):
         t, k = f"t{r.randrange(self.n)}", self.key(loop)
         l = "l" + t[1:]
         way = r.randrange(14)
-        if way == 0:
+        if way in (0, 8, 10):
             return self.look(loop)
         if way == 1:
             return f"update {t} set v0 = (v0 * 3 + {self.value()}) % 1000 where k0 = {k};"
@@ -1015,12 +1015,8 @@ class Calm(Gen):
             return f"update {t} set v1 = x1, w0 = w0 + v1 where k0 = {k};"
         if way <= 7:
             return f"update {t} set seq = seq + 1 where k0 = {k} returning seq - 1 into s0; insert into {l} values ({k}, s0, {self.value()});"
-        if way == 8:
-            return self.look(loop)
         if way == 9:
             return f"delete from {l} where k0 = {k} and k1 = abs(x1) % 20;"
-        if way == 10:
-            return self.look(loop)
         if way == 11:
             return f"c0 := 0; while c0 < {r.choice([3, 40, 300])} loop c0 := c0 + 1; x1 := (x1 * 7 + c0) % 1000; end loop;"
         if way == 12:
