@@ -124,6 +124,12 @@ static int run(Bench *b, const int64_t *sizes, int n, int64_t max_rows) {
     return strcmp(b->name, "latency") == 0 ? bench_latency(b) : bench_gpl(b);
 }
 
+/* What the library has to say, from INFO on. */
+static void say(void *ctx, int level, const char *message) {
+    (void)ctx;
+    if (level > 0) fprintf(stderr, "stele-bench: %s\n", message);
+}
+
 int main(int argc, char **argv) {
     static Bench b;
     static Variant extra[VARIANTS_MAX];
@@ -131,6 +137,7 @@ int main(int argc, char **argv) {
     int n = 0;
     static OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16};
     const char *commit = STELE_COMMIT, *profile = NULL;
+    stele_set_logger(say, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
     b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
     bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;

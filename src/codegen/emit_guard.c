@@ -272,6 +272,8 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
                 "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
+    out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << (spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
+          STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);
     out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
     out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
     /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
@@ -296,10 +298,10 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
                 "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
-                "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
+                "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* Of an item that the call has its turn at, and had better have: it is asked for once more. */
     out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote, const bool shared) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
-                "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT, states, states);
+                "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */
     out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",

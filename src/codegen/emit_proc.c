@@ -1116,7 +1116,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o, "goto leave;\n}\n");
     }
     if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
-        out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) ga_or_u64(P(0) + 8, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, 1 << STOP_UNDO_BIT);
+        out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) stop_undo(kp, status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, x->number);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");

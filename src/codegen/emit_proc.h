@@ -150,8 +150,15 @@ enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
 enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
 
 enum { LOCK_POISON_BIT = 31 /* of a counter */ };
-/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. LOG_CALLS: a chunk of the log has room for so many calls. */
-enum { STOP_UNDO_BIT = 1 /* the bulk has to be undone */, STOP_ROOM_BIT = 2 /* there is no more room in the log */, LOG_CALLS = 2 };
+/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. In the upper half, of the first call that failed: its code, and STOP_PROC_SHIFT bits up the procedure's number. */
+enum StopBit {
+    STOP_UNDO_BIT = 1,  /* the bulk has to be undone, since */
+    STOP_ROOM_BIT = 2,  /* there is no more room in the log */
+    STOP_OVER_BIT = 3,  /* a call asked for an item more often than its footprint said */
+    STOP_SPILT_BIT = 4, /* a call failed after it had given up what it changed */
+    STOP_UNSAID_BIT = 5 /* a call failed, and only the virtual machine can say why */
+};
+enum { STOP_PROC_SHIFT = 24, STOP_PROCS = 128, LOG_CALLS = 2 /* a chunk of the log has room for so many calls */ };
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };
 #define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
 

@@ -57,6 +57,28 @@ Status bulk_guards_start(Bulk *b, Err *e) {
     return ops->fill(v->queue, v->log_n, 0, b->n_calls * 4, e);
 }
 
+static const char *failure_name(uint32_t kind) {
+    switch (kind) {
+    case PF_RAISED: return "an exception was raised";
+    case PF_ROWS: return "it inserts more rows than it was given room for";
+    case PF_STEPS: return "bulk_step_limit";
+    case PF_ROOM: return "there was no room for texts or changes";
+    case PF_NULL: return "a NULL where none may be";
+    case PF_KEY: return "a key that is there already";
+    default: return "an error of data";
+    }
+}
+/* Why, and for a call that failed: which procedure's, and where. */
+static void note_undone(const Bulk *b, uint64_t stop) {
+    const BulkCode *c = b->device->code;
+    uint32_t first = (uint32_t)(stop >> 32), number = first >> STOP_PROC_SHIFT, at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
+    const Proc *p = at > 0 && number < (uint32_t)c->n ? c->procs[number] : NULL;
+    const char *why = stop & 1 << STOP_ROOM_BIT ? "the log of changes had too little room" : stop & 1 << STOP_OVER_BIT ? "a call needed an item more often than its footprint said"
+                    : stop & 1 << STOP_SPILT_BIT ? "a call failed after it had given up locks" : "a call failed";
+    if (p) log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s", (long long)b->n_calls, why, p->name, at <= (uint32_t)p->body->n_instrs && p->lines ? p->lines[at - 1] : 0, failure_name(first & 255));
+    else log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s", (long long)b->n_calls, why);
+}
+
 Status bulk_guards_finish(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
@@ -79,7 +101,7 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
         c->in_a_row = 0;
         if (c->undone > 0) c->guards_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
     }
-    log_write(LOG_DEBUG, "a bulk of %lld calls is undone and run again with locks held by calls (%llu)", (long long)b->n_calls, (unsigned long long)stop);
+    note_undone(b, stop);
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->values[PROC_LAUNCH_AT + 1] = 0;
     TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
