@@ -149,7 +149,7 @@ static void declare_vars(ProcEm *x, Out *o) {
     if (x->out->scratch == 0) return;
     out_w(&x->m, o, "const u64 halves = %p + slot * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), x->out->scratch, x->out->scratch / 2);
 }
-/* In a loop, where no registers live: once half of one half of the scratch is used, the variables' strings move to the other half. */
+/* At a loop's end, where no registers live: once half of one half of the scratch is used, the variables' strings move to the other half. */
 static void collect_texts(ProcEm *x) {
     if (x->out->scratch == 0) return;
     W("if (mem.at - mem.from > %d) {\nscratch other = scratch_make(mem.from == halves ? halves + %d : halves, %d);\n", x->out->scratch / 4, x->out->scratch / 2, x->out->scratch / 2);
@@ -920,11 +920,11 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
-        if (!x->round) collect_texts(x);
         W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS));
         break;
     case OP_P_ENDLOOP:
         --*loops;
+        if (!x->round) collect_texts(x); /* loops over rows have no P_STEP */
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);

@@ -548,6 +548,57 @@ static void stopping(void **state) {
     assert_int_equal(n, 2);
 }
 
+/* ---- what the library says ---- */
+static char undone[512]; /* the last message about an undone bulk */
+static atomic_int times_undone;
+static void on_undone(void *ctx, int level, const char *message) {
+    (void)ctx;
+    if (level < 1 || !strstr(message, " is undone and run again")) return;
+    atomic_fetch_add(&times_undone, 1);
+    snprintf(undone, sizeof undone, "%s", message);
+}
+/* Calls that fill an array from rows: what they leave behind on their way is collected, and where an array does not fit at all the virtual machine does it, and the log says so. */
+static void bulk_log(void **state) {
+    (void)state;
+    if (system("${STELE_CC:-cc} --version >/dev/null 2>&1") != 0) skip();
+    stele_options o = {.threads = 2, .memory_limit = INT64_C(1) << 30};
+    stele_db *d;
+    stele_conn *c;
+    assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'; set bulk_strategy = 'tpl';"
+           "create table t(g int, i int, primary key (g, i)); insert into t select 1, i from generate_series(1, 400) x(i); insert into t select 2, i from generate_series(1, 9000) x(i);"
+           "create table found(g int primary key, n int); insert into found values (1, 0), (2, 0);"
+           "create procedure gather(wanted int, out n int) language plpgsql as $$\n"
+           "declare seen int[] := '{}'; r record;\n"
+           "begin\n"
+           "  for r in select i from t where g = wanted loop\n"
+           "    seen := array_append(seen, r.i);\n"
+           "  end loop;\n"
+           "  n := array_length(seen, 1);\n"
+           "  update found set n = gather.n where g = wanted;\n"
+           "end $$");
+    stele_set_logger(on_undone, NULL);
+    for (int g = 1; g <= 2; g++) {
+        stele_bulk *b;
+        assert_int_equal(stele_bulk_new(c, "gather", &b), STELE_OK);
+        const int calls = g == 1 ? 20 : 2;
+        for (int i = 0; i < calls; i++) assert_int_equal(stele_bulk_add(b, (const char *const[]){g == 1 ? "1" : "2"}), STELE_OK);
+        assert_int_equal(stele_bulk_run(b), STELE_OK);
+        for (int i = 0; i < calls; i++) {
+            stele_error_info e;
+            if (stele_bulk_status(b, i, &e) != STELE_OK) fail_msg("%s %s", e.sqlstate, e.message);
+            assert_string_equal(stele_bulk_value(b, i, 0, NULL), g == 1 ? "400" : "9000");
+        }
+        stele_bulk_free(b);
+        assert_int_equal(atomic_load(&times_undone), g - 1);
+    }
+    assert_string_equal(undone, "a bulk of 2 calls is undone and run again with locks held by calls: a call failed; gather line 5: there was no room for texts or changes");
+    stele_set_logger(NULL, NULL);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 /* ---- allocator and logger ---- */
 static atomic_llong live, blocks;
 static void *count_alloc(void *ctx, size_t n) {
@@ -671,7 +722,7 @@ int main(void) {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks),
+        cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);
