@@ -278,6 +278,7 @@ def main():
         guards = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
         script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
         script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
+        script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "240", "--set", guards], 300, env)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)

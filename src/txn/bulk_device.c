@@ -11,6 +11,7 @@
  *          did not run are queued again.
  *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
  *   SERIAL a call that failed ends its launch; the next one begins behind it.
+ * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching): stats.reason says so.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
@@ -23,7 +24,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -908,11 +909,12 @@ static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     return ST_OK;
 }
 /* Of a batch; those that the machine has to see are of the launch before `done`. */
-static Status see_failures(Bulk *b, int64_t done, Err *e) {
+static Status see_failures(Bulk *b, int64_t done, int64_t *trips, Err *e) {
     uint32_t *calls;
     int64_t m = word_failures(b, &calls);
     bulk_mark(b, BP_FAILURES);
     if (m == 0) return ST_OK;
+    ++*trips;
     TRY(go_home(b, done - 1, e));
     TRY(run_failures(b, m, calls, e));
     b->device->safe = done;
@@ -1066,8 +1068,12 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     return ST_OK;
 }
 
+/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: since the trip before, and to come. */
+static void give_up_launching(int64_t trips, int64_t done, int64_t left, const char **reason) {
+    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
+}
 static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, const char **reason, Err *e) {
-    int64_t batch = 8;
+    int64_t batch = 8, trips = 0, seen = 0, before = *done;
     while (*done < n && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF(batch, n - *done);
         b->device->ask = *done + most == n;
@@ -1075,7 +1081,11 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
         *done += blocked ? blocked : queued;
-        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, e));
+        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trips, e));
+        if (trips == seen) continue;
+        give_up_launching(trips, *done - before, n - *done, reason);
+        seen = trips;
+        before = *done;
     }
     if (*done < n) return go_home(b, *done, e);
     if (!b->device->copies) return ST_OK;
@@ -1092,7 +1102,6 @@ static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
         for (int64_t k = s->lock_start[calls[i]]; k < s->lock_start[calls[i] + 1]; k++) v->counters[s->locks[k].lock]++;
     }
 }
-/* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
 /* All calls under guards, or none of them. */
 static Status run_guarded(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
@@ -1107,12 +1116,13 @@ static Status run_guarded(Bulk *b, Err *e) {
     v->left = 0;
     return bulk_device_fetch(b, e);
 }
+/* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
 static Status run_locked(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
     if (v->guarded) return run_guarded(b, e);
-    while (v->left > 0 && !*reason && !canceled(b)) {
-        int64_t queued, blocked;
+    for (int64_t trips = 1; v->left > 0 && !*reason && !canceled(b); trips++) {
+        int64_t queued, blocked, before = v->left;
         Launch l = {0, v->left};
         v->ask = true;
         TRY(run_batch(b, &l, 1, &queued, &blocked, e));
@@ -1127,6 +1137,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
         TRY(run_failures(b, m, calls, e));
         release_locks(b, m, calls);
         find_left(b);
+        give_up_launching(trips, before - v->left, v->left, reason);
         if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
     if (v->left > 0) return go_home(b, 0, e);
@@ -1137,7 +1148,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
 static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
-    while (*done < b->n_calls && !*reason && !canceled(b)) {
+    for (int64_t trips = 1; *done < b->n_calls && !*reason && !canceled(b); trips++) {
         int64_t queued, blocked;
         Launch l = {*done, MIN_OF(b->n_calls - *done, (int64_t)SERIAL_CALLS)};
         TRY(run_batch(b, &l, 1, &queued, &blocked, e));
@@ -1151,8 +1162,9 @@ static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e
         uint32_t last = calls[0]; /* the one that ended the launch */
         TRY(go_home(b, last, e));
         TRY(run_failures(b, 1, &last, e));
+        give_up_launching(trips, last + INT64_C(1) - *done, b->n_calls - last - 1, reason);
         v->safe = *done = last + INT64_C(1);
-        if (*done < b->n_calls && !canceled(b)) TRY(go_back(b, e));
+        if (*done < b->n_calls && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
     if (*done < b->n_calls) return go_home(b, *done, e);
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
