@@ -24,7 +24,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back: those that are nothing to worry about, and how many more may come then */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -909,12 +909,13 @@ static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     return ST_OK;
 }
 /* Of a batch; those that the machine has to see are of the launch before `done`. */
-static Status see_failures(Bulk *b, int64_t done, int64_t *trips, Err *e) {
+/* *trip: all tables had to go home and back for it. */
+static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
     uint32_t *calls;
     int64_t m = word_failures(b, &calls);
     bulk_mark(b, BP_FAILURES);
+    *trip = m > 0;
     if (m == 0) return ST_OK;
-    ++*trips;
     TRY(go_home(b, done - 1, e));
     TRY(run_failures(b, m, calls, e));
     b->device->safe = done;
@@ -1068,12 +1069,13 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     return ST_OK;
 }
 
-/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: since the trip before, and to come. */
+/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: launches, or
+ * calls, since the trip before, and to come. */
 static void give_up_launching(int64_t trips, int64_t done, int64_t left, const char **reason) {
     if (trips >= TRIPS_MIN && done * TRIPS_MAX < left) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
 }
 static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, const char **reason, Err *e) {
-    int64_t batch = 8, trips = 0, seen = 0, before = *done;
+    int64_t batch = 8, trips = 0, before = *done;
     while (*done < n && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF(batch, n - *done);
         b->device->ask = *done + most == n;
@@ -1081,10 +1083,10 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
         *done += blocked ? blocked : queued;
-        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trips, e));
-        if (trips == seen) continue;
-        give_up_launching(trips, *done - before, n - *done, reason);
-        seen = trips;
+        bool trip = false;
+        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trip, e));
+        if (!trip) continue;
+        give_up_launching(++trips, *done - before, n - *done, reason);
         before = *done;
     }
     if (*done < n) return go_home(b, *done, e);

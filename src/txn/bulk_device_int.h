@@ -24,6 +24,7 @@ typedef struct BulkCode {
     double ops_per_call; /* of the bulk that had the most, 0: not known */
     double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
     double log_per_call; /* bytes of the log under guards, with what stays empty; 0: not known */
+    const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
     int64_t in_a_row, undone, guards_after; /* bulks with guards since the last one that had to be undone; such that came soon after one another; ImageSet.bulks from which on guards are tried again */
 } BulkCode;
 

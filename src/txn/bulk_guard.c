@@ -68,13 +68,28 @@ static const char *failure_name(uint32_t kind) {
     default: return "an error of data";
     }
 }
-/* Why, and for a call that failed: which procedure's, and where. */
+/* Why a bulk was undone: for the log, and for the bulk's own `why`. The first one that fits. */
+#define UNDO_REASON(bit, why) {UINT64_C(1) << (bit), why, why ": the bulk was undone and run again, with locks held to the end of calls"}
+typedef struct UndoReason { uint64_t stop; const char *why, *told; } UndoReason;
+static const UndoReason undo_reasons[] = {
+    UNDO_REASON(STOP_ROOM_BIT, "the log of changes had too little room"),
+    UNDO_REASON(STOP_OVER_BIT, "a call needed an item more often than its footprint said"),
+    UNDO_REASON(STOP_SPILT_BIT, "a call failed after it had given up locks"),
+    UNDO_REASON(STOP_UNSAID_BIT, "a call failed in a way that only the virtual machine can tell"),
+    UNDO_REASON(STOP_UNDO_BIT, "a call failed"),
+};
+static const UndoReason *reason_of(uint64_t stop) {
+    size_t k = 0;
+    while (k + 1 < ARRAY_LEN(undo_reasons) && (stop & undo_reasons[k].stop) == 0) k++;
+    return &undo_reasons[k];
+}
+/* For a call that failed, the log has which procedure's, and where. */
 static void note_undone(const Bulk *b, uint64_t stop) {
-    const BulkCode *c = b->device->code;
+    BulkCode *c = (BulkCode *)(uintptr_t)b->device->code;
     uint32_t first = (uint32_t)(stop >> 32), number = first >> STOP_PROC_SHIFT, at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
     const Proc *p = at > 0 && number < (uint32_t)c->n ? c->procs[number] : NULL;
-    const char *why = stop & 1 << STOP_ROOM_BIT ? "the log of changes had too little room" : stop & 1 << STOP_OVER_BIT ? "a call needed an item more often than its footprint said"
-                    : stop & 1 << STOP_SPILT_BIT ? "a call failed after it had given up locks" : "a call failed";
+    const char *why = reason_of(stop)->why;
+    c->undone_why = reason_of(stop)->told;
     if (p) log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s", (long long)b->n_calls, why, p->name, at <= (uint32_t)p->body->n_instrs && p->lines ? p->lines[at - 1] : 0, failure_name(first & 255));
     else log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s", (long long)b->n_calls, why);
 }
@@ -113,6 +128,6 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
     if (b->device->guarded) return "calls with loops: locks are given up statement by statement";
-    if (b->cautious) return "a call failed after it had given up locks: the bulk was undone and run again, with locks held to the end of calls";
+    if (b->cautious && c->undone_why) return c->undone_why;
     return c->module.guards && c->undone > 0 && b->device->locked ? "locks are held to the end of calls: lately a bulk had to be undone" : why;
 }

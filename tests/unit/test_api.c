@@ -593,7 +593,7 @@ static void bulk_log(void **state) {
         stele_bulk_free(b);
         assert_int_equal(atomic_load(&times_undone), g - 1);
     }
-    assert_string_equal(undone, "a bulk of 2 calls is undone and run again with locks held by calls: a call failed; gather line 5: there was no room for texts or changes");
+    assert_string_equal(undone, "a bulk of 2 calls is undone and run again with locks held by calls: a call failed in a way that only the virtual machine can tell; gather line 5: there was no room for texts or changes");
     stele_set_logger(NULL, NULL);
     stele_disconnect(c);
     assert_int_equal(stele_close(d, NULL), STELE_OK);
