@@ -24,7 +24,7 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back: those that are nothing to worry about, and how many more may come then, */, TRIPS_NS = 500000000 /* once they have taken so long */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
+enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back: so many are nothing to worry about, and so many more may come; */, TRIPS_ROWS = 4 << 20 /* neither are those that took so many rows */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
@@ -452,15 +452,22 @@ int64_t bulk_device_groups(const Bulk *b, int64_t calls) {
 }
 
 /* Each image of the bulk's procedures, once: fn may fail. */
+static bool is_used(const Bulk *b, const Image *im) {
+    bool used = false;
+    for (int32_t k = 0; im && k < b->n_parts; k++)
+        for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++) used |= b->parts[k].proc->body->tables[t].image == im;
+    return used;
+}
 static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
-    for (int64_t i = 0; i < b->images->n; i++) {
-        Image *im = b->images->entries[i].image;
-        bool used = false;
-        for (int32_t k = 0; im && k < b->n_parts; k++)
-            for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++) used |= b->parts[k].proc->body->tables[t].image == im;
-        if (used) TRY(fn(b, im, e));
-    }
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (is_used(b, b->images->entries[i].image)) TRY(fn(b, b->images->entries[i].image, e));
     return ST_OK;
+}
+static int64_t all_rows(const Bulk *b) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (is_used(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
+    return rows;
 }
 static Status use_mirror(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
@@ -1070,12 +1077,12 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
 }
 
 /* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: launches, or
- * calls, since the trip before, and to come; `since`: when the first launch began. */
-static void give_up_launching(int64_t trips, int64_t since, int64_t done, int64_t left, const char **reason) {
-    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && clock_ns() - since > TRIPS_NS) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
+ * calls, since the trip before, and to come; `rows`: of all tables. */
+static void give_up_launching(int64_t trips, int64_t rows, int64_t done, int64_t left, const char **reason) {
+    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && trips * rows > TRIPS_ROWS) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
 }
 static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, const char **reason, Err *e) {
-    int64_t batch = 8, trips = 0, before = *done, since = clock_ns();
+    int64_t batch = 8, trips = 0, before = *done, rows = all_rows(b);
     while (*done < n && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF(batch, n - *done);
         b->device->ask = *done + most == n;
@@ -1086,7 +1093,7 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
         bool trip = false;
         if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trip, e));
         if (!trip) continue;
-        give_up_launching(++trips, since, *done - before, n - *done, reason);
+        give_up_launching(++trips, rows, *done - before, n - *done, reason);
         before = *done;
     }
     if (*done < n) return go_home(b, *done, e);
@@ -1123,7 +1130,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
     if (v->guarded) return run_guarded(b, e);
-    for (int64_t trips = 1, since = clock_ns(); v->left > 0 && !*reason && !canceled(b); trips++) {
+    for (int64_t trips = 1, rows = all_rows(b); v->left > 0 && !*reason && !canceled(b); trips++) {
         int64_t queued, blocked, before = v->left;
         Launch l = {0, v->left};
         v->ask = true;
@@ -1139,7 +1146,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
         TRY(run_failures(b, m, calls, e));
         release_locks(b, m, calls);
         find_left(b);
-        give_up_launching(trips, since, before - v->left, v->left, reason);
+        give_up_launching(trips, rows, before - v->left, v->left, reason);
         if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
     if (v->left > 0) return go_home(b, 0, e);
@@ -1150,7 +1157,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
 static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
-    for (int64_t trips = 1, since = clock_ns(); *done < b->n_calls && !*reason && !canceled(b); trips++) {
+    for (int64_t trips = 1, rows = all_rows(b); *done < b->n_calls && !*reason && !canceled(b); trips++) {
         int64_t queued, blocked;
         Launch l = {*done, MIN_OF(b->n_calls - *done, (int64_t)SERIAL_CALLS)};
         TRY(run_batch(b, &l, 1, &queued, &blocked, e));
@@ -1164,7 +1171,7 @@ static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e
         uint32_t last = calls[0]; /* the one that ended the launch */
         TRY(go_home(b, last, e));
         TRY(run_failures(b, 1, &last, e));
-        give_up_launching(trips, since, last + INT64_C(1) - *done, b->n_calls - last - 1, reason);
+        give_up_launching(trips, rows, last + INT64_C(1) - *done, b->n_calls - last - 1, reason);
         v->safe = *done = last + INT64_C(1);
         if (*done < b->n_calls && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
