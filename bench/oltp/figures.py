@@ -196,7 +196,7 @@ def fig17(r, z):  # time breakdown without timestamps
 FIGURES = {3: fig3, 12: fig12, 4: fig4, 5: fig5, 6: fig6, 13: fig13, 17: fig17, 7: fig7, 14: fig14, 8: fig8, 16: fig16, 9: fig9, 15: fig15}
 # what is drawn: title, x (axis title, key), series key, y (axis title, function), logarithmic x
 RATE = ("million calls/s", lambda l: l["calls_per_second"] / 1e6)
-SHARES = (("footprints", "footprint_share"), ("schedule", "schedule_share"), ("room", "reserve_share"), ("execution", "run_share"))
+SHARES = (("arguments to the device", "send_share"), ("footprints", "footprint_share"), ("schedule", "schedule_share"), ("room", "reserve_share"), ("execution", "run_share"))
 PLOTS = {
     3: ("Grouping by type", ("types T", "types"), lambda l: l["variant"], RATE, True),
     4: ("Strategies over the bulk size", ("calls in a bulk", "bulk_size"), lambda l: l["strategy"], RATE, True),

@@ -426,6 +426,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             t->sum.schedule_ns += r->stats.schedule_ns;
             t->sum.reserve_ns += r->stats.reserve_ns;
             t->sum.run_ns += r->stats.run_ns;
+            t->sum.send_ns += r->stats.send_ns;
             t->sum.transfer_ns += r->stats.transfer_ns;
             for (int k = 0; k < BULK_PHASES; k++) t->sum.phase_ns[k] += r->stats.phase_ns[k];
             t->sum.depth += r->stats.depth;
@@ -449,6 +450,9 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
 
 typedef struct Line { const char *label; int64_t size; double interval; Strategy strategy; } Line;
 
+/* Forming: calls numbered by procedure, their code found, footprints made. */
+static int64_t formed_ns(const BulkStats *sum) { return sum->phase_ns[BP_NUMBER] + sum->phase_ns[BP_PREPARE] + sum->footprint_ns; }
+
 static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line *l, Total *t) {
     rank_latencies(t);
     const BulkStats *sum = &t->sum;
@@ -456,8 +460,8 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     const char *executor = t->last.executor ? t->last.executor : "vm";
     char depth[32] = "-";
     if (sum->depth > 0) snprintf(depth, sizeof depth, "%.1f", (double)sum->depth / bulks);
-    printf("  %-10lld %-8s %12.0f %8.2f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
-           t->cpu * 1e6 / (double)t->calls, t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)sum->footprint_ns / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->run_ns / ns, depth,
+    printf("  %-10lld %-8s %12.0f %8.2f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
+           t->cpu * 1e6 / (double)t->calls, t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)formed_ns(sum) / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->send_ns / ns, 100 * (double)sum->run_ns / ns, depth,
            (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls, l->label, *l->label ? ": " : "", executor,
            t->last.reason ? ", because " : "", t->last.reason ? t->last.reason : "");
     printf("    us of a bulk:");
@@ -495,6 +499,8 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_num(b, "footprint_share", (double)sum->footprint_ns / ns);
     json_num(b, "schedule_share", (double)sum->schedule_ns / ns);
     json_num(b, "reserve_share", (double)sum->reserve_ns / ns);
+    json_num(b, "form_share", (double)formed_ns(sum) / ns);
+    json_num(b, "send_share", (double)sum->send_ns / ns);
     json_num(b, "transfer_share", (double)sum->transfer_ns / ns);
     json_num(b, "run_share", (double)sum->run_ns / ns);
     for (int k = 0; k < BULK_PHASES; k++) {
@@ -577,7 +583,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     }
     if (ok) {
         printf("%s, scale %lld: tables made in %.1f s\n", w->what, (long long)o.scale, now_s() - began);
-        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "CPU us", "p50 ms", "p99 ms", "max ms", "foot %", "plan %", "run %", "d", "w0", "c", "aborts %", "executor");
+        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "CPU us", "p50 ms", "p99 ms", "max ms", "form %", "rank %", "send %", "run %", "d", "w0", "c", "aborts %", "executor");
     }
     const Variant plain = {.label = ""};
     bool measured = ok && run_points(b, s, calls, n, w, &o);

@@ -832,6 +832,8 @@ static Status run_phases(Bulk *b, Err *e) {
     st.transfer_ns = b->transfer_ns;
     bulk_mark(b, BP_FINISH);
     memcpy(st.phase_ns, b->phase_ns, sizeof st.phase_ns);
+    st.send_ns = MAX_OF(st.phase_ns[BP_GATHER], st.phase_ns[BP_DEV_UPLOAD]); /* they begin together */
+    st.footprint_ns -= MIN_OF(st.send_ns, st.footprint_ns);
     if (st.reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
         const char *reason = arena_strdup(b->result->arena, st.reason);
         st.reason = reason ? reason : "out of memory for the reason";

@@ -71,7 +71,9 @@ typedef struct BulkStats {
     Strategy strategy;
     bool short_of_rows;  /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be forgotten */
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
-    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns, transfer_ns;
+    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
+    int64_t send_ns;     /* arguments' way to a device with memory of its own; not in footprint_ns, before whose kernel it comes */
+    int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
 } BulkStats;
 
