@@ -36,7 +36,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
-enum { DEVICE_VERSION = 1, DEV_PARAMS_MAX = 480 };
+enum { DEVICE_VERSION = 2, DEV_PARAMS_MAX = 480 };
 typedef uint64_t DevPtr;
 
 typedef enum DeviceKind { DEVICE_HOST, DEVICE_CUDA, DEVICE_OPENCL, DEVICE_NULL } DeviceKind;
@@ -111,6 +111,7 @@ typedef struct DeviceOps {
     Status (*fill)(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e);
     Status (*launch)(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params, int32_t n_params, Err *e);
     Status (*sync)(DevQueue *q, DevPoll poll, void *ctx, Err *e); /* poll may be NULL */
+    Status (*finish)(DevQueue *q, DevPoll poll, void *ctx, Err *e); /* NULL: sync; see device_finish */
 
     /* events */
     Status (*event_new)(Device *d, DevEvent **out, Err *e);
@@ -145,6 +146,10 @@ struct Device { /* first member of every backend's own struct */
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
     _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/bulk_memory.c) */
 };
+
+/* As sync, for callers who wait for nothing else and whose poll never gives up (it stops kernels by a word that they look at): work that has not begun may be done by
+ * the calling thread, and then poll is called on another one, never by two at a time nor after the end. On the host that saves waking two threads, which takes longer than many a bulk's phase. */
+Status device_finish(const Device *d, DevQueue *q, DevPoll poll, void *ctx, Err *e);
 
 /* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
 Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e);

@@ -31,6 +31,8 @@ Status device_charge(Device *d, int64_t bytes, Err *e) {
     return ST_ERROR;
 }
 
+Status device_finish(const Device *d, DevQueue *q, DevPoll poll, void *ctx, Err *e) { return d->ops->finish ? d->ops->finish(q, poll, ctx, e) : d->ops->sync(q, poll, ctx, e); }
+
 Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e) {
     if (d->ops->copy_in_many) return d->ops->copy_in_many(q, copies, n, e);
     for (int64_t i = 0; i < n; i++) TRY(d->ops->copy_in(q, copies[i].to, copies[i].from, copies[i].bytes, e));

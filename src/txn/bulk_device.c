@@ -992,7 +992,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     if (v->copies) TRY(bulk_device_queue_state(b, e));
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
-    TRY(ops->sync(v->queue, bulk_device_poll, b, e));
+    TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
     bulk_mark(b, BP_RUN);
     *blocked = (int64_t)v->words[W_BLOCKED];

@@ -64,7 +64,7 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
                 if (counts) TRY(ops->copy_out(v->queue, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
             }
     }
-    return ops->sync(v->queue, bulk_device_poll, b, e);
+    return device_finish(v->d, v->queue, bulk_device_poll, b, e);
 }
 
 static void take_sums(Bulk *b) {

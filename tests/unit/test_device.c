@@ -539,6 +539,7 @@ static bool poll_fn(void *ctx) {
     return !p->stop_at || p->calls < p->stop_at;
 }
 
+static bool ask_always(void *ctx) { return ctx == NULL; }
 static bool ask_twice(void *ctx) { return ++*(int *)ctx < 2; }
 
 static void test_sync_poll(void **state) {
@@ -582,6 +583,49 @@ static void test_sync_poll(void **state) {
         atomic_store(&p.gate, 1);
         d->ops->queue_free(d, q);
         assert_int_equal(done, 1);
+        d->ops->unload(d, m);
+        close_all();
+    }
+}
+
+/* Whoever waits runs what has not begun, while somebody else asks its poll: the gate only opens because that is called. */
+static void test_finish(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        open_with(threads);
+        Device *d = get("host");
+        DevModule *m = module_of(d, gate_kernels);
+        DevKernel *gate = kernel_of(m, d, "gate"), *copy = kernel_of(m, d, "copy"), *set = kernel_of(m, d, "set");
+        DevQueue *q;
+        OK(d->ops->queue_new(d, &q, &err));
+        OK(device_finish(d, q, NULL, NULL, &err)); /* nothing to do */
+        int here = 0, elsewhere = 0;
+        for (int i = 0; i < 20; i++) {
+            Poll p = {.open_at = 2};
+            uint64_t done = 0, from = 0, to = 0;
+            launch(d, q, gate, 1, 0, 2, (uint64_t[]){address(&p.gate), address(&done)});
+            launch(d, q, set, 1, 0, 2, (uint64_t[]){address(&from), (uint64_t)i + 1});
+            launch(d, q, copy, 1, 0, 2, (uint64_t[]){address(&to), address(&from)});
+            OK(device_finish(d, q, poll_fn, &p, &err));
+            assert_int_equal(done, 1);
+            assert_int_equal(to, i + 1);
+            assert_true(p.calls >= 2);
+            if (pthread_equal(p.thread, pthread_self())) here++;
+            else elsewhere++;
+            int calls = p.calls; /* nobody asks any more */
+            usleep(12000);
+            assert_int_equal(p.calls, calls);
+        }
+        assert_int_equal(here + elsewhere, 20);
+        for (int i = 0; i < 2000; i++) { /* the thread and the waiting one are about as fast */
+            uint64_t done = 0, to = 0;
+            launch(d, q, set, 1, 0, 2, (uint64_t[]){address(&done), (uint64_t)i + 1});
+            for (int spin = 0; spin < i % 64 * 50; spin++) atomic_thread_fence(memory_order_seq_cst);
+            launch(d, q, copy, 1, 0, 2, (uint64_t[]){address(&to), address(&done)});
+            OK(device_finish(d, q, i & 1 ? ask_always : NULL, NULL, &err));
+            assert_int_equal(to, i + 1);
+        }
+        d->ops->queue_free(d, q);
         d->ops->unload(d, m);
         close_all();
     }
@@ -1022,6 +1066,7 @@ int main(void) {
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_spans), cmocka_unit_test(test_copies),
         cmocka_unit_test(test_sync_poll),
+        cmocka_unit_test(test_finish),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_queues_of_threads),
         cmocka_unit_test(test_allocations),

@@ -182,6 +182,13 @@ static Status fault_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
     return st != ST_OK ? st : waited;
 }
 
+static Status fault_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
+    FaultDevice *f = q->f;
+    Status st = step(f, "sync", ERR_SYSTEM, e);
+    Status waited = passed(f, device_finish(f->inner, q->inner, poll, ctx, st == ST_OK ? e : NULL));
+    return st != ST_OK ? st : waited;
+}
+
 /* ---- events ---- */
 
 static Status fault_event_new(Device *d, DevEvent **out, Err *e) {
@@ -315,6 +322,7 @@ static const DeviceOps fault_ops = {
     .fill = fault_fill,
     .launch = fault_launch,
     .sync = fault_sync,
+    .finish = fault_finish,
     .event_new = fault_event_new,
     .event_free = fault_event_free,
     .event_record = fault_event_record,

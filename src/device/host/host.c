@@ -323,6 +323,7 @@ static const DeviceOps host_ops = {
     .fill = host_fill,
     .launch = host_launch,
     .sync = host_sync,
+    .finish = host_finish,
     .event_new = host_event_new,
     .event_free = host_event_free,
     .event_record = host_event_record,

@@ -76,6 +76,7 @@ Status host_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e);
 Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
                    int32_t n_params, Err *e);
 Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e);
+Status host_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e);
 Status host_event_new(Device *d, DevEvent **out, Err *e);
 void host_event_free(Device *d, DevEvent *ev);
 Status host_event_record(DevQueue *q, DevEvent *ev, Err *e);

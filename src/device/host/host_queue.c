@@ -2,9 +2,11 @@
  *
  * A queue is a list of items and a thread, started with the first item that needs it, that takes them in order. A launch runs on that
  * thread and on the pool's free workers, which take groups from a counter; so queues overlap, and whoever waits in sync is free to call
- * its poll while kernels run. (Running kernels on the waiting thread would save waking another one, some 10 us, but then nobody could
- * cancel a kernel whose single group scans a whole table.) Small copies, fills and event records on a queue with nothing to do are done at
+ * its poll while kernels run. Small copies, fills and event records on a queue with nothing to do are done at
  * once by the caller.
+ *
+ * Waking a thread takes 10 us, or some hundred on a virtual machine whose processor has gone idle. Whoever waits in finish instead runs what the queue's thread has not begun, as that thread would;
+ * the thread, when it is awake, calls the poll meanwhile.
  *
  * Kernels of different queues make progress independently of each other, because each has its queue's thread at least (info.concurrent).
  * The groups of one launch need not: with the pool busy elsewhere they run one after the other. A kernel must not wait for a later
@@ -61,8 +63,12 @@ struct DevQueue {
     pthread_cond_t work;  /* for the queue's thread: an item, or stop */
     pthread_cond_t idle;  /* for sync: nothing left */
     Item *first, *last;
-    bool busy; /* the thread runs an item */
+    bool busy; /* an item is being run */
     bool stop;
+    bool here; /* ... by whoever waits in finish, whose poll this is; polling: the thread is in it */
+    bool polling;
+    DevPoll poll;
+    void *poll_ctx;
     /* The owner's only. */
     bool started;
     pthread_t thread;
@@ -210,22 +216,36 @@ static void item_free(DevQueue *q, Item *it) {
     mem_free(q->host->account, it, it->size);
 }
 
+/* With the lock held. */
+static void run_first(DevQueue *q) {
+    Item *it = q->first;
+    q->first = it->next;
+    if (!q->first) q->last = NULL;
+    q->busy = true;
+    pthread_mutex_unlock(&q->lock);
+    run_item(q, it);
+    item_free(q, it);
+    pthread_mutex_lock(&q->lock);
+    q->busy = false;
+    if (!q->first) pthread_cond_broadcast(&q->idle);
+}
 static void *queue_main(void *arg) {
     DevQueue *q = arg;
     pthread_mutex_lock(&q->lock);
-    for (;;) {
-        while (!q->first && !q->stop) pthread_cond_wait(&q->work, &q->lock);
-        Item *it = q->first;
-        if (!it) break; /* stop, and nothing left */
-        q->first = it->next;
-        if (!q->first) q->last = NULL;
-        q->busy = true;
-        pthread_mutex_unlock(&q->lock);
-        run_item(q, it);
-        item_free(q, it);
-        pthread_mutex_lock(&q->lock);
-        q->busy = false;
-        if (!q->first) pthread_cond_broadcast(&q->idle);
+    while (q->first || !q->stop) {
+        if (q->here && q->poll) {
+            if (!wait_for_poll(&q->idle, &q->lock) || !q->here || !q->poll) continue;
+            q->polling = true;
+            pthread_mutex_unlock(&q->lock);
+            (void)q->poll(q->poll_ctx);
+            pthread_mutex_lock(&q->lock);
+            q->polling = false;
+            pthread_cond_broadcast(&q->idle);
+        } else if (q->here || !q->first) {
+            pthread_cond_wait(&q->work, &q->lock);
+        } else {
+            run_first(q);
+        }
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;
@@ -328,6 +348,22 @@ Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
     }
     pthread_mutex_unlock(&q->lock);
     return st;
+}
+
+Status host_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
+    if (!q->started) return ST_OK;
+    pthread_mutex_lock(&q->lock);
+    q->here = q->first && !q->busy;
+    q->poll = poll;
+    q->poll_ctx = ctx;
+    if (q->here) {
+        while (q->first) run_first(q);
+        q->here = false;
+        pthread_cond_broadcast(&q->idle);
+        while (q->polling) pthread_cond_wait(&q->idle, &q->lock);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return host_sync(q, poll, ctx, e);
 }
 
 static Status copy_bytes(DevQueue *q, void *dst, const void *src, int64_t n, Err *e) {
