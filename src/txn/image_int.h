@@ -17,6 +17,8 @@ typedef struct ImageChunk {
     int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
 } ImageChunk;
 void image_chunk_free(Image *im, ImageChunk *c);
+/* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
+void image_drop_texts(Image *im);
 
 struct ImageImpl {
     bool *writes;        /* by column: image_sync updates these */
@@ -30,6 +32,7 @@ struct ImageImpl {
     ImageChunk *chunks;  /* newest first: the one being filled; atomic */
     ImageChunk *gathered; /* has all strings while it is the only one; NULL: not yet */
     int64_t text_bytes, text_rows; /* what it had when it was made, of so many rows */
+    bool moved;          /* ... on a device: chunks before it are for the host's cells, which are older */
     Arena *arena;
     Pool *pool;          /* of image_make, for making indexes larger; NULL: none */
 };

@@ -18,6 +18,7 @@ struct ImageMirror {
     ImageKernels kernels;
     int64_t generation, version;
     bool current, ahead;
+    bool broken; /* a kernel failed that changes what there is: it may be anything */
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
     int32_t texts;      /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
@@ -289,6 +290,62 @@ bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
     return st == ST_OK;
 }
 
+/* ---- strings in a new piece ---- */
+static bool describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
+    *t = (RehashTable){.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = n, .texts = image_mirror_texts(im)};
+    if (n > (int32_t)ARRAY_LEN(t->cols)) return false;
+    for (int32_t c = 0; c < n; c++) {
+        describe_column(im, cols[c], t, c);
+        t->cols[c].phys = dead_too[c];
+    }
+    return true;
+}
+bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t;
+    Err why = {0};
+    uint64_t found = 0;
+    if (m->texts < 0 || !describe_texts(im, n, cols, dead_too, &t)) return false;
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = image_rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
+    *bytes = (int64_t)found;
+    return st == ST_OK;
+}
+Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size, bool *done, Err *e) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    DevSpan fresh = {0};
+    RehashTable t;
+    Err why = {0};
+    *done = false;
+    if (!describe_texts(im, n, cols, dead_too, &t)) return ST_OK;
+    Status st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = device_span_new(m->d, size, &fresh, &why);
+    if (st != ST_OK) {
+        log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
+    } else if (image_rehash_texts(&m->kernels, m->d, q, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
+        m->broken = true;
+        st = ST_ERROR;
+    } else {
+        *done = true;
+    }
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (!*done) {
+        device_span_free(m->d, &fresh);
+        return m->broken ? ST_ERROR : ST_OK;
+    }
+    Piece *p = &m->pieces[m->texts];
+    device_span_free(m->d, &p->at);
+    *p = (Piece){.host = to, .bytes = size, .at = fresh, .changed = true};
+    m->texts_home = 0;
+    for (int32_t c = 0; c < n; c++) image_mirror_changed(im, im->cols[cols[c]].cells);
+    return ST_OK;
+}
+
 /* ---- home ---- */
 static void drop_stage(Image *im) {
     mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
@@ -298,6 +355,7 @@ static void drop_stage(Image *im) {
 Status image_mirror_fetch(Image *im, Err *e) {
     ImageMirror *m = im->mirror;
     if (!m || !m->ahead) return ST_OK;
+    if (m->broken) return device_lost(m->d, e);
     DevQueue *q;
     int64_t bytes = 8, at = 0, from;
     for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i], &from) : 0;
@@ -333,6 +391,7 @@ void image_mirror_commit(Image *im) {
     }
     m->ahead = false;
     drop_stage(im);
+    image_drop_texts(im);
 }
 Status image_mirror_to_host(Image *im, Err *e) {
     TRY(image_mirror_fetch(im, e));

@@ -1,4 +1,4 @@
-/* image_rehash.c - an index's table is counted and made larger on a device, and a column looked at; see image_rehash.h. */
+/* image_rehash.c - an index's table is counted and made larger on a device, a column looked at, strings moved; see image_rehash.h. */
 #include "txn/image_rehash.h"
 
 #include <stdio.h>
@@ -38,6 +38,8 @@ Status image_kernels_need(ImageKernels *k, Device *d, MemAccount *account, Err *
     if (!k->code.module && get(k, d, account, true, e) != CODE_READY) return ST_ERROR;
     TRY(d->ops->kernel(k->code.module, "image_count", &k->count, e));
     TRY(d->ops->kernel(k->code.module, "image_bound", &k->bound, e));
+    TRY(d->ops->kernel(k->code.module, "image_sizes", &k->sizes, e));
+    TRY(d->ops->kernel(k->code.module, "image_texts", &k->texts, e));
     return d->ops->kernel(k->code.module, "image_rehash", &k->rehash, e);
 }
 void image_kernels_release(ImageKernels *k) {
@@ -74,17 +76,31 @@ Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashT
     d->ops->free(d, p[IK_COLS], (int64_t)sizeof t->cols);
     return st;
 }
+/* A kernel that goes through t->n rows of columns and leaves one number. */
+static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const RehashTable *t, int32_t result, uint64_t *p, uint64_t *out, Err *e) {
+    const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0];
+    *out = 0;
+    TRY(d->ops->alloc(d, cols + 8, &p[IK_COLS], e));
+    p[IK_N_COLS] = (uint64_t)t->n_cols;
+    p[IK_TEXTS] = t->texts;
+    p[result] = p[IK_COLS] + (uint64_t)cols;
+    Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, cols, e);
+    if (st == ST_OK) st = d->ops->fill(q, p[result], 0, 8, e);
+    if (st == ST_OK) st = launch(d, q, kernel, t, p, e);
+    if (st == ST_OK) st = d->ops->copy_out(q, out, p[result], 8, e);
+    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    d->ops->free(d, p[IK_COLS], cols + 8);
+    return st;
+}
 Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e) {
     uint64_t p[IK_PARAMS] = {0};
-    const int64_t column = (int64_t)sizeof t->cols[0];
-    *bound = 0;
-    TRY(d->ops->alloc(d, column + 8, &p[IK_COLS], e));
-    p[IK_BOUND] = p[IK_COLS] + (uint64_t)column;
-    Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, column, e);
-    if (st == ST_OK) st = d->ops->fill(q, p[IK_BOUND], 0, 8, e);
-    if (st == ST_OK) st = launch(d, q, k->bound, t, p, e);
-    if (st == ST_OK) st = d->ops->copy_out(q, bound, p[IK_BOUND], 8, e);
-    if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    d->ops->free(d, p[IK_COLS], column + 8);
-    return st;
+    return look_at_rows(k->bound, d, q, t, IK_BOUND, p, bound, e);
+}
+Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e) {
+    uint64_t p[IK_PARAMS] = {0};
+    return look_at_rows(k->sizes, d, q, t, IK_COUNTS, p, bytes, e);
+}
+Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base, Err *e) {
+    uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_BASE] = base}, bytes;
+    return look_at_rows(k->texts, d, q, t, IK_COUNTS, p, &bytes, e);
 }

@@ -90,21 +90,75 @@ static ImageChunk *new_piece(Image *im, int64_t size, Err *e) {
     return c;
 }
 
+void image_drop_texts(Image *im) {
+    struct ImageImpl *x = im->impl;
+    if (!x->moved) return;
+    for (ImageChunk *c = x->gathered->next, *next; c; c = next) {
+        next = c->next;
+        image_chunk_free(im, c);
+    }
+    x->gathered->next = NULL;
+    x->moved = false;
+}
+/* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
+static ImageChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
+    int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
+    ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
+    return to ? to : new_piece(im, size, e);
+}
+static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
+    struct ImageImpl *x = im->impl;
+    x->chunks = x->gathered = to;
+    x->text_bytes = bytes;
+    x->text_rows = atomic_load(&im->rows);
+}
+/* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest. Its older cells have the strings that they had. */
+static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
+    struct ImageImpl *x = im->impl;
+    enum { COLS = 32 };
+    int32_t cols[COLS], n = 0;
+    bool dead_too[COLS];
+    int64_t bytes;
+    *done = false;
+    if (!x->gathered || x->chunks != x->gathered || !image_mirror_current(im) || !image_mirror_ahead(im)) return ST_OK;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        if (n == COLS) return ST_OK;
+        cols[n] = c;
+        dead_too[n++] = in_index(im, c);
+    }
+    if (!image_mirror_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
+    ImageChunk *to = make_piece(im, bytes, room, NULL);
+    if (!to) return ST_OK;
+    Status st = image_mirror_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
+    if (!*done) {
+        image_chunk_free(im, to);
+        return st;
+    }
+    to->used = bytes;
+    to->next = x->chunks;
+    take_piece(im, to, bytes);
+    x->moved = true;
+    return ST_OK;
+}
+
 Status image_gather_texts(Image *im, int64_t room, Err *e) {
     struct ImageImpl *x = im->impl;
+    bool done;
     if (!has_texts(im) || fit(im, room) || stretch(im, room)) return ST_OK;
+    TRY(gather_there(im, room, &done, e));
+    if (done) return ST_OK;
     TRY(image_mirror_to_host(im, e));
-    int64_t bytes = count_bytes(im), size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
-    ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
-    if (!to && !(to = new_piece(im, size, e))) return ST_ERROR;
+    int64_t bytes = count_bytes(im);
+    ImageChunk *to = make_piece(im, bytes, room, e);
+    if (!to) return ST_ERROR;
     move(im, to);
     for (ImageChunk *c = x->chunks, *next; c; c = next) {
         next = c->next;
         image_chunk_free(im, c);
     }
-    x->chunks = x->gathered = to;
-    x->text_bytes = bytes;
-    x->text_rows = atomic_load(&im->rows);
+    x->moved = false;
+    take_piece(im, to, bytes);
     image_mirror_stale(im);
     return ST_OK;
 }

@@ -374,6 +374,102 @@ static void test_bound(void **state) {
     }
 }
 
+/* Strings gathered anew on the device, which has the newer ones; the host's cells keep theirs until it gets those. */
+static Str *name_on_device(const Image *im, int64_t row) { return (Str *)(uintptr_t)image_mirror_at(im, image_cell(&im->cols[NAME], row)); }
+static int64_t longer_name(int64_t row, char *out) { return sprintf(out, "row %d has a name that only the device knows", (int)row); }
+static Status rename_there(const World *w, int64_t row) {
+    char text[64];
+    int64_t n = longer_name(row, text);
+    char *room = image_text_room(w->im, n, &err);
+    if (!room) return ST_ERROR;
+    image_mirror_text_room(w->im, room);
+    memcpy((char *)(uintptr_t)((uint64_t)(uintptr_t)room + image_mirror_texts(w->im)), text, (size_t)n);
+    *name_on_device(w->im, row) = (Str){.ptr = room, .len = (uint32_t)n};
+    image_mirror_changed(w->im, w->im->cols[NAME].cells);
+    image_mirror_changed(w->im, room);
+    return ST_OK;
+}
+static void expect_names(const Image *im, bool there) {
+    char text[64];
+    uint64_t texts = there ? image_mirror_texts(im) : 0;
+    const uint8_t *live = there ? (const uint8_t *)(uintptr_t)image_mirror_at(im, im->live) : im->live;
+    for (int64_t i = 0; i < ROWS; i++) {
+        const Str *s = there ? name_on_device(im, i) : (const Str *)(const void *)image_cell(&im->cols[NAME], i);
+        int64_t n = i % 3 == 0 ? longer_name(i, text) : sprintf(text, "%s", i % 2 ? "a name of more than twelve bytes" : "short");
+        if (live[i] != ROW_LIVE) n = 0;
+        assert_int_equal(s->len, n);
+        if (n) assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + texts), text, (size_t)n);
+    }
+}
+static void gather_with(FaultPlan *plan, int64_t fail_at, bool *over) {
+    enum { MUCH = 80 << 20 /* more than the piece may have */, DEAD = 11 };
+    World w;
+    int64_t size, used;
+    world_new(&w, plan);
+    assert_int_equal(use(&w), ST_OK);
+    for (int64_t i = 0; i < ROWS; i += 3) assert_int_equal(rename_there(&w, i), ST_OK);
+    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[DEAD] = ROW_DEAD;
+    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->dirty))[DEAD] = DIRTY_DELETED;
+    image_mirror_changed(w.im, w.im->live);
+    image_mirror_changed(w.im, w.im->dirty);
+    const char *old = image_texts(w.im, &size, &used);
+    if (plan) plan->fail_at = atomic_load(&plan->calls) + fail_at;
+    else if (fail_at) mem_fail_at(fail_at);
+    Status st = image_mirror_use(w.im, w.d, cache, w.q, MUCH, &err);
+    *over = plan ? atomic_load(&plan->calls) < plan->fail_at : fail_at == 0 || mem_fail_at(0) > 0;
+    if (plan) plan->fail_at = 0;
+    if (st == ST_OK) {
+        assert_int_equal(w.d->ops->sync(w.q, NULL, NULL, &err), ST_OK);
+        assert_ptr_not_equal(image_texts(w.im, &size, &used), old);
+        assert_true(size - used >= MUCH);
+        expect_names(w.im, true);
+        if (*over) { /* it stayed there, and the host's older cells have their strings */
+            assert_true(image_mirror_ahead(w.im));
+            for (int64_t i = 0; i < ROWS; i++) {
+                const Str *s = (const Str *)(const void *)image_cell(&w.im->cols[NAME], i);
+                assert_memory_equal(s->ptr, i % 2 ? "a name of more than twelve bytes" : "short", s->len);
+            }
+        }
+        if (image_mirror_ahead(w.im)) {
+            assert_int_equal(rename_there(&w, 0), ST_OK); /* goes on from there */
+            expect_names(w.im, true);
+        }
+        assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+        expect_names(w.im, false);
+        assert_int_equal(image_verify(w.im, false, &err), ST_OK);
+    } else {
+        assert_true((plan && strcmp(err.sqlstate, "58000") == 0) || strcmp(err.sqlstate, "53200") == 0);
+        err_clear(&err);
+        if (image_mirror_to_host(w.im, &err) == ST_OK) expect_names(w.im, false);
+        else assert_string_equal(err.sqlstate, "58000"); /* it failed while it moved them: what only the device had is lost, and that is said each time */
+        err_clear(&err);
+    }
+    world_free(&w);
+}
+static void test_gather(void **state) {
+    (void)state;
+    bool over;
+    gather_with(NULL, 0, &over);
+    for (int k = 0; k < 2; k++)
+        for (int64_t at = 1; over = false, at < 100; at++) {
+            FaultPlan plan = {0};
+            gather_with(k ? &plan : NULL, at, &over);
+            if (over) break;
+        }
+    assert_true(over);
+    CodeCache *kernels = cache; /* without kernels the host does it */
+    cache = NULL;
+    World w;
+    world_new(&w, NULL);
+    assert_int_equal(use(&w), ST_OK);
+    for (int64_t i = 0; i < ROWS; i += 3) assert_int_equal(rename_there(&w, i), ST_OK);
+    assert_int_equal(image_mirror_use(w.im, w.d, cache, w.q, 80 << 20, &err), ST_OK);
+    assert_false(image_mirror_ahead(w.im));
+    expect_names(w.im, false);
+    world_free(&w);
+    cache = kernels;
+}
+
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     mem_account_init(&devices_account, NULL, "devices", 0, NULL);
@@ -383,7 +479,7 @@ int main(void) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound), cmocka_unit_test(test_gather)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     code_cache_free(cache);
     devices_close(devices);

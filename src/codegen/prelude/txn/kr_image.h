@@ -3,6 +3,8 @@
  *   image_count    how many entries a table has, and how many of them are of rows that live
  *   image_rehash   puts the entries into another table, which is zero
  *   image_bound    the greatest |value| of a column of whole numbers, of rows that live
+ *   image_sizes    how many bytes the strings of rows have
+ *   image_texts    puts them into another piece of memory
  *
  * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index only rows that live come along (LIVE is
  * not 0); of a group index every entry, because lists begin there.
@@ -10,6 +12,7 @@
 #ifndef KR_IMAGE_H
 #define KR_IMAGE_H
 #include "codegen/prelude/kc_gen.h"
+#include "codegen/prelude/kc_text.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
 
 #define ENTRY_ROWS U64C(0xffffffffff)
@@ -77,6 +80,47 @@ KERNEL(image_bound) {
         if (size > most) most = size;
     }
     if (most > 0) ga_max_u64(P(IK_BOUND), most);
+}
+
+/* A string begins at a multiple of 8. */
+FN u64 image_text_room(u32 len) { return ((u64)len + 7) & ~U64C(7); }
+/* Of the row, all strings that are kept. */
+FN u64 image_row_bytes(u64 cols, u64 n_cols, u64 live, u64 row) {
+    const bool lives = (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
+    u64 bytes = 0;
+    for (u64 c = 0; c < n_cols; c++) {
+        const u64 col = cols + c * IMAGE_COL_WORDS * 8;
+        if (lives || GRO(u64, col)[0] != 0) bytes += image_text_room(G(u32, GRO(u64, col)[1] + row * GRO(u64, col)[2])[2]);
+    }
+    return bytes;
+}
+KERNEL(image_sizes) {
+    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
+    const u64 end = from < n ? least_end(from, per, n) : 0;
+    u64 bytes = 0;
+    for (u64 i = from + LID; i < end; i += LSIZE) bytes += image_row_bytes(cols, n_cols, live, i);
+    if (bytes > 0) ga_add_u64(P(IK_COUNTS), bytes);
+}
+KERNEL(image_texts) {
+    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS), to = P(IK_TO), base = P(IK_BASE);
+    const u64 per = (n + NGROUPS - 1) / NGROUPS, from = GID * per, end = from < n ? least_end(from, per, n) : 0;
+    for (u64 i = from + LID; i < end; i += LSIZE) {
+        const bool lives = (u32)GRO(u8, live)[i] == IMAGE_ROW_LIVE;
+        const u64 bytes = image_row_bytes(cols, n_cols, live, i);
+        u64 at = bytes > 0 ? ga_add_u64(P(IK_COUNTS), bytes) : 0;
+        for (u64 c = 0; c < n_cols; c++) {
+            const u64 col = cols + c * IMAGE_COL_WORDS * 8, cell = GRO(u64, col)[1] + i * GRO(u64, col)[2];
+            const u32 len = lives || GRO(u64, col)[0] != 0 ? G(u32, cell)[2] : 0;
+            if (len > 0) {
+                copy_words(to + at, G(u64, cell)[0] + texts, (i64)len);
+                G(u64, cell)[0] = base + at;
+                at += image_text_room(len);
+            } else {
+                G(u64, cell)[0] = base;
+                G(u64, cell)[1] = 0;
+            }
+        }
+    }
 }
 
 #endif

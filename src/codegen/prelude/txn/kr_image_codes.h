@@ -13,8 +13,10 @@
 #define IK_N_COLS 7
 #define IK_TEXTS 8  /* what to add to addresses of strings */
 #define IK_BOUND 9  /* u64: the greatest |value| of the one column in IK_COLS; IK_N: rows */
-#define IK_PARAMS 10
+#define IK_BASE 10  /* IK_TO's address on the host: cells get those */
+#define IK_PARAMS 11
 
+/* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_COUNTS: u64, their bytes */
 #define IMAGE_COL_WORDS 3
 
 #define IMAGE_ROW_LIVE 1 /* as in txn/image.h; the rest as in types/type.h */
