@@ -280,6 +280,8 @@ STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info
 STELE_API stele_status stele_list_tables(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx);
 /* Columns of a table or view. default_sql is "" when absent; key: "", "primary key" or "unique". 42P01 when unknown. */
 STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx);
+/* What is set of a table's WITH (...): a name and its value ("expected_rows", "1000000"). Nothing for views. 42P01 when unknown. */
+STELE_API stele_status stele_list_options(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *value), void *ctx);
 /* Functions and procedures of the database: kind "function" or "procedure", arguments and result as PostgreSQL's \df shows them. */
 STELE_API stele_status stele_list_routines(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx);
 /* Functions and operators: name, argument types, result type, one line of documentation. */

@@ -427,6 +427,24 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
+stele_status stele_list_options(stele_conn *c, const char *table, bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
+    Session *s = c->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    Status r = ST_OK;
+    char value[24];
+    if (!t && !catalog_view(&s->db->catalog, slice_of(table))) r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
+    if (t && t->expected_rows > 0) {
+        snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
+        (void)each(ctx, "expected_rows", value);
+    }
+    if (s->state == 'I') (void)session_end_statement(s, r);
+    else transaction_pause(s);
+    return r == ST_OK ? STELE_OK : STELE_ERROR;
+}
+
 stele_status stele_list_routines(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx) {
     Session *s = c->s;
     err_clear(&s->err);

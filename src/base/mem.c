@@ -18,6 +18,7 @@
  */
 #include "base/mem.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -331,6 +332,19 @@ void mem_free(MemAccount *a, void *p, int64_t bytes) {
     if (!p) return;
     raw_free(p, bytes);
     mem_discharge(a, bytes);
+}
+
+/* ---- touching -------------------------------------------------------------- */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; headers may be older than the system */
+#endif
+void mem_touch(void *p, int64_t bytes) {
+    if (bytes <= 0) return;
+    int64_t page = page_round(1), ahead = (int64_t)((uintptr_t)p & (uintptr_t)(page - 1));
+    char *first = (char *)p - ahead, *end = (char *)p + bytes;
+    if (madvise(first, (size_t)page_round(end - first), MADV_POPULATE_WRITE) == 0 || errno != EINVAL) return;
+    for (char *at = p; at < end; at = first += page) __atomic_fetch_or(at, 0, __ATOMIC_RELAXED); /* older systems: a write that changes nothing */
 }
 
 /* ---- spans: pages that nobody may touch, made usable from the front ---------------- */

@@ -14,7 +14,7 @@
 
 #define CATALOG_MAGIC "STELECAT"
 #define TABLE_MAGIC "STELETBL"
-enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, CATALOG_EXPECTED = 4 /* and the rows that tables expect */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
 
 typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
 typedef struct TableFileHeader {
@@ -598,7 +598,9 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
     const Catalog *c = &db->catalog;
     Out o = {.acct = &db->account, .e = e};
     put(&o, CATALOG_MAGIC, 8);
-    int64_t format = c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
+    bool expects = false;
+    for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
+    int64_t format = expects ? CATALOG_EXPECTED : c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
     put_i64(&o, format);
     put_i64(&o, c->next_id);
     put_i64(&o, c->n_tables);
@@ -615,6 +617,7 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
     for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
     if (format >= CATALOG_ROUTINES) put_i64(&o, c->n_routines);
     for (int64_t i = 0; i < c->n_routines; i++) put_routine(&o, c->routines[i]);
+    for (int64_t i = 0; i < c->n_tables && expects; i++) put_i64(&o, c->tables[i]->expected_rows);
     put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
     out_release(&o);
@@ -781,7 +784,7 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
     In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = get_i64(&in);
-    if (format < FILE_FORMAT || format > CATALOG_ROUTINES) return corrupt(e, path, 8, "unknown format");
+    if (format < FILE_FORMAT || format > CATALOG_EXPECTED) return corrupt(e, path, 8, "unknown format");
     int64_t next_id = get_i64(&in), n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
     n = get_count(&in, len);
@@ -790,6 +793,7 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(db, &in, path, e));
     n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
+    for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++) db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;

@@ -16,7 +16,7 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE } UndoKind;
+typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE, CU_EXPECTED_ROWS } UndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
     UndoKind kind;
@@ -24,6 +24,7 @@ struct CatalogUndo {
     View *view;
     ForeignKey *foreign;
     Routine *routine;
+    int64_t expected_rows; /* of the table before */
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
@@ -31,7 +32,7 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
-    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f, q};
+    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f, q, t ? t->expected_rows : 0};
     Status r = ST_OK;
     switch (kind) {
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
@@ -42,6 +43,7 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
     case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
     case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
+    case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
     }
     if (r != ST_OK) {
         mem_free(&s->account, u, (int64_t)sizeof *u);
@@ -60,6 +62,11 @@ Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDE
 Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f, NULL); }
 Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
 Status session_drop_routine(Session *s, Routine *r) { return change(s, CU_DROPPED_ROUTINE, NULL, NULL, NULL, r); }
+Status session_expect_rows(Session *s, Table *t, int64_t rows) {
+    TRY(change(s, CU_EXPECTED_ROWS, t, NULL, NULL, NULL));
+    t->expected_rows = rows;
+    return ST_OK;
+}
 
 void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
 void catalog_undo_to(Session *s, const CatalogUndo *mark) {
@@ -89,6 +96,7 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             routine_free(u->routine);
             break;
         case CU_DROPPED_ROUTINE: (void)catalog_add_routine(c, u->routine, &ignored); break;
+        case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
         }
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }

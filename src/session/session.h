@@ -215,8 +215,15 @@ Status session_add_foreign(Session *s, ForeignKey *f);
 Status session_drop_foreign(Session *s, ForeignKey *f);
 Status session_add_routine(Session *s, Routine *r);
 Status session_drop_routine(Session *s, Routine *r);
+Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+
+/* ---- storage_options.c: *expected_rows stays what it is where the options do not name it ---- */
+/* WITH (...) of a new table (create), SET (...) of one that is there. 22023. */
+Status storage_options_read(int64_t n, const AstOption *options, bool create, int64_t *expected_rows, Err *e);
+/* RESET (...): as in PostgreSQL any name will do. 42601 with a value. */
+Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expected_rows, Err *e);
 
 /* ---- routines (routine.c; calls: pl_run.h) ---- */
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);

@@ -217,8 +217,11 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
         d.n_cols++;
     }
     TRY(add_constraints(s, a, &d, x));
+    int64_t expected = 0;
+    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
     TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t, &s->err));
+    t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -321,8 +324,11 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
         for (int32_t j = 0; j < i; j++)
             if (strcmp(cols[j].name, cols[i].name) == 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
     }
+    int64_t expected = 0;
+    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
     TRY(table_new(&s->db->account, x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
+    t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
@@ -504,6 +510,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
         query_free(r.query);
         return ST_ERROR;
     }
+    t->expected_rows = old->expected_rows;
     int64_t rows = 0;
     UndoLog *undo = s->undo;
     s->undo = NULL; /* the new table is undone as a whole */
@@ -680,7 +687,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     Dependents deps = {0};
     int cast_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
-    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_OTHER;
+    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
         if (k->if_exists) return ST_OK;
         return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", k->name, t->name);
@@ -772,7 +779,12 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         if (k->expr) sql = select_using(a, t, col, k->expr_source);
         break;
     }
-    case AST_ALTER_SET_OPTIONS: return ST_OK;
+    case AST_ALTER_SET_OPTIONS:
+    case AST_ALTER_RESET_OPTIONS: {
+        int64_t rows = t->expected_rows;
+        TRY(k->kind == AST_ALTER_SET_OPTIONS ? storage_options_read(k->n_options, k->options, false, &rows, &s->err) : storage_options_reset(k->n_options, k->options, &rows, &s->err));
+        return rows == t->expected_rows ? ST_OK : session_expect_rows(s, t, rows);
+    }
     default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported", k->what ? k->what : "of this kind");
     }
     if (!sql) sql = select_columns(a, t, -1, NULL);

@@ -47,6 +47,11 @@ static bool each_column(void *ctx, const char *name, const char *type, bool not_
     fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n", name, type, not_null ? "not null" : "", key, def);
     return false;
 }
+static bool each_option(void *ctx, const char *name, const char *value) {
+    Listing *l = ctx;
+    fprintf(l->sh->out, "%s%s=%s", l->n++ == 0 ? "Options: " : ", ", name, value);
+    return false;
+}
 static bool each_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
     Listing *l = ctx;
     if (l->match && *l->match && !strstr(name, l->match)) return false;
@@ -123,10 +128,12 @@ void run_command(Shell *sh, const char *line) {
     } else if (strcmp(name, "?") == 0 || strcmp(name, "h") == 0 || strcmp(name, "help") == 0) {
         fputs(help, sh->out);
     } else if (strcmp(name, "d") == 0 && *arg) {
-        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK) {
+        Listing options = {sh, NULL, arg, 0};
+        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK || stele_list_options(sh->conn, arg, each_option, &options) != STELE_OK) {
             print_error(sh, NULL);
             sh->failed = true;
         }
+        if (options.n > 0) fputc('\n', sh->out);
     } else if (strcmp(name, "d") == 0 || strcmp(name, "dt") == 0 || strcmp(name, "dv") == 0) {
         l.kind = strcmp(name, "dt") == 0 ? "table" : strcmp(name, "dv") == 0 ? "view" : NULL;
         if (stele_list_tables(sh->conn, each_table, &l) != STELE_OK) print_error(sh, NULL);

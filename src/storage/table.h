@@ -28,6 +28,7 @@
 #include "types/type.h"
 
 enum { TABLET_ROWS = 131072 }; /* rows of a full tablet; also the morsel's upper bound */
+#define EXPECTED_ROWS_MAX ((INT64_C(1) << 40) - 2) /* as many as an image can have (txn/image.h) */
 
 typedef enum ColEncoding {
     ENC_FOR,   /* base + packed code, `width` bits (0: constant) */
@@ -133,6 +134,7 @@ typedef struct Table {
     int64_t n_tablets;
     Tablet **tablets;
     int64_t live_rows;
+    int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the system's memory behind it; 0: as it comes */
     MemAccount account;
     struct TableImpl *impl;
 } Table;

@@ -3,6 +3,8 @@
  * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live rows are
  * entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one whole other group index, whose lists are newest first).
  *
+ * With the table's expected_rows there is a step before: all memory of the image is touched (a task is a piece of it), so that no bulk waits for pages.
+ *
  * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
  * in ImageImpl.
  */
@@ -12,6 +14,7 @@
 enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8, INDEX_AHEAD_BULKS = 32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */ };
 enum { MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */ };
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
+static_assert(MAX_ROWS == EXPECTED_ROWS_MAX, "a table expects no more rows than its image can have");
 
 /* ---- room ---- */
 /* Room for `want` rows of `size` bytes each. New bytes are zero: no large array is touched. */
@@ -75,8 +78,14 @@ static void place_columns(Image *im) {
 static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
 
 /* ---- making ---- */
+enum { TOUCH_BYTES = 16 << 20 };
+typedef struct TouchedArray {
+    char *p;
+    int64_t bytes;
+} TouchedArray;
 typedef struct MakeJob {
     Image *im;
+    const TouchedArray *touched; /* tasks are pieces of TOUCH_BYTES of these, one array after the other */
     const int64_t *base;   /* first row of each tablet */
     int64_t n_tablets;
     int32_t n_cols;        /* used ones */
@@ -146,6 +155,16 @@ static void enter_tasks(void *ctx, int worker) {
         else if (run == 0) image_enter_rows(im, x, 0, rows, false);
     }
 }
+static void touch_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
+        const TouchedArray *t = j->touched;
+        int64_t piece = i;
+        for (int64_t n; piece >= (n = (t->bytes + TOUCH_BYTES - 1) / TOUCH_BYTES); t++) piece -= n;
+        mem_touch(t->p + piece * TOUCH_BYTES, MIN_OF((int64_t)TOUCH_BYTES, t->bytes - piece * TOUCH_BYTES));
+    }
+}
 static void run_tasks(MakeJob *j, Pool *pool, int64_t n, PoolFn fn) {
     int workers = pool ? (int)MIN_OF((int64_t)pool_threads(pool), n) : 1;
     j->n_tasks = n;
@@ -212,6 +231,27 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
     place_columns(im);
     return ST_OK;
 }
+/* All memory of rows and indexes up to the image's capacity. What the rows that there are fill needs no touching, but touching it is as quick as a first write. */
+static Status touch_all(Image *im, Pool *pool) {
+    const struct ImageImpl *x = im->impl;
+    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + IMAGE_PARTS + 2 * im->n_indexes), *t = list;
+    if (!list) return ST_ERROR;
+    *t++ = (TouchedArray){(char *)im->live, x->live_cap};
+    *t++ = (TouchedArray){(char *)im->dirty, x->dirty_cap};
+    *t++ = (TouchedArray){(char *)im->rowids, x->rowids_cap * 8};
+    for (int32_t k = 0; k < IMAGE_PARTS; k++)
+        if (im->parts[k].rows) *t++ = (TouchedArray){(char *)im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride};
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *ix = &im->indexes[i];
+        *t++ = (TouchedArray){(char *)ix->slots, slots_bytes(ix)};
+        if (ix->next) *t++ = (TouchedArray){(char *)ix->next, x->next_cap[i] * 8 * image_next_cells(ix)};
+    }
+    int64_t tasks = 0;
+    for (const TouchedArray *a = list; a < t; a++) tasks += (a->bytes + TOUCH_BYTES - 1) / TOUCH_BYTES;
+    MakeJob j = {.im = im, .touched = list};
+    run_tasks(&j, pool, tasks, touch_tasks);
+    return ST_OK;
+}
 static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     const Table *t = need->table;
     Arena *a = im->impl->arena;
@@ -220,6 +260,8 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     if (!base || !used) return ST_ERROR;
     for (int64_t k = 0; k < t->n_tablets; k++) base[k + 1] = base[k] + t->tablets[k]->rows - t->tablets[k]->n_deleted;
     int64_t rows = base[t->n_tablets], cap = rows + (need->inserts ? rows / 4 : 0) + MIN_SPARE;
+    bool expects = need->inserts && t->expected_rows > 0;
+    if (expects) cap = MAX_OF(cap, t->expected_rows);
     TRY(grow_rows(im, cap, e));
     im->cap = cap;
     for (int32_t i = 0; i < im->n_indexes; i++) {
@@ -228,6 +270,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
         x->slots = mem_calloc(im->account, slots_bytes(x), e);
         if (!x->slots) return ST_ERROR;
     }
+    if (expects) TRY(touch_all(im, pool));
     MakeJob j = {.im = im, .base = base, .n_tablets = t->n_tablets, .cols = used};
     for (int32_t c = 0; c < im->n_cols; c++)
         if (im->cols[c].used) used[j.n_cols++] = c;
@@ -251,6 +294,7 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
     if (st == ST_OK) st = fill(im, need, pool, e);
     if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
+    if (st != ST_OK && need->inserts && need->table->expected_rows > 0) err_context(e, "making an image of table \"%s\" with room for the %lld rows that it expects", need->table->name, (long long)need->table->expected_rows);
     if (st != ST_OK) image_free(im);
     else *out = im;
     return st;

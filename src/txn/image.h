@@ -10,7 +10,8 @@
  * (session layer). After a change of the table by other means the image is stale and is made anew.
  *
  * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do, so that nothing moves while calls
- * run. When there is no room left and a quarter of the rows is dead, it closes the gaps: rows get new numbers, in the same order.
+ * run. Where the table says how many rows it expects (Table.expected_rows), an image that takes inserts has room for them from the beginning, in rows and indexes, and its memory
+ * has been touched. When there is no room left and a quarter of the rows is dead, it closes the gaps: rows get new numbers, in the same order.
  *
  * Thread rules: image_make, image_reserve, image_sync, image_free: one thread, no call running. During a bulk any number of threads read cells,
  * and change cells and insert under the rules of the schedule (txn/schedule.h): never two of them the same cell at a time, except to

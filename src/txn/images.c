@@ -145,6 +145,11 @@ static Table *table_by_id(const Catalog *c, int64_t id) {
     return NULL;
 }
 
+/* It is what the table is, and has the room that the table says it will need (that may have been said since). */
+static bool is_good(const ImageEntry *x) {
+    const Table *t = x->need.table;
+    return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);
+}
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
     if (x->image) TRY(image_mirror_to_host(x->image, e)); /* who only looks at ordered groups leaves a device ahead as well */
     if (x->image && image_is_dirty(x->image)) {
@@ -169,7 +174,6 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
                 x = NULL;
             }
             if (!x) TRY(add_entry(s, t, &x, e));
-            if (x->image && x->image->version == t->content && covers(&x->need, &pt->need)) continue;
             if (!covers(&x->need, &pt->need)) {
                 if (x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, NULL, e));
                 image_free(x->image);
@@ -180,7 +184,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
             ImageEntry *x = images_entry(s, procs[i]->tables[k].table_id);
-            if (!x->image || x->image->version != x->need.table->content) TRY(make_image(s, x, pool, e));
+            if (!is_good(x)) TRY(make_image(s, x, pool, e));
         }
     return ST_OK;
 }

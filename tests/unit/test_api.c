@@ -515,6 +515,57 @@ static bool on_function(void *ctx, const char *name, const char *args, const cha
     ++*(int *)ctx;
     return false;
 }
+static bool on_option(void *ctx, const char *name, const char *value) {
+    Text *t = ctx;
+    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s=%s;", name, value);
+    return false;
+}
+static void check_options(const char *table, const char *want) {
+    Text t = {.n = 0};
+    assert_int_equal(stele_list_options(conn, table, on_option, &t), STELE_OK);
+    assert_string_equal(t.n ? t.s : "", want);
+}
+/* What a table expects stays with it whatever is done to its definition, and comes back with ROLLBACK. */
+static void options(void **state) {
+    (void)state;
+    run(conn, "create table x1(a int primary key, b text) with (fillfactor = 70, expected_rows = 10); create table x2 with (expected_rows = '1e3') as select 1 as a; create table x3(a int);"
+              "create view x4 as select 1 as a");
+    check_options("x1", "expected_rows=10;");
+    check_options("x2", "expected_rows=1000;");
+    check_options("x3", "");
+    check_options("x4", "");
+    Text t = {.n = 0};
+    assert_int_equal(stele_list_options(conn, "x5", on_option, &t), STELE_ERROR);
+    stele_error_info e;
+    stele_error(conn, &e);
+    assert_string_equal(e.sqlstate, "42P01");
+    static const char *const keeps[] = {"alter table x1 add column c int default 3", "alter table x1 set (fillfactor = 80)", "alter table x1 reset (fillfactor)", "alter table x1 alter b set not null",
+                                        "alter table x1 alter c type bigint", "alter table x1 add constraint k unique (c)", "alter table x1 rename column c to d", "alter table x1 drop column d",
+                                        "insert into x1 values (1, 'a')", "vacuum x1", "truncate x1", "alter table x1 rename to y1; alter table y1 rename to x1"};
+    for (int i = 0; i < (int)(sizeof keeps / sizeof *keeps); i++) {
+        run(conn, keeps[i]);
+        check_options("x1", "expected_rows=10;");
+    }
+    run(conn, "begin; alter table x1 set (expected_rows = 20)");
+    check_options("x1", "expected_rows=20;");
+    run(conn, "savepoint s; alter table x1 add column c int, set (expected_rows = 30); alter table x3 set (expected_rows = 3)");
+    check_options("x1", "expected_rows=30;");
+    run(conn, "rollback to s");
+    check_options("x1", "expected_rows=20;");
+    check_options("x3", "");
+    run(conn, "alter table x1 reset (expected_rows), add column c int");
+    check_options("x1", "");
+    run(conn, "drop table x1; rollback");
+    check_options("x1", "expected_rows=10;");
+    run(conn, "begin; alter table x1 set (expected_rows = 20); drop table x1; create table x1(a int) with (expected_rows = 40); commit");
+    check_options("x1", "expected_rows=40;");
+    run(conn, "begin; alter table x1 set (expected_rows = 50); commit; alter table x2 set (expected_rows = 0)");
+    check_options("x1", "expected_rows=50;");
+    check_options("x2", "");
+    assert_int_equal(stele_exec(conn, "alter table x1 set (expected_rows = 60), add column a int", NULL, NULL), STELE_ERROR); /* a statement is done or not */
+    check_options("x1", "expected_rows=50;");
+    run(conn, "drop view x4; drop table x1, x2, x3");
+}
 static void lists(void **state) {
     (void)state;
     run(conn, "create table l1(a int primary key, b text default 'x' unique, c numeric(5,1)); insert into l1(a, b) values (1, 'p'), (2, 'q');"
@@ -722,7 +773,7 @@ int main(void) {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

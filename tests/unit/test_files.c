@@ -107,6 +107,7 @@ static uint64_t content(Database *db) {
             }
         }
         h = hash_combine(h, (uint64_t)t->n_keys * 10 + (uint64_t)t->n_checks);
+        h = hash_combine(h, (uint64_t)t->expected_rows);
     }
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) {
         const ForeignKey *f = db->catalog.foreign[i];
@@ -122,12 +123,13 @@ static void clean(void) {
     snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
     assert_int_equal(system(cmd), 0);
 }
-static uint64_t make_small(Vfs *v) {
+static uint64_t make_small(Vfs *v, int64_t expected_rows) {
     Err e = {0};
     Database *db;
     clean();
     if (database_open(dir, v, 1, 0, &db, &e) != ST_OK) fail_msg("%s", e.message);
     Table *t = new_table(db, "t");
+    t->expected_rows = expected_rows;
     fill(t, 0, 60, true);
     fill(t, 60, 6, false);
     int64_t ids[] = {0, 5, 11}, done;
@@ -196,10 +198,9 @@ static bool open_damaged(uint64_t want, const char *what, int64_t at) {
     assert_non_null(strstr(e.message, dir));
     return false;
 }
-static void test_damage(void **state) {
-    (void)state;
+static void damage_files(int64_t expected_rows) {
     static const char *files[] = {"CURRENT", "g1/catalog", "g1/1.tab"};
-    uint64_t want = make_small(NULL);
+    uint64_t want = make_small(NULL, expected_rows);
     for (int i = 0; i < 3; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", dir, files[i]);
@@ -240,6 +241,50 @@ static void test_damage(void **state) {
     }
 }
 
+static void test_damage(void **state) {
+    (void)state;
+    damage_files(0);
+    damage_files(1234567);
+}
+
+static int64_t catalog_format(void) {
+    char path[128], head[16];
+    snprintf(path, sizeof path, "%s/g1/catalog", dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
+    fclose(f);
+    int64_t format;
+    memcpy(&format, head + 8, 8);
+    return format;
+}
+/* What tables expect is in files that say so, and only where some table does: others are as they always were. */
+static void test_expected_rows(void **state) {
+    (void)state;
+    static const int64_t expected[] = {0, 1, EXPECTED_ROWS_MAX};
+    for (int i = 0; i < 3; i++) {
+        Err e = {0};
+        Database *db;
+        uint64_t want = make_small(NULL, expected[i]);
+        assert_int_equal(catalog_format(), expected[i] ? 4 : 2);
+        if (database_open(dir, NULL, 1, 0, &db, &e) != ST_OK) fail_msg("%s", e.message);
+        assert_int_equal(db->catalog.tables[0]->expected_rows, expected[i]);
+        assert_int_equal(db->catalog.n_foreign, 1);
+        assert_true(content(db) == want);
+        Table *t = new_table(db, "u"); /* of several tables each has its own */
+        db->dirty = true;
+        assert_int_equal(database_save(db, &e), ST_OK);
+        t->expected_rows = 99;
+        db->dirty = true;
+        assert_int_equal(database_save(db, &e), ST_OK);
+        database_close(db);
+        assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
+        assert_int_equal(catalog_table(&db->catalog, slice_of("t"))->expected_rows, expected[i]);
+        assert_int_equal(catalog_table(&db->catalog, slice_of("u"))->expected_rows, 99);
+        database_close(db);
+    }
+}
+
 static void test_failing_writes(void **state) {
     (void)state;
     faulty = *vfs_posix();
@@ -253,7 +298,7 @@ static void test_failing_writes(void **state) {
         torn = t;
         for (int64_t n = 1;; n++) {
             fail_countdown = 0;
-            uint64_t old = make_small(&faulty);
+            uint64_t old = make_small(&faulty, 10 * t);
             Err e = {0};
             Database *db;
             assert_int_equal(database_open(dir, &faulty, 1, 0, &db, &e), ST_OK);
@@ -322,7 +367,7 @@ static void test_memory_database(void **state) {
 
 int main(void) {
     snprintf(dir, sizeof dir, "/tmp/stele_files_%d", (int)getpid());
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_failing_writes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_expected_rows), cmocka_unit_test(test_failing_writes),
                                        cmocka_unit_test(test_memory_database)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     clean();

@@ -4,6 +4,8 @@
 #include "unit_random.h"
 
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "txn/image.h"
@@ -733,6 +735,114 @@ static void threads_insert(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
+/* ---- expected rows ---- */
+/* What images ask the system to back with pages. */
+static _Atomic int n_populated;
+static struct { const char *p; size_t n; } populated[1024];
+int madvise(void *p, size_t n, int advice) {
+    enum { POPULATE_WRITE = 23 };
+    if (advice == POPULATE_WRITE) {
+        int i = atomic_fetch_add(&n_populated, 1);
+        assert_true(i < ARRAY_LEN(populated));
+        populated[i].p = p;
+        populated[i].n = n;
+    }
+    return (int)syscall(SYS_madvise, p, n, advice);
+}
+static bool is_populated(const void *array, int64_t bytes) {
+    const char *at = array, *end = at + bytes;
+    for (bool more = true; more && at < end;) {
+        more = false;
+        for (int i = 0; i < atomic_load(&n_populated); i++)
+            if (populated[i].p <= at && at < populated[i].p + populated[i].n) {
+                at = populated[i].p + populated[i].n;
+                more = true;
+            }
+    }
+    return at >= end;
+}
+static void check_populated(const Image *im) {
+    assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap) && is_populated(im->rowids, im->cap * 8));
+    for (int k = 0; k < IMAGE_PARTS; k++) assert_true(im->parts[k].rows && is_populated(im->parts[k].rows, im->cap * im->parts[k].stride));
+    for (int i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *x = &im->indexes[i];
+        assert_true(is_populated(x->slots, (x->mask + 1) * 8));
+        if (!x->unique) assert_true(is_populated(x->next, im->cap * 8 * image_next_cells(x)));
+    }
+}
+/* Room for the rows that a table expects is there from the beginning, and more later as ever. */
+static void expected_rows(void **state) {
+    (void)state;
+    static const int64_t expected[] = {0, 100, 2500, 400000}; /* fewer than there are; some more; arrays of several pieces */
+    for (int i = 0; i < 8; i++) {
+        Pool *pool = i & 1 ? pool_new(3, &err) : NULL;
+        memset(model, 0, sizeof model);
+        Table *t = make_table(3);
+        add_rows(t, 0, 1200, true);
+        add_rows(t, 1200, 1500, false);
+        t->expected_rows = expected[i / 2];
+        atomic_store(&n_populated, 0);
+        Image *im = make_image(t, true, pool);
+        int64_t usual = 1500 + 1500 / 4 + 64;
+        assert_int_equal(im->cap, MAX_OF(usual, t->expected_rows));
+        for (int k = 0; k < im->n_indexes; k++) assert_true(im->indexes[k].mask + 1 >= 2 * im->cap);
+        if (t->expected_rows > 0) check_populated(im);
+        else assert_int_equal(atomic_load(&n_populated), 0);
+        check_image(im);
+        assert_false(image_is_dirty(im));
+        int64_t cap = im->cap, generation = im->generation;
+        assert_int_equal(image_reserve(im, cap - 1500, &err), ST_OK); /* nothing moves for these */
+        assert_true(im->cap == cap && im->generation == generation);
+        for (int n = 0; n < 300; n++) random_update(im), random_insert(im), random_delete(im);
+        check_image(im);
+        assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+        assert_int_equal(image_verify(im, true, &err), ST_OK);
+        int64_t rows = atomic_load(&im->rows);
+        assert_int_equal(image_reserve(im, cap - rows + 1, &err), ST_OK); /* one more than was expected */
+        assert_true(im->cap > cap || atomic_load(&im->rows) < rows);
+        for (int n = 0; n < 300; n++) {
+            assert_int_equal(image_reserve(im, 1, &err), ST_OK);
+            random_insert(im), random_delete(im);
+        }
+        check_image(im);
+        assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+        assert_int_equal(image_verify(im, true, &err), ST_OK);
+        check_table(t);
+        image_free(im);
+        atomic_store(&n_populated, 0);
+        im = make_image(t, false, pool); /* nobody inserts: no room is wanted */
+        assert_true(im->cap < 1500 + 600 && atomic_load(&n_populated) == 0);
+        image_free(im);
+        table_free(t);
+        pool_free(pool);
+    }
+    /* more than there is */
+    Table *t = make_table(1);
+    t->expected_rows = EXPECTED_ROWS_MAX;
+    MemAccount small;
+    mem_account_init(&small, &root, "images", INT64_C(1) << 30, "memory_limit");
+    Err e = {0};
+    Image *im = NULL;
+    ImageNeed need = {.table = t, .cols = all_cols, .inserts = true};
+    assert_int_equal(image_make(&need, &small, NULL, &im, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    assert_non_null(strstr(e.context, "table \"t\" with room for the 1099511627774 rows"));
+    assert_int_equal(atomic_load(&small.used), 0);
+    t->expected_rows = 1000;
+    for (int64_t n = 1;; n++) {
+        Err e2 = {0};
+        mem_fail_at(n);
+        Status st = image_make(&need, &root, NULL, &im, &e2);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        assert_string_equal(e2.sqlstate, ERR_OUT_OF_MEMORY);
+    }
+    assert_int_equal(im->cap, 1000);
+    image_free(im);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 /* ---- memory ---- */
 static void failing_memory(void **state) {
     (void)state;
@@ -810,7 +920,7 @@ int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations), cmocka_unit_test(small_tables),   cmocka_unit_test(many_tablets),
-        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert), cmocka_unit_test(failing_memory),
+        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert), cmocka_unit_test(expected_rows), cmocka_unit_test(failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

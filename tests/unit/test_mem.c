@@ -1,7 +1,11 @@
 /* test_mem.c - accounts, blocks and arenas. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -158,6 +162,61 @@ static void test_spans(void **state) {
     assert_int_equal(a.used, 0);
 }
 
+/* A system that does not know how to populate pages, when a test wants one. */
+static bool old_system;
+int madvise(void *p, size_t n, int advice) {
+    enum { POPULATE_WRITE = 23 };
+    if (old_system && advice == POPULATE_WRITE) {
+        errno = EINVAL;
+        return -1;
+    }
+    return (int)syscall(SYS_madvise, p, n, advice);
+}
+static int64_t resident(char *p, int64_t bytes) {
+    static unsigned char there[1 << 15];
+    int64_t page = sysconf(_SC_PAGESIZE), n = 0;
+    assert_true(bytes / page <= (int64_t)sizeof there);
+    assert_int_equal(mincore(p, (size_t)bytes, there), 0);
+    for (int64_t i = 0; i < bytes / page; i++) n += there[i] & 1;
+    return n;
+}
+/* The system backs what was touched, all of it; bytes that are there stay. */
+static void test_touch(void **state) {
+    (void)state;
+    enum { SIZE = 48 << 20, PART = 16 << 20 }; /* freed, blocks of this size go back to the system */
+    int64_t page = sysconf(_SC_PAGESIZE);
+    MemAccount a;
+    Err e = {0};
+    mem_account_init(&a, NULL, "test", 0, NULL);
+    for (int old = 0; old < 2; old++) {
+        old_system = old;
+        char *p = mem_alloc(&a, SIZE, &e);
+        assert_non_null(p);
+        assert_int_equal(resident(p, SIZE), 0);
+        p[PART + 5] = 1;
+        p[2 * PART - 1] = 2;
+        mem_touch(p + PART + 5, PART - 5); /* not from the beginning of a page on */
+        assert_int_equal(resident(p + PART, PART), PART / page);
+        assert_int_equal(resident(p + 2 * PART, PART), 0);
+        assert_true(p[PART + 5] == 1 && p[2 * PART - 1] == 2 && p[PART + 4] == 0);
+        mem_touch(p + 2 * PART - 1, 2); /* across a page's end */
+        assert_true(resident(p + 2 * PART, PART) > 0 && p[2 * PART - 1] == 2 && p[2 * PART] == 0);
+        mem_touch(p, 0);
+        mem_touch(p, SIZE);
+        assert_int_equal(resident(p, SIZE), SIZE / page);
+        for (int64_t i = 0; i < SIZE; i++)
+            if (p[i] != (i == PART + 5 ? 1 : i == 2 * PART - 1 ? 2 : 0)) fail_msg("byte %lld was changed", (long long)i);
+        mem_free(&a, p, SIZE);
+        char *small = mem_calloc(&a, 3 * page + 7, &e); /* with neighbours on its pages */
+        for (int64_t i = 0; i < 3 * page + 7; i++) small[i] = (char)i;
+        mem_touch(small, 3 * page + 7);
+        for (int64_t i = 0; i < 3 * page + 7; i++) assert_int_equal(small[i], (char)i);
+        mem_free(&a, small, 3 * page + 7);
+    }
+    old_system = false;
+    assert_int_equal(atomic_load(&a.used), 0);
+}
+
 static void test_failure_injection(void **state) {
     (void)state;
     MemAccount a;
@@ -283,7 +342,7 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_touch), cmocka_unit_test(test_failure_injection),
         cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ typedef struct World {
     DevQueue *q;
 } World;
 
+static int64_t expects; /* rows, of tables of new worlds */
 static void world_new(World *w, FaultPlan *plan) {
     static const ColumnDef defs[N_COLS] = {{.name = "id", .type = {.id = T_INT8}, .not_null = true}, {.name = "name", .type = {.id = T_TEXT}},
                                            {.name = "small", .type = {.id = T_INT2}, .not_null = true}, {.name = "balance", .type = {.id = T_INT8}, .not_null = true}};
@@ -47,6 +48,7 @@ static void world_new(World *w, FaultPlan *plan) {
                      {.data = small, .phys = PH_I16, .type = type_make(T_INT2)}, {.data = balance, .phys = PH_I64, .type = type_make(T_INT8)}};
     assert_int_equal(table_new(&root, "t", N_COLS, defs, 1, &key, 0, NULL, &w->table, &err), ST_OK);
     assert_int_equal(table_append(w->table, ROWS, v, NULL, NULL, &err), ST_OK);
+    w->table->expected_rows = expects;
     ImageNeed need = {.table = w->table, .cols = cols, .writes = writes, .inserts = true, .n_groups = 2, .groups = groups};
     assert_int_equal(image_make(&need, &root, NULL, &w->im, &err), ST_OK);
     if (plan) assert_int_equal(device_fault_new(host, plan, &w->d, &err), ST_OK);
@@ -112,6 +114,47 @@ static void test_use(void **state) {
     image_mirror_stale(w.im);
     assert_int_equal(use(&w), ST_OK);
     assert_int_equal(*on_device(w.im, 8), 1);
+    world_free(&w);
+}
+
+/* Of an image with room for many more rows than it has, only those that there are go to the device and come back. */
+static const DeviceOps *real_ops;
+static int64_t copied_in, copied_out;
+static Status counting_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) {
+    copied_in += n;
+    return real_ops->copy_in(q, dst, src, n, e);
+}
+static Status counting_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) {
+    copied_out += n;
+    return real_ops->copy_out(q, dst, src, n, e);
+}
+static void test_room(void **state) {
+    (void)state;
+    World w;
+    expects = 100000;
+    world_new(&w, NULL);
+    expects = 0;
+    assert_int_equal(w.im->cap, 100000);
+    real_ops = w.d->ops;
+    DeviceOps counting = *real_ops;
+    counting.copy_in = counting_copy_in;
+    counting.copy_out = counting_copy_out;
+    w.d->ops = &counting;
+    int64_t slots = 0, by_row = 2 + 8 * (1 + 4) /* live, dirty, next of both groups */, texts = 0, used = 0;
+    for (int32_t i = 0; i < w.im->n_indexes; i++) slots += (w.im->indexes[i].mask + 1) * 8;
+    for (int k = 0; k < IMAGE_PARTS; k++) by_row += w.im->parts[k].stride;
+    assert_int_equal(use(&w), ST_OK);
+    assert_non_null(image_texts(w.im, &texts, &used));
+    assert_int_equal(copied_in, slots + ROWS * by_row + used);
+    same_on_device(w.im);
+    for (int64_t i = ROWS; i < w.im->cap; i++) assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
+    change(&w, 7, -1);
+    image_mirror_changed(w.im, w.im->live);
+    image_mirror_changed(w.im, w.im->indexes[1].next);
+    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    assert_int_equal(copied_out, ROWS * (2 + 8 + w.im->parts[w.im->cols[BALANCE].part].stride));
+    expect(w.im, 7, -1);
+    w.d->ops = real_ops;
     world_free(&w);
 }
 
@@ -479,7 +522,7 @@ int main(void) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound), cmocka_unit_test(test_gather)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_room), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound), cmocka_unit_test(test_gather)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     code_cache_free(cache);
     devices_close(devices);

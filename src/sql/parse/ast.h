@@ -602,6 +602,7 @@ typedef struct AstTruncate {
 
 /* name = value of WITH (...), COPY options, EXPLAIN options. Values: number and words arrive as text. */
 typedef struct AstOption {
+    const char *space;  /* toast of toast.fillfactor; NULL = none */
     const char *name;   /* lower case */
     const char *value;  /* NULL = name alone */
     const char **list;  /* force_quote (a, b): n_list entries, value NULL */
@@ -755,6 +756,7 @@ typedef enum AstAlterKind {
     AST_ALTER_ADD_CONSTRAINT,
     AST_ALTER_DROP_CONSTRAINT,
     AST_ALTER_SET_OPTIONS,
+    AST_ALTER_RESET_OPTIONS,
     AST_ALTER_OTHER /* 0A000 with `what` */
 } AstAlterKind;
 typedef struct AstAlterCmd {

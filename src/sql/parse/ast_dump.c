@@ -474,6 +474,7 @@ static void dump_options(Dump *d, const AstOption *v, int64_t n) {
     if (n == 0) return;
     put(d, " (options");
     for (int64_t i = 0; i < n; i++) {
+        put_name(d, "in=", v[i].space);
         put_name(d, "", v[i].name);
         put_name(d, "=", v[i].value);
         put_names(d, "list", v[i].list, v[i].n_list);
@@ -600,6 +601,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         put_flag(d, "temporary", x->temporary);
         put_flag(d, "with_no_data", x->with_no_data);
         put_names(d, "columns", x->columns, x->n_columns);
+        dump_options(d, x->options, x->n_options);
         put(d, " ");
         dump_stmt(d, x->query);
         break;
@@ -642,7 +644,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     }
     case AST_ALTER_TABLE: {
-        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "set_options", "other"};
+        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "set_options", "reset_options", "other"};
         const AstAlterTable *x = AST_AS_CONST(AstAlterTable, s);
         put_qualified(d, &x->table);
         for (int64_t i = 0; i < x->n_cmds; i++) {
@@ -654,6 +656,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
             dump_source(d, "source=", x->cmds[i].expr_source);
             dump_opt(d, "expr", x->cmds[i].expr);
             if (x->cmds[i].constraint) dump_constraints(d, x->cmds[i].constraint, 1);
+            dump_options(d, x->cmds[i].options, x->cmds[i].n_options);
             put(d, ")");
         }
         break;

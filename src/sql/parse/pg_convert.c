@@ -1152,7 +1152,7 @@ static bool conv_options(Conv *c, List *l, AstOption **out, int64_t *n) {
         DefElem *d = list_nth(l, (int)i);
         AstOption *x = &(*out)[i];
         x->location = pos_of(d->location);
-        if (!copy_str(c, d->defname, &x->name)) return false;
+        if (!copy_str(c, d->defnamespace, &x->space) || !copy_str(c, d->defname, &x->name)) return false;
         if (d->arg && IsA(d->arg, List)) {
             List *items = (List *)d->arg;
             x->n_list = list_length(items);
@@ -1513,7 +1513,8 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
         return true;
     case AT_DropConstraint: x->kind = AST_ALTER_DROP_CONSTRAINT; return true;
     case AT_SetRelOptions:
-        x->kind = AST_ALTER_SET_OPTIONS;
+    case AT_ResetRelOptions:
+        x->kind = s->subtype == AT_SetRelOptions ? AST_ALTER_SET_OPTIONS : AST_ALTER_RESET_OPTIONS;
         return conv_options(c, (List *)s->def, &x->options, &x->n_options);
     case AT_ChangeOwner: x->what = "OWNER TO"; break;
     case AT_SetTableSpace: x->what = "SET TABLESPACE"; break;
