@@ -64,6 +64,19 @@ static void number_some(void *ctx, int worker) {
         }
     }
 }
+static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put each part's calls side by side */
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
+        const int64_t to = MIN_OF(from + step, b->n_calls);
+        for (int32_t p = 0; p < b->n_parts; p++) {
+            const int64_t base = b->parts[p].base, begin = MAX_OF(from, base), end = MIN_OF(to, base + b->parts[p].part->n);
+            for (int64_t call = begin; call < end; call++) b->type_of[call] = (uint16_t)p;
+            for (int64_t call = begin; call < end; call++) b->pos_of[call] = (uint32_t)(call - base);
+        }
+    }
+}
 static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
@@ -87,10 +100,10 @@ static Status number_calls(Bulk *b, Err *e) {
     b->pos_of = kept->p;
     b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);
     atomic_store(&b->alone, false);
-    static const PoolFn passes[] = {number_none, number_some, number_check};
-    for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
+    static const PoolFn passes[] = {number_none, number_some, number_check}, runs[] = {number_runs};
+    for (int i = 0; i < (b->part_order ? (int)ARRAY_LEN(runs) : (int)ARRAY_LEN(passes)); i++) {
         atomic_store(&b->next, 0);
-        bulk_parallel(b, passes[i]);
+        bulk_parallel(b, b->part_order ? runs[i] : passes[i]);
         if (atomic_load(&b->alone)) return err_internal(e, "calls of a bulk are not numbered from 0 on");
     }
     return ST_OK;
