@@ -182,6 +182,11 @@ static void merge_grown(Session *s) {
         int64_t d = table_delta_rows(t);
         if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
         Err e = {0};
+        if (session_bulk_ahead(s) && session_bulk_sync(s) != ST_OK) { /* a bulk of this very statement has changed images, which must not be of another table */
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, s->err.message);
+            err_clear(&s->err);
+            return;
+        }
         if (table_merge(t, s->db->pool, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }

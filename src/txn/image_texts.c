@@ -4,6 +4,7 @@
  * have addresses. When there are no more addresses or no memory, or when much of it may be strings that nobody has any more, a new one is made from the rows that
  * there are. Cells of rows that never were are zero; rows that died keep the strings that indexes find them by.
  */
+#include "base/log.h"
 #include "txn/image_int.h"
 #include "txn/image_mirror.h"
 
@@ -135,6 +136,7 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
         image_chunk_free(im, to);
         return st;
     }
+    log_write(LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left", im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
     to->used = bytes;
     to->next = x->chunks;
     take_piece(im, to, bytes);
