@@ -187,6 +187,7 @@ static void merge_grown(Session *s) {
             err_clear(&s->err);
             return;
         }
+        if (table_has_undo(t)) continue; /* now it has: somebody looks at what was before */
         if (table_merge(t, s->db->pool, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }

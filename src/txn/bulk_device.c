@@ -24,7 +24,16 @@
 #include "codegen/prelude/kc_codes.h"
 #include "txn/bulk_device_int.h"
 
-enum { WARP = 32, SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16, KEYS_MIN = 64, PROCS_MAX = 64, SERIAL_CALLS = 1 << 14 /* of a launch */, TRIPS_MIN = 32, TRIPS_MAX = 16 /* of all tables home and back: so many are nothing to worry about, and so many more may come; */, TRIPS_ROWS = 4 << 20 /* neither are those that took so many rows */, IN_CACHE_BYTES = 2 << 20 /* tables of a bulk that processors' own caches hold, more or less */, UNDO_BYTES_MAX = 1 << 30 };
+enum {
+    WARP = 32, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
+    SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
+    KEYS_MIN = 64, PROCS_MAX = 64,
+    SERIAL_CALLS = 1 << 14 /* of a launch */,
+    TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
+    TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
+    IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
+    UNDO_BYTES_MAX = 1 << 30
+};
 
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
