@@ -100,10 +100,15 @@ static Status number_calls(Bulk *b, Err *e) {
     b->pos_of = kept->p;
     b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);
     atomic_store(&b->alone, false);
-    static const PoolFn passes[] = {number_none, number_some, number_check}, runs[] = {number_runs};
-    for (int i = 0; i < (b->part_order ? (int)ARRAY_LEN(runs) : (int)ARRAY_LEN(passes)); i++) {
+    if (b->part_order) {
         atomic_store(&b->next, 0);
-        bulk_parallel(b, b->part_order ? runs[i] : passes[i]);
+        bulk_parallel(b, number_runs);
+        return ST_OK;
+    }
+    static const PoolFn passes[] = {number_none, number_some, number_check};
+    for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
+        atomic_store(&b->next, 0);
+        bulk_parallel(b, passes[i]);
         if (atomic_load(&b->alone)) return err_internal(e, "calls of a bulk are not numbered from 0 on");
     }
     return ST_OK;

@@ -313,10 +313,7 @@ void image_free(Image *im) {
     mem_free(acct, im->live, x->live_cap);
     mem_free(acct, im->dirty, x->dirty_cap);
     mem_free(acct, im->rowids, x->rowids_cap * 8);
-    for (ImageChunk *c = x->chunks, *next; c; c = next) {
-        next = c->next;
-        image_chunk_free(im, c);
-    }
+    image_chunks_free(im, x->chunks);
     arena_free(x->arena);
     pthread_mutex_destroy(&x->heap_lock);
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
@@ -416,9 +413,12 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
 }
 
 /* ---- strings ---- */
-void image_chunk_free(Image *im, ImageChunk *c) {
-    if (c->most > 0) mem_span_free(im->account, c, c->held, c->most);
-    else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
+void image_chunks_free(Image *im, ImageChunk *c) {
+    for (ImageChunk *next; c; c = next) {
+        next = c->next;
+        if (c->most > 0) mem_span_free(im->account, c, c->held, c->most);
+        else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
+    }
 }
 /* A fresh chunk in the place of `full`, unless somebody was faster. */
 static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {

@@ -16,7 +16,7 @@ typedef struct ImageChunk {
     int64_t used; /* atomic; beyond size when somebody found no room */
     int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
 } ImageChunk;
-void image_chunk_free(Image *im, ImageChunk *c);
+void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */
 /* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
 void image_drop_texts(Image *im);
 

@@ -291,14 +291,12 @@ bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
 }
 
 /* ---- strings in a new piece ---- */
-static bool describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
+static void describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
     *t = (RehashTable){.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = n, .texts = image_mirror_texts(im)};
-    if (n > (int32_t)ARRAY_LEN(t->cols)) return false;
     for (int32_t c = 0; c < n; c++) {
         describe_column(im, cols[c], t, c);
         t->cols[c].phys = dead_too[c];
     }
-    return true;
 }
 bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
     ImageMirror *m = im->mirror;
@@ -306,7 +304,8 @@ bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, co
     RehashTable t;
     Err why = {0};
     uint64_t found = 0;
-    if (m->texts < 0 || !describe_texts(im, n, cols, dead_too, &t)) return false;
+    if (m->texts < 0) return false;
+    describe_texts(im, n, cols, dead_too, &t);
     Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
     if (st == ST_OK) st = image_rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
@@ -322,7 +321,7 @@ Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const 
     RehashTable t;
     Err why = {0};
     *done = false;
-    if (!describe_texts(im, n, cols, dead_too, &t)) return ST_OK;
+    describe_texts(im, n, cols, dead_too, &t);
     Status st = m->d->ops->queue_new(m->d, &q, &why);
     if (st == ST_OK) st = device_span_new(m->d, size, &fresh, &why);
     if (st != ST_OK) {

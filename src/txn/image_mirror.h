@@ -28,7 +28,7 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
 Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e);
 /* Strings, whose piece of memory is about to have so many bytes on the host; false: not there. */
 bool image_mirror_grow_texts(Image *im, int64_t size);
-/* Strings of an image that is ahead, of columns cols[0..n), where rows that died keep theirs when dead_too: their bytes; all of them to a new piece, `size` bytes at `to` on the host, which is not
+/* Strings of an image that is ahead, of columns cols[0..n), IMAGE_KEY_COLS at most, where rows that died keep theirs when dead_too: their bytes; all of them to a new piece, `size` bytes at `to` on the host, which is not
  * written, and cells that say so. *done false: the device could not, and nothing has changed. 58000: it failed on the way; what it has is lost. */
 bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes);
 Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size, bool *done, Err *e);

@@ -94,10 +94,7 @@ static ImageChunk *new_piece(Image *im, int64_t size, Err *e) {
 void image_drop_texts(Image *im) {
     struct ImageImpl *x = im->impl;
     if (!x->moved) return;
-    for (ImageChunk *c = x->gathered->next, *next; c; c = next) {
-        next = c->next;
-        image_chunk_free(im, c);
-    }
+    image_chunks_free(im, x->gathered->next);
     x->gathered->next = NULL;
     x->moved = false;
 }
@@ -116,15 +113,14 @@ static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
 /* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest. Its older cells have the strings that they had. */
 static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     struct ImageImpl *x = im->impl;
-    enum { COLS = 32 };
-    int32_t cols[COLS], n = 0;
-    bool dead_too[COLS];
+    int32_t cols[IMAGE_KEY_COLS], n = 0; /* as many as image_rehash.h takes */
+    bool dead_too[IMAGE_KEY_COLS];
     int64_t bytes;
     *done = false;
     if (!x->gathered || x->chunks != x->gathered || !image_mirror_current(im) || !image_mirror_ahead(im)) return ST_OK;
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
-        if (n == COLS) return ST_OK;
+        if (n == IMAGE_KEY_COLS) return ST_OK;
         cols[n] = c;
         dead_too[n++] = in_index(im, c);
     }
@@ -133,7 +129,7 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     if (!to) return ST_OK;
     Status st = image_mirror_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
     if (!*done) {
-        image_chunk_free(im, to);
+        image_chunks_free(im, to);
         return st;
     }
     log_write(LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left", im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
@@ -155,10 +151,7 @@ Status image_gather_texts(Image *im, int64_t room, Err *e) {
     ImageChunk *to = make_piece(im, bytes, room, e);
     if (!to) return ST_ERROR;
     move(im, to);
-    for (ImageChunk *c = x->chunks, *next; c; c = next) {
-        next = c->next;
-        image_chunk_free(im, c);
-    }
+    image_chunks_free(im, x->chunks);
     x->moved = false;
     take_piece(im, to, bytes);
     image_mirror_stale(im);

@@ -175,19 +175,15 @@ static Status fault_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t gr
     return passed(q->f, q->f->inner->ops->launch(q->inner, k->inner, groups, group_size, local_bytes, params, n_params, e));
 }
 
-static Status fault_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
+static Status wait_for(DevQueue *q, bool finish, DevPoll poll, void *ctx, Err *e) {
     FaultDevice *f = q->f;
     Status st = step(f, "sync", ERR_SYSTEM, e);
-    Status waited = passed(f, f->inner->ops->sync(q->inner, poll, ctx, st == ST_OK ? e : NULL));
+    Err *said = st == ST_OK ? e : NULL;
+    Status waited = passed(f, finish ? device_finish(f->inner, q->inner, poll, ctx, said) : f->inner->ops->sync(q->inner, poll, ctx, said));
     return st != ST_OK ? st : waited;
 }
-
-static Status fault_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
-    FaultDevice *f = q->f;
-    Status st = step(f, "sync", ERR_SYSTEM, e);
-    Status waited = passed(f, device_finish(f->inner, q->inner, poll, ctx, st == ST_OK ? e : NULL));
-    return st != ST_OK ? st : waited;
-}
+static Status fault_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) { return wait_for(q, false, poll, ctx, e); }
+static Status fault_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) { return wait_for(q, true, poll, ctx, e); }
 
 /* ---- events ---- */
 
