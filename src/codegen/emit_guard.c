@@ -92,7 +92,7 @@ void proc_find_once(ProcEm *x) {
 }
 void proc_guard_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->proc->n_guards; i++) {
-        if (x->proc->guards[i]->release) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
+        if (x->proc->guards[i]->release && (!x->framed || x->round)) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
         if (x->narrow_guards[i]) out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
         if (x->once[i]) out_w(&x->m, o, "bool had%d = false;\n(void)had%d;\n", i, i);
     }
@@ -255,14 +255,21 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}, {"u64", "names"}};
     for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
+    if (x->framed && mode != FRAME_FIELDS) return; /* the rest is there all the time */
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
     for (int32_t i = 0; i < x->n_vars; i++) {
-        if (!x->stored[i]) continue; /* an argument */
+        if (!x->stored[i] && !(x->framed && i < x->proc->n_params)) continue;
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
         frame_numbered(x, o, mode, "bool", 'z', i);
+        if (x->framed && x->m.views_used[i]) frame_numbered(x, o, mode, "arr", 'a', i);
     }
+}
+bool proc_in_frame(const ProcEm *x, int32_t var) {
+    int32_t at;
+    if (!x->framed || (!x->stored[var] && var >= x->proc->n_params)) return false;
+    return !x->round || count_of(x, x->round->loop, x->round->end, OP_STORE, var, &at) == 0;
 }
 
 /* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */

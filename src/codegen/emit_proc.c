@@ -130,20 +130,32 @@ static const char *raw_type(uint8_t phys) {
 }
 
 /* ---- variables ---------------------------------------------------------------------------------------- */
+/* What an argument is, by the names of its cells. */
+static void load_argument(ProcEm *x, Out *o, int32_t i, const char *type, const char *valid_type) {
+    int32_t cells = PARAM(PP_ARG_CELLS, i, 0), valid = PARAM(PP_ARG_VALID, i, 0), step = PARAM(PP_ARG_STEP, i, 0);
+    uint8_t phys = x->vars[i].phys;
+    char at[32];
+    snprintf(at, sizeof at, "pos * P(%d)", (int)step);
+    out_w(&x->m, o, "%sy%d = ", type, i);
+    proc_load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
+    out_w(&x->m, o, ";\n%sz%d = %p == 0 || G(u8, %p)[%s] != 0;\n", valid_type, i, valid, valid, at);
+}
 static void declare_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
         uint8_t phys = x->vars[i].phys;
+        char type[32];
         if (x->round && proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
+        if (proc_in_frame(x, i)) {
+            out_w(&x->m, o, "#define y%d (f->y%d)\n#define z%d (f->z%d)\n", i, i, i, i);
+            if (x->m.views_used[i]) out_w(&x->m, o, "#define a%d (f->a%d)\n", i, i);
+            continue;
+        }
         if (i >= x->proc->n_params) {
             out_w(&x->m, o, "%s y%d = %s;\nbool z%d = false;\n", c_type[phys], i, c_zero(phys), i);
             continue;
         }
-        int32_t cells = PARAM(PP_ARG_CELLS, i, 0), valid = PARAM(PP_ARG_VALID, i, 0), step = PARAM(PP_ARG_STEP, i, 0);
-        char at[32];
-        snprintf(at, sizeof at, "pos * P(%d)", (int)step);
-        out_w(&x->m, o, "%s y%d = ", c_type[phys], i);
-        proc_load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
-        out_w(&x->m, o, ";\nbool z%d = %p == 0 || G(u8, %p)[%s] != 0;\n", i, valid, valid, at);
+        snprintf(type, sizeof type, "%s ", c_type[phys]);
+        load_argument(x, o, i, type, "bool ");
         if (x->m.views_used[i]) out_w(&x->m, o, "const arr a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
     if (x->out->scratch == 0) return;
@@ -431,7 +443,24 @@ static void choose(ProcEm *x, const Instr *in, Reg to) {
     }
     W("}\n");
 }
+/* In a frame that the call works in: a call's variables as they are at its beginning. */
+static void begin_frame(ProcEm *x, Out *o) {
+    for (int32_t i = 0; i < x->n_vars; i++) {
+        if (!proc_in_frame(x, i)) continue;
+        if (i < x->proc->n_params) load_argument(x, o, i, "", "");
+        else out_w(&x->m, o, "y%d = %s;\nz%d = false;\n", i, c_zero(x->vars[i].phys), i);
+        if (x->m.views_used[i]) out_w(&x->m, o, "a%d = arr_of(y%d, z%d);\n", i, i, i);
+    }
+    for (int32_t i = 0; i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = GUARD_NONE;\n", i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
+}
 static void undefine(ProcEm *x, Out *o) {
+    for (int32_t i = 0; i < x->n_vars; i++) {
+        if (!proc_in_frame(x, i)) continue;
+        out_w(&x->m, o, "#undef y%d\n#undef z%d\n", i, i);
+        if (x->m.views_used[i]) out_w(&x->m, o, "#undef a%d\n", i);
+    }
     for (int32_t r = 0; r < x->p->n_regs; r++)
         if (x->lazy[r]) out_w(&x->m, o, "#undef r%d\n#undef v%d\n", r, r);
 }
@@ -1099,8 +1128,15 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_guard_vars(x, o);
     }
     proc_append(x, o, &m->top);
-    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
     proc_append(x, o, &vars);
+    if (x->framed) {
+        out_w(m, o, "if (state == 0) {\n");
+        begin_frame(x, o);
+        out_w(m, o, "}\n");
+    }
     if (x->plain) {
         out_w(m, o, "if (state != 0) {\n");
         proc_write_frame(x, o, FRAME_LOAD);
@@ -1121,6 +1157,9 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
     undefine(x, o);
+    for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
+    for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
+        if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
     proc_append(x, o, &x->rounds);
     if (x->plain) proc_write_spreads(x, o);
 }
@@ -1427,6 +1466,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
         proc_find_narrow(x);
         proc_find_once(x);
         x->spreading[x->number] = x->n_spreads > 0;
+        x->framed = x->n_spreads > 0 && x->by_four;
     }
     write_body(x, skip, 0, p->n_instrs, 0);
     W("done: ;\n");

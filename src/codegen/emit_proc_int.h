@@ -57,6 +57,7 @@ typedef struct ProcEm {
     const Spread *round;   /* its round is being written, as a function of its own */
     Out rounds;            /* these functions */
     bool *spreading;       /* procedures of the module that have some */
+    bool framed;           /* variables are kept in the call's frame all the time */
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
     int32_t n_sums;        /* the module's additions whose amounts are summed */
@@ -127,6 +128,8 @@ void proc_guard_vars(ProcEm *x, Out *o);
 void proc_guards_anew(ProcEm *x, int32_t loop);
 /* What a frame has: its fields, or into it, or out of it. */
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
+/* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its names are those of the frame's fields. */
+bool proc_in_frame(const ProcEm *x, int32_t var);
 /* What guards call; counters, uses: parameters. */
 void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses);
 /* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters. */

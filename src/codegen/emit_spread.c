@@ -327,7 +327,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     Em *m = &x->m;
     Out *o = &x->rounds;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0), w = W_VARS;
-    out_w(m, o, "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 k, const u32 together, PRIV u64 *left) {\n", x->number, s->state, x->number);
+    out_w(m, o, "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 k, const u32 together, PRIV u64 *left) {\nFRAME_IS_SHARED(f);\n", x->number, s->state, x->number);
     put_rounds(x, s, o);
     out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nPRIV u64 *const wait = left;\n(void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)wait; (void)pos; (void)undo;\n");
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = f->names;\n(void)names;\n", starts, step, starts, step);
@@ -339,7 +339,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     }
     proc_append(x, o, vars);
     for (int32_t i = 0, at; i < x->n_vars; i++) /* what it reads */
-        if (x->stored[i] && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
+        if (x->stored[i] && !proc_in_frame(x, i) && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
     if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
     out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps;\nspilled = f->spilled;\n", s->cur, s->cur);
     proc_append(x, o, body);
@@ -357,12 +357,12 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 void proc_spread_helpers(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n"
+    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
                     "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
                     "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
                     "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
                     "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#endif\n");
+                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#endif\n");
 }
 /* PART(k, word), STATUS(k); LEADS: where the frame may be written. */
 static void put_merge(ProcEm *x, const Spread *s, Out *o) {
@@ -416,7 +416,7 @@ void proc_write_spreads(ProcEm *x, Out *o) {
         words = MAX_OF(words, n);
         most_sites = MAX_OF(most_sites, sites);
     }
-    out_w(m, o, "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 state) {\n", x->number, x->number);
+    out_w(m, o, "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 state) {\nFRAME_IS_SHARED(f);\n", x->number, x->number);
     out_w(m, o, "#if defined(KC_CUDA)\nconst u32 lane = LID & 31u;\nu64 left[%d];\n#define LEADS (lane == 0)\n#define PART(k, word) from_lane(left[word], k)\n#define STATUS(k) from_lane(status, k)\n#define TOGETHER() __syncwarp()\n"
                 "#else\nu64 left[32][%d], look[%d];\nu32 names[32][%d], statuses[32];\n(void)names; (void)look;\n#define LEADS true\n#define PART(k, word) left[k][word]\n#define STATUS(k) statuses[k]\n#define TOGETHER() ((void)0)\n#endif\nswitch (state & 0x3fffu) {\n",
           words, words, most_sites + 1, most_sites + 1);
