@@ -38,7 +38,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (once) W("had%d = true;\n", it->guard);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
-    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
+    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
@@ -52,16 +52,16 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
         if (!x->narrow_guards[g] || x->round) continue;
-        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
+        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
     }
     for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
         if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
-    if (n > 0) W(x->round ? ") != GUARD_NONE) {\nFENCE();\n" : ") != GUARD_NONE) {\n");
+    if (n > 0) W(x->round ? ") != GUARD_NONE) {\nFENCE_GIVE();\n" : ") != GUARD_NONE) {\n");
     for (int32_t i = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W("const u64 next%d = guard_last(kp, g%d, %s, &spilled);\n", i, l->guards[i], shared);
     for (int32_t i = 0, k = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
-    if (n > 0) W(") != 0) {\nFENCE();\n");
+    if (n > 0) W(x->round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n"); /* a round's: what other lanes did under the lock as well */
     for (int32_t i = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
     if (n > 0) W("}\n}\n");
@@ -293,7 +293,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     /* Waits for so many clocks at most. */
     out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
-                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE();\nreturn true;\n}\n", uses, counters, uses);
+                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE_TAKE();\nreturn true;\n}\n", uses, counters, uses);
     /* The calls' locks, by name: most items have none. */
     out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
     /* several at a time: each is a load from far away */
@@ -304,7 +304,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nconst u64 i = (mask >> (name & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
                 "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
-                "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
+                "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE_TAKE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE_TAKE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
                 "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* Of an item that the call has its turn at, and had better have: it is asked for once more. */
     out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote, const bool shared) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
@@ -314,10 +314,10 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
           states, states, states, states, states, counters, uses);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
-    out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE();\nreturn GUARD_NONE;\n}\n");
+    out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
     out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
-                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE();\n"
+                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE_TAKE();\nFENCE_GIVE();\n"
                 "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
     proc_spread_helpers(x, o);
     /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */

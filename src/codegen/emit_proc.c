@@ -315,7 +315,7 @@ static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix,
         return;
     }
     if (ix->order) {
-        out_w(&x->m, o, "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE();\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
+        out_w(&x->m, o, "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE_GIVE();\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
                         "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
         key_equal(x, im, ix, false);
         out_w(&x->m, o, ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n", order_kind(&im->cols[ix->order - 1], ix->desc));
@@ -323,8 +323,20 @@ static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix,
     }
     out_w(&x->m, o, "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n                const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
     key_equal(x, im, ix, false);
-    out_w(&x->m, o, ")) break;\n            }\n            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE();\n"
-                    "            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
+    out_w(&x->m, o, ")) break;\n            }\n");
+    bool together = x->by_four;
+    for (int32_t c = 0; c < ix->n_cols; c++) together &= im->cols[ix->cols[c]].phys <= PH_I64;
+    if (together) {
+        out_w(&x->m, o, "#if defined(KC_CUDA)\n            const u32 here = __activemask(), lane = LID & 31u, same = __match_any_sync(here, i)");
+        for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, " & __match_any_sync(here, (i64)k%d)", c);
+        out_w(&x->m, o, ", below = same & ((1u << lane) - 1);\n            const i32 last = 31 - __clz((i32)same);\n"
+                        "            const i64 before = __shfl_sync(same, mine, below != 0 ? 31 - __clz((i32)below) : (i32)lane) + 1;\n            s = __shfl_sync(same, s, last);\n"
+                        "            GVOL(i64, next)[mine] = below != 0 ? before : (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            __syncwarp(same);\n"
+                        "            u64 seen = 0;\n            if ((i32)lane == last) seen = ga_cas_u64(slots + i * 8, s, entry);\n            seen = __shfl_sync(same, seen, last);\n#else\n");
+    }
+    out_w(&x->m, o, "            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n");
+    if (together) out_w(&x->m, o, "#endif\n");
+    out_w(&x->m, o, "            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
 
 /* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
@@ -354,7 +366,7 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     out_w(&x->m, o, "    bool made = false;\n    if (here && s == 0) {\n");
     if (ix->order) out_w(&x->m, o, "        ord_begin(next, mine);\n");
     else if (!ix->unique) out_w(&x->m, o, "        GVOL(i64, next)[mine] = 0;\n");
-    if (!ix->unique) out_w(&x->m, o, "        FENCE();\n");
+    if (!ix->unique) out_w(&x->m, o, "        FENCE_GIVE();\n");
     out_w(&x->m, o, "        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;\n    }\n    if (!made) made = enter_on_%d_%d(slots, mask, live, next, %smine", t, index, ix->order ? "order, " : "");
     key_args(x, im, ix);
     out_w(&x->m, o, ", h, entry, here ? at : (at + 1) & mask);\n    return made;\n}\n");
@@ -748,7 +760,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
         else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
     if (im->n_indexes > 0) {
-        W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
+        W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE_GIVE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
         W("if (!made) {\nGVOL(u8, %p)[row] = ROW_DEAD;\n", live);
         if (!ins->skip) key_failure(x, in, table);
@@ -1269,7 +1281,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters, uses);
     /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
-    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_step(u64 h, u64 k) { return hash_combine(h, k); }\n#define hash_combine(h, k) hash_step(h, k)\nFN_BIG u64 hash_number(i64 k) { return hash_i64(k); }\n#define hash_i64(k) hash_number(k)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) hash_none(h)\n#endif\n");
+    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) hash_none(h)\n#endif\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
         out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
@@ -1307,11 +1319,11 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out_w(m, o, "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = %swaits[k];\n" CALL_OF, carries ? "left += waiting;\n" : "", carries ? "" : "tile + ", order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
     out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE_TAKE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
     proc_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
                 "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
-    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
+    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
     if (carries) out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n", (int32_t)PROC_CARRIED);
     else out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
 }

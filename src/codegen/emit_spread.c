@@ -359,10 +359,19 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 void proc_spread_helpers(ProcEm *x, Out *o) {
     out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
                     "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
+                    "FN i64 lanes_sum(i64 v) {\nfor (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
                     "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
                     "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
                     "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
                     "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#endif\n");
+}
+/* The greatest value of a sum. */
+static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {
+    static const char *const whole_types[] = {[PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
+    int64_t limit = 1;
+    for (int32_t d = 0; d < s->precision[var]; d++) limit *= 10;
+    if (s->precision[var]) snprintf(most, 48, "%lld", (long long)limit - 1);
+    else snprintf(most, 48, "%s", whole_types[x->vars[var].phys]);
 }
 /* PART(k, word), STATUS(k); LEADS: where the frame may be written. */
 static void put_merge(ProcEm *x, const Spread *s, Out *o) {
@@ -377,27 +386,35 @@ static void put_merge(ProcEm *x, const Spread *s, Out *o) {
     out_w(m, o, "const u64 had_steps = f->steps;\nconst u32 had_undo = f->n_undo;\nconst i64 cur = f->y%d;\nu32 failed = 0, spilled = f->spilled;\nu64 steps = had_steps;\n", s->cur);
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v, v);
-    out_w(m, o, "TOGETHER();\nROLLED for (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - had_steps;\n}\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
-    out_w(m, o, "ROLLED for (u32 k = 0; k < n; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
+    /* on CUDA lanes' parts come together at once, where none failed and no sum can leave its range on the way */
+    out_w(m, o, "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && left[%d] != 0)) spilled = 1;\nsteps += (u64)lanes_sum(lane < n ? (i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    for (int32_t v = 0; v < x->n_vars; v++) {
+        char most[48];
+        if (s->roles[v] != ROLE_SUM) continue;
+        sum_limit(x, s, v, most);
+        out_w(m, o, "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nat_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= (U64C(%s) - size_of(had%d)) / 32));\n", v, word[v], v, v, word[v] + 1, v, most, v);
+    }
+    for (int32_t v = 0; v < x->n_vars; v++)
+        if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (at_once) sum%d += lanes_sum(more%d);\n", v, v);
+    out_w(m, o, "#else\nfor (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - had_steps;\n}\nconst bool at_once = false;\n#endif\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o, "ROLLED for (u32 k = 0; k < n && !at_once; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
     if (sums > 0) out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID, room); /* a lane's own sum may be out of range where the call's is not */
     out_w(m, o, "ended;\nbreak;\n}\n");
     for (int32_t v = 0; v < x->n_vars; v++) {
+        char most[48];
         if (s->roles[v] != ROLE_SUM) continue;
-        static const char *const most[] = {[PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
-        int64_t limits = 1;
-        for (int32_t d = 0; d < s->precision[v]; d++) limits *= 10;
-        char name[48];
-        if (s->precision[v]) snprintf(name, sizeof name, "%lld", (long long)limits - 1);
-        else snprintf(name, sizeof name, "%s", most[x->vars[v].phys]);
+        sum_limit(x, s, v, most);
         out_w(m, o, "{\nconst i64 more = (i64)(PART(k, %d) - (u64)had%d);\nthere%d = (PART(k, %d) & 1) != 0 && there%d;\nconst u32 bad = there%d ? ovf_add_i64(sum%d, more, &sum%d) : 0;\n", word[v], v, v, word[v] + 1, v, v, v, v);
-        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n", v, v, name, v, name, s->precision[v] ? "" : " - 1", room);
+        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n", v, v, most, v, most, s->precision[v] ? "" : " - 1", room);
     }
     out_w(m, o, "if (failed != 0) break;\n}\nif (%p != 0 && steps > %p) failed = %d;\n", limit, limit, (s->loop + 1) << 8 | (int32_t)PF_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++) {
         const char *type = c_type[x->vars[v].phys];
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (LEADS) {\nf->y%d = (%s)sum%d;\nf->z%d = there%d;\n}\n", v, type, v, v, v);
         if (s->roles[v] == ROLE_LAST) out_w(m, o, "{\nconst u64 y = PART(n - 1, %d), z = PART(n - 1, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n", word[v], word[v] + 1, v, type, v);
-        if (s->roles[v] == ROLE_SET) out_w(m, o, "ROLLED for (u32 k = n; k-- > 0;) {\nconst u64 y = PART(k, %d), z = PART(k, %d);\nif ((z & 2) == 0) continue;\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\nbreak;\n}\n", word[v], word[v] + 1, v, type, v);
+        if (s->roles[v] != ROLE_SET) continue;
+        out_w(m, o, "{\n#if defined(KC_CUDA)\nconst i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[%d] & 2) != 0));\n#else\ni32 k = (i32)n - 1;\nwhile (k >= 0 && (left[k][%d] & 2) == 0) k--;\n#endif\n", word[v] + 1, word[v] + 1);
+        out_w(m, o, "if (k >= 0) {\nconst u64 y = PART((u32)k, %d), z = PART((u32)k, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n}\n", word[v], word[v] + 1, v, type, v);
     }
     out_w(m, o, "if (LEADS) {\nf->y%d = (i64)((u64)cur + n * by);\nf->n_undo = had_undo + n * each;\nf->steps = steps;\nf->rounds += n;\nf->spilled = spilled;\nf->failed = failed;\n", s->cur);
     for (int32_t t = 0; t < x->proc->n_tables; t++)

@@ -193,6 +193,11 @@ extern __shared__ __align__(16) u8 kc_local_memory[];
 #define LMEM kc_local_memory
 #define BARRIER() __syncthreads()
 #define FENCE() __threadfence()
+/* The halves of a fence: what was written before is there for whoever sees what is written behind; what is read behind is as new as what was seen before. */
+#if __CUDACC_VER_MAJOR__ >= 13 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define FENCE_GIVE() asm volatile("fence.release.gpu;" ::: "memory")
+#define FENCE_TAKE() asm volatile("fence.acquire.gpu;" ::: "memory")
+#endif
 #else
 typedef struct { u64 gid, ngroups; u8 *lmem; } KernelCtx;
 #define KERNEL(name)                                                     \
@@ -210,6 +215,10 @@ typedef struct { u64 gid, ngroups; u8 *lmem; } KernelCtx;
 #else
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
+#endif
+#if !defined(FENCE_GIVE)
+#define FENCE_GIVE() FENCE()
+#define FENCE_TAKE() FENCE()
 #endif
 #define PF(i) (bits_f64(P(i)))
 #define PI(i) ((i64)P(i))

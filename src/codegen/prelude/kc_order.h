@@ -77,7 +77,7 @@ FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i32 top, i64 
         n = after[l - first];
         for (;;) {
             GVOL(i64, next)[at] = n + 1;
-            FENCE();
+            FENCE_GIVE();
             if (ga_cas_u64(next + ord_link(c, l) * 8, (u64)n + 1, (u64)row + 1) == (u64)n + 1) break;
             c = ord_walk(next, cells, kind, c, v, row, l, &n);
         }
@@ -114,14 +114,14 @@ FN_BIG void ord_enter(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
         done = last;
         if (done == height) break;
         for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
-        FENCE();
+        FENCE_GIVE();
         if (ga_cas_u64(next + (u64)(4 * anchor + 1) * 8, (u64)entry + 1, (u64)row + 1) == (u64)entry + 1) {
             entry = row;
             break;
         }
     }
     if (height >= ORD_FINGER && entry != anchor && (after || finger < 0 || GVOL(i64, next)[4 * finger] <= 0)) {
-        FENCE();
+        FENCE_GIVE();
         GVOL(i64, next)[4 * entry + 3] = row + 1;
     }
     ord_lower_front(next, cells, kind, anchor, v, row);
@@ -147,7 +147,7 @@ FN_BIG void ord_take_out(u64 next, u64 cells, u32 kind, i64 entry, i64 lo, i64 h
         while (ord_between(cells, kind, lo, hi, to)) to = ord_follow(next, to, l);
         if (to != after) GVOL(i64, next)[ord_link(c, l)] = to + 1;
     }
-    FENCE();
+    FENCE_GIVE();
     while (ord_between(cells, kind, lo, hi, after)) {
         const i64 to = ord_follow(next, after, 0);
         GVOL(i64, next)[4 * after] = -(to + 1);
