@@ -182,7 +182,8 @@ static Status make_buffers(Bulk *b, Err *e) {
 }
 
 /* ---- arguments there ---------------------------------------------------------------------------------- */
-typedef struct Gather { Bulk *b; int64_t pieces; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent; Status st; Err err; } Gather;
+/* Pieces of plain arguments, then chunks of strings; sent: of the plain bytes, and behind them of the strings' from the first chunk's on, before which lie the strings' cells. */
+typedef struct Gather { Bulk *b; int64_t pieces, strings; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent, strings_sent, ready, strings_ready; Status st; Err err; } Gather;
 
 static void copy_piece(const BulkDevice *v, int64_t from, int64_t to) {
     const DevPtr base = v->buffers[0].at;
@@ -199,37 +200,47 @@ static void copy_piece(const BulkDevice *v, int64_t from, int64_t to) {
         if (a < z) memcpy(v->sent + a, (const char *)x->host + (a - begin), (size_t)(z - a));
     }
 }
-static void send(Gather *g, int64_t to) {
+static void send(Gather *g, int64_t *sent, int64_t to) {
     BulkDevice *v = g->b->device;
-    if (g->st == ST_OK && to > g->sent) g->st = v->d->ops->copy_in(v->queue, v->buffers[0].at + (uint64_t)g->sent, v->sent + g->sent, to - g->sent, &g->err);
-    g->sent = to;
+    if (g->st == ST_OK && to > *sent) g->st = v->d->ops->copy_in(v->queue, v->buffers[0].at + (uint64_t)*sent, v->sent + *sent, to - *sent, &g->err);
+    *sent = to;
+}
+static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
+/* What is complete from the beginning on, where that is worth a copy. */
+static void send_ready(Gather *g) {
+    const BulkDevice *v = g->b->device;
+    const BulkTexts *t = &v->texts;
+    while (g->ready < g->pieces && is_done(g, g->ready)) g->ready++;
+    while (g->strings_ready < t->n_chunks && is_done(g, g->pieces + g->strings_ready)) g->strings_ready++;
+    int64_t to = MIN_OF(g->ready * PIECE_BYTES, v->plain_bytes);
+    if (to - g->sent >= SEND_BYTES) send(g, &g->sent, to);
+    if (g->strings_ready == t->n_chunks) return; /* soon the last copy */
+    to = v->plain_bytes + t->chunks[g->strings_ready].at;
+    if (to - g->strings_sent >= SEND_BYTES) send(g, &g->strings_sent, to);
 }
 static void gather_worker(void *ctx, int worker) {
     Gather *g = ctx;
     Bulk *b = g->b;
     const BulkDevice *v = b->device;
-    int64_t n = g->pieces + v->texts.n_chunks, ready = 0;
+    int64_t n = g->pieces + v->texts.n_chunks;
     for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < n;) {
-        if (i < g->pieces) {
-            copy_piece(v, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, v->plain_bytes));
-            atomic_store_explicit(&g->done[i], 1, memory_order_release);
-        } else {
-            texts_stage_chunk(b, &v->texts, i - g->pieces);
-        }
-        if (worker != 0) continue;
-        while (ready < g->pieces && atomic_load_explicit(&g->done[ready], memory_order_acquire)) ready++;
-        int64_t to = MIN_OF(ready * PIECE_BYTES, v->plain_bytes);
-        if (to - g->sent >= SEND_BYTES) send(g, to);
+        if (i < g->pieces) copy_piece(v, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, v->plain_bytes));
+        else texts_stage_chunk(b, &v->texts, i - g->pieces);
+        atomic_store_explicit(&g->done[i], 1, memory_order_release);
+        if (worker == 0) send_ready(g);
     }
 }
 static Status send_arguments(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
-    Gather g = {.b = b, .pieces = (v->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES};
-    if (!(g.done = arena_calloc(b->arena, g.pieces + 1))) return err_oom(e);
+    Gather g = {.b = b, .pieces = (v->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES, .strings = v->plain_bytes + (v->texts.n_chunks > 0 ? v->texts.chunks[0].at : v->texts.staged_bytes)};
+    g.strings_sent = g.strings;
+    if (!(g.done = arena_calloc(b->arena, g.pieces + v->texts.n_chunks + 1))) return err_oom(e);
     if (b->workers > 1 && v->plain_bytes + v->texts.staged_bytes > ALONE_BYTES) pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
     else gather_worker(&g, 0);
-    send(&g, v->plain_bytes + v->texts.staged_bytes);
+    if (g.strings_sent > g.strings) send(&g, &g.sent, g.strings);
+    else g.strings_sent = g.sent; /* all that is left lies together */
+    send(&g, &g.strings_sent, v->plain_bytes + v->texts.staged_bytes);
     if (g.st != ST_OK) err_copy(e, &g.err);
     return g.st;
 }
