@@ -12,8 +12,8 @@
  * not been wanted for longest goes first. What is kept is charged to nobody, and goes when the system has no more memory. With AddressSanitizer
  * nothing is kept: who uses what was freed is found.
  *
- * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (so that they stay
- * in malloc, where they are reused without page faults). Requests that would waste much of
+ * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB
+ * (the larger ones are such mappings, and kept). Requests that would waste much of
  * a block get one of their own. The Arena itself lives in its first block.
  */
 #include "base/mem.h"
@@ -28,13 +28,13 @@
 
 enum {
     BLOCK_ALIGN = 64,
-    MAP_MIN = 1 << 20,
+    MAP_MIN = 128 << 10,
     HUGE_PAGE = 2 << 20,
     HUGE_ALIGN_MIN = 4 << 20,
     ARENA_FIRST = 4096,
     ARENA_MAX = (1 << 20) - 64,
     ARENA_KEEP_MAX = 256 << 10, /* largest block that arena_reset keeps beside the first */
-    KEPT_BLOCKS = 64,
+    KEPT_BLOCKS = 128,
     KEPT_EACH = 32 << 20,
 #if defined(__SANITIZE_ADDRESS__)
     KEPT_ALL = 0,
