@@ -25,16 +25,19 @@ static Status cut(Bulk *b, BulkTexts *t, Err *e) {
 static int64_t chunk_end(const struct TextChunk *x, const Vec *p) { return !p->is_const ? x->to : x->from == 0 ? 1 : 0; }
 static void count(const Bulk *b, struct TextChunk *x) {
     const BulkPart *part = b->parts[x->part].part;
+    int64_t bytes = 0, staged = 0; /* neighbours' sums lie in the same line, and other workers write those */
     for (int32_t i = 0; i < part->proc->n_params; i++) {
         const Vec *p = &part->params[i];
         const Str *s = p->data;
         int64_t times = p->is_const ? part->n : 1;
         for (int64_t j = x->from; p->phys == PH_STR && j < chunk_end(x, p); j++) {
-            if (p->valid && !p->valid[j]) continue;
-            x->bytes += s[j].len * times;
-            x->staged += align_up(s[j].len, TEXT_ALIGN);
+            int64_t len = !p->valid || p->valid[j] ? s[j].len : 0;
+            bytes += len * times;
+            staged += align_up(len, TEXT_ALIGN);
         }
     }
+    x->bytes = bytes;
+    x->staged = staged;
 }
 static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
     const BulkPart *part = b->parts[x->part].part;
