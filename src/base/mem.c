@@ -12,9 +12,9 @@
  * not been wanted for longest goes first. What is kept is charged to nobody, and goes when the system has no more memory. With AddressSanitizer
  * nothing is kept: who uses what was freed is found.
  *
- * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB
- * (the larger ones are such mappings, and kept). Requests that would waste much of
- * a block get one of their own. The Arena itself lives in its first block.
+ * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (the larger ones
+ * are such mappings, and kept). Requests that would waste much of a block get one of their
+ * own. The Arena itself lives in its first block.
  */
 #include "base/mem.h"
 

@@ -392,7 +392,8 @@ static void put_merge(ProcEm *x, const Spread *s, Out *o) {
         char most[48];
         if (s->roles[v] != ROLE_SUM) continue;
         sum_limit(x, s, v, most);
-        out_w(m, o, "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nat_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= (U64C(%s) - size_of(had%d)) / 32));\n", v, word[v], v, v, word[v] + 1, v, most, v);
+        out_w(m, o, "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nconst u64 size%d = size_of(had%d), room%d = size%d < U64C(%s) ? (U64C(%s) - size%d) / 32 : 0;\n"
+                    "at_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= room%d));\n", v, word[v], v, v, v, v, v, most, most, v, v, word[v] + 1, v, v);
     }
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (at_once) sum%d += lanes_sum(more%d);\n", v, v);

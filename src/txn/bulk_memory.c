@@ -182,7 +182,8 @@ static Status make_buffers(Bulk *b, Err *e) {
 }
 
 /* ---- arguments there ---------------------------------------------------------------------------------- */
-/* Pieces of plain arguments, then chunks of strings; sent: of the plain bytes, and behind them of the strings' from the first chunk's on, before which lie the strings' cells. */
+/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their way; before `strings` lie the strings' cells, which
+ * all chunks write, so they go last. */
 typedef struct Gather { Bulk *b; int64_t pieces, strings; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent, strings_sent, ready, strings_ready; Status st; Err err; } Gather;
 
 static void copy_piece(const BulkDevice *v, int64_t from, int64_t to) {
