@@ -2,7 +2,7 @@
  * a kernel runs such calls. */
 #include "codegen/emit_proc_int.h"
 
-enum { FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
+enum { QUEUE_STOP_BITS = 1 << STOP_UNDO_BIT | 1 << STOP_QUEUE_BIT, FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
 
 /* The variable that keeps the hash which the guard makes or takes, -1 none: the lock that was found is kept beside it. */
 static int32_t hash_var(const ProcEm *x, const Instr *in) {
@@ -32,9 +32,12 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const char *wrote = it->kind == OPK_READ ? "0u" : "GUARD_WROTE";
     W("const u64 use = ");
     if (in->a && kept >= 0) W("use%d != GUARD_UNKNOWN ? guard_again(kp, use%d, %s, %s) : ", kept, kept, wrote, shared);
+    bool takes = proc_owns(x, (int32_t)it->table, OWN_QUEUE) && it->group == ITEM_ROWS;
+    if (takes) W("%p != 0 ? queue_use(kp, use_at, use_end, names, h, %s) : ", PARAM(PP_TAKES, 0, 0), shared);
     W("guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", wrote, shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
+    if (takes) W("queue_at = use;\n");
     if (once) W("had%d = true;\n", it->guard);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
@@ -91,6 +94,7 @@ void proc_find_once(ProcEm *x) {
     }
 }
 void proc_guard_vars(ProcEm *x, Out *o) {
+    if (proc_takes(x)) out_w(&x->m, o, "u64 queue_at = GUARD_NONE;\n(void)queue_at;\n%s", x->framed && !x->round ? "" : "i64 taken = -1;\n(void)taken;\n");
     for (int32_t i = 0; i < x->proc->n_guards; i++) {
         if (x->proc->guards[i]->release && (!x->framed || x->round)) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
         if (x->narrow_guards[i]) out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
@@ -259,6 +263,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
+    if (proc_takes(x)) frame_field(x, o, mode, "i64", "taken");
     for (int32_t i = 0; i < x->n_vars; i++) {
         if (!x->stored[i] && !(x->framed && i < x->proc->n_params)) continue;
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
@@ -272,11 +277,83 @@ bool proc_in_frame(const ProcEm *x, int32_t var) {
     return !x->round || count_of(x, x->round->loop, x->round->end, OP_STORE, var, &at) == 0;
 }
 
+/* ---- queues: emit_proc.h ---------------------------------------------------------------------------------- */
+void proc_queue_stops(ProcEm *x) { W("{\nga_or_u64(P(0) + 8, %d);\nFAIL(%d);\n}\n", QUEUE_STOP_BITS, fail_code(x, PF_STOPPED)); }
+/* Whether the taken row's column is equal to the register. */
+static void put_equal(ProcEm *x, int32_t table, int32_t col, const char *row, Reg r) {
+    uint8_t phys = column(x, table, col)->phys;
+    Out cell = {0};
+    char name[16];
+    proc_load_field(x, &cell, table, col, row);
+    out_put(&x->m, &cell, "", 1);
+    em_use(&x->m, r);
+    snprintf(name, sizeof name, "r%d", (int)r);
+    if (cell.p) em_equal(&x->m, &x->m.body, phys, cell.p, name);
+    x->m.body.failed |= cell.failed;
+}
+void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order) {
+    const RowKey *k = in->aux;
+    int32_t cells = PARAM(PP_CELLS, k->table, ix->order - 1), live = PARAM(PP_LIVE, k->table, 0);
+    char row[16];
+    snprintf(row, sizeof row, "r%d", (int)in->dst);
+    W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
+    proc_log_room(x);
+    W("i64 front = -1;\n%s = queue_take(kp, queue_at, %s, %p, %p, %d, %p, %s, &front);\nif (front >= 0) {\nconst i64 row = front;\n", row, x->round ? "true" : "false", next, cells, order, live, row);
+    proc_log_front(x, k->table);
+    W("}\nif (%s == QUEUE_STOPS) FAIL(%d);\nif (queue_at != GUARD_NONE) spilled = 1;\n", row, fail_code(x, PF_STOPPED));
+    for (int32_t c = 0; c < ix->n_cols; c++) { /* names are hashes: it may be another group's */
+        W(c == 0 ? "if (%s >= 0 && !(" : " && ", row);
+        put_equal(x, k->table, ix->cols[c], row, k->args[c]);
+    }
+    if (ix->n_cols > 0) {
+        W(")) ");
+        proc_queue_stops(x);
+    }
+    W("taken = %s;\n} else {\n%s = ord_first(%p, %p, %d, %p, %s);\n}\n", row, row, next, cells, order, live, row);
+}
+void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix) {
+    const ProcTable *t = &x->proc->tables[k->table], *queue = &x->proc->tables[x->proc->queue];
+    W("if (%p != 0 && (taken < 0 || !(true", PARAM(PP_TAKES, 0, 0));
+    for (int32_t c = 0; c < t->n_own; c++)
+        for (int32_t i = 0; i < ix->n_cols; i++) {
+            if (ix->cols[i] != t->own_cols[c]) continue;
+            W(" && ");
+            put_equal(x, x->proc->queue, queue->own_cols[c], "taken", k->args[i]);
+        }
+    W("))) ");
+    proc_queue_stops(x);
+}
+void proc_queue_delete(ProcEm *x) {
+    W("if (%p != 0) {\nif (row != taken) ", PARAM(PP_TAKES, 0, 0));
+    proc_queue_stops(x);
+    W("if (queue_at != GUARD_NONE) queue_done(kp, queue_at, %s);\n}\n", x->round ? "true" : "false");
+}
+static void queue_helpers(ProcEm *x, Out *o, int32_t uses, int32_t states) {
+    Em *m = &x->m;
+    int32_t takers = PARAM(PP_TAKERS, 0, 0), rows = PARAM(PP_QUEUE_ROWS, 0, 0);
+    /* The lock of a queue's item, which nobody waits for. */
+    out_w(m, o, "FN_BIG u64 queue_use(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const bool shared) {\nconst u32 name = item_name(h);\nconst u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\n"
+                "if (i == use_end) return GUARD_NONE;\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
+                "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | GUARD_WROTE | QUEUE_USED);\nelse G(u32, %p)[i] = s | GUARD_HELD | GUARD_WROTE | QUEUE_USED;\nreturn i;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
+    /* The row that is this use's. The first use goes through the group and says which is whose, as it goes; *front: the group's front as it was, when that was moved. Rows that others have
+     * deleted meanwhile are behind it. */
+    out_w(m, o, "FN i64 queue_next(const u64 next, const u64 cells, const u32 kind, const i64 c) {\nconst i64 n = ord_follow(next, c, 0);\nreturn ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;\n}\n"
+                "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
+                "const u64 lock = G(u32, %p)[2 * use], nth = G(u32, %p)[2 * use + 1], at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
+                "for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : ~U64C(0);\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
+                "if (last >= 0 && last != first) {\n*front = first;\nGVOL(i64, next)[4 * anchor + 3] = last + 1;\n}\n}\n"
+                "u64 row = GVOL(u64, at)[0];\nfor (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
+                "const u32 s = G(u32, %p)[use], took = row != ~U64C(0) ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
+                "if (shared) ga_or_u32(%p + use * 4, took);\nelse G(u32, %p)[use] = s | took;\nreturn row != ~U64C(0) ? (i64)row - 1 : -1;\n}\n",
+          uses, uses, rows, takers, rows, states, QUEUE_STOP_BITS, states, states);
+    out_w(m, o, "FN_BIG void queue_done(KP_ARG, const u64 use, const bool shared) {\nconst u32 s = G(u32, %p)[use];\nif ((s & QUEUE_LEFT) == 0) return;\nif (shared) ga_add_u32(%p + use * 4, 0u - QUEUE_LEFT);\nelse G(u32, %p)[use] = s & ~QUEUE_LEFT;\n}\n", states, states, states);
+}
+
 /* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */
 void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
-    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x3fffffffu\n"
+    out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x07ffffffu\n#define QUEUE_TOOK 0x20000000u\n#define QUEUE_LEFT 0x10000000u\n#define QUEUE_USED 0x08000000u\n#define QUEUE_STOPS ((i64)-2)\n"
                 "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << (spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
@@ -295,13 +372,14 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
                 "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE_TAKE();\nreturn true;\n}\n", uses, counters, uses);
     /* The calls' locks, by name: most items have none. */
-    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] & 63);\nreturn mask;\n}\n", names);
+    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] >> 1 & 63);\nreturn mask;\n}\n", names);
     /* several at a time: each is a load from far away */
     out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nu64 found = use_end;\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
                 "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\nreturn use_end;\n#endif\n}\n", names, names);
+    out_w(m, o, "FN u32 item_name(const u64 h) { return ((u32)(hash_u64(h) >> 32) & ~1u) | ((u32)h & 1u); }\n"); /* as ranks have it */
     /* On the host, for tests: others get on meanwhile, so that what was read too early has become old. */
     out_w(m, o, "#if defined(KC_HOST)\n#define DALLY(h) do { for (u64 k = (h) & 1023; k > 0; k--) PAUSE(); } while (0)\n#else\n#define DALLY(h) ((void)0)\n#endif\n");
-    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {\nconst u32 name = (u32)(hash_u64(h) >> 32);\nconst u64 i = (mask >> (name & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
+    out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {\nconst u32 name = item_name(h);\nconst u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
                 "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
                 "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE_TAKE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE_TAKE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
@@ -311,15 +389,17 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */
     out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
-                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
-          states, states, states, states, states, counters, uses);
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
+          states, states, states, states, states, QUEUE_STOP_BITS, counters, uses);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
     out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
-    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
+    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\n"
+                "if (takes && s != GUARD_IS_OVER && (G(u32, %p)[i] & 1u) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) {\nga_or_u64(P(0) + 8, %d);\nreturn i;\n}\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
                 "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE_TAKE();\nFENCE_GIVE();\n"
-                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, states, states, counters, uses);
+                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, names, QUEUE_STOP_BITS, states, states, counters, uses);
     proc_spread_helpers(x, o);
+    if (x->queues) queue_helpers(x, o, uses, states);
     /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
     out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
                 "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");
@@ -368,7 +448,7 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
     run_spreads(x, o, n, "state = spread_%d(kp, call, pos, log_at, slot, &mine->f%d, state);");
     out_w(m, o, "}\nif (wait != GUARD_NONE) (void)guard_wait(kp, wait);\n}\n");
     call_ran(x, o);
-    out_w(m, o, "for (u64 use; (use = guards_done(kp, use_at, use_end)) != GUARD_NONE;)\n    if (!guard_wait(kp, use)) return;\n}\ncontinue;\n}\n");
+    out_w(m, o, "for (u64 use; (use = guards_done(kp, use_at, use_end, TAKES(kind))) != GUARD_NONE;)\n    if (!guard_wait(kp, use) || KC_PEEK(P(0) + 8) != 0) return;\n}\ncontinue;\n}\n");
 }
 /* The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the lanes that are behind go first, and in the same
  * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
@@ -393,7 +473,7 @@ void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos,
     call_stops(x, o);
     out_w(m, o, "}\nreturn;\n}\n"
                 "if (!begun && turn) {\nwait = guards_begin(kp, use_at, use_end);\nbegun = turn = wait == GUARD_NONE;\nif (!turn) guard_look(kp, wait, &at, &from);\n}\n"
-                "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end);\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
+                "if (state == LANE_ENDS && turn) {\nwait = guards_done(kp, use_at, use_end, TAKES(kind));\nturn = wait == GUARD_NONE;\nif (turn) state = LANE_FREE;\nelse guard_look(kp, wait, &at, &from);\n}\n"
                 "const u32 busy = __ballot_sync(~0u, state != LANE_FREE);\nif (busy == 0 && !more) break;\n"
                 "const bool ready = state < LANE_ENDS && turn;\n"
                 "const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key), all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);\n"

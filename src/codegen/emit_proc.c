@@ -380,13 +380,18 @@ static void row_find(ProcEm *x, const Instr *in) {
     proc_loop_ahead(x, k->table, index, k->n, k->args, false);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
-    W(") {\nr%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
+    W(") {\n");
+    if (proc_owns(x, k->table, OWN_KEYED)) proc_queue_key(x, k, ix);
+    W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
     key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
     int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
     if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
-    if (k->order || ix->order) {
+    if (proc_owns(x, k->table, OWN_QUEUE) && in->op == OP_ROW_FIRST && ix->order) {
+        proc_queue_take(x, in, ix, next, order_kind(column(x, k->table, ix->order - 1), ix->desc));
+        x->orders = true;
+    } else if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
         W("r%d = %s(%p, %p, %d, %p, r%d", in->dst, k->bounded ? "ord_after" : ix->order ? "ord_first" : "ord_best", next, PARAM(PP_CELLS, k->table, col),
           order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
@@ -466,6 +471,7 @@ static void begin_frame(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = GUARD_NONE;\n", i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
+    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\n");
 }
 static void undefine(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
@@ -638,6 +644,15 @@ static void row_add(ProcEm *x, const Instr *in) {
         W(atomic[c->phys], cells, (int32_t)c->stride, in->b);
         W("} else ");
     }
+    if (proc_owns(x, rc->table, OWN_ADDED)) { /* amounts that are not negative, so that what is not too much in this order is not in any */
+        W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
+        log_add(x, rc, in);
+        W(c->phys == PH_I32 ? "const i64 by = (i64)%r, old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, (u32)%r), sum = old + by;\n" : "const i64 by = (i64)%r, old = (i64)ga_add_u64(%p + (u64)row * %d, (u64)%r), sum = old + by;\n", in->b, cells, (int32_t)c->stride, in->b);
+        W("if (by < 0 || old > (i64)%p - by) ", PARAM(PP_HI, rc->table, rc->col));
+        proc_queue_stops(x);
+        if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);
+        W("} else ");
+    }
     W("{\n");
     add_exclusive(x, rc, in);
     log_add(x, rc, in);
@@ -778,6 +793,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
     W("}\n}\n");
 }
 
+void proc_log_room(ProcEm *x) { log_room(x); }
 /* Undo of a delete: ordered groups find the row again. */
 static void back_in_order(ProcEm *x, int32_t table) {
     const Image *im = x->tables[table].image;
@@ -802,10 +818,18 @@ static void back_in_order(ProcEm *x, int32_t table) {
     }
 }
 
+void proc_log_front(ProcEm *x, int32_t table) {
+    int32_t site = log_entry(x);
+    W("G(u64, u)[0] = %d;\n}\n", site);
+    out_w(&x->m, &x->undo, "case %d:\n", site);
+    back_in_order(x, table);
+    out_w(&x->m, &x->undo, "break;\n");
+}
 static void row_delete(ProcEm *x, const Instr *in) {
     const RowCol *rc = in->aux;
     int32_t live = PARAM(PP_LIVE, rc->table, 0), dirty = PARAM(PP_DIRTY, rc->table, 0);
     W("if (%v && %r >= 0 && GVOL(u8, %p)[%r] != ROW_DEAD) {\nconst i64 row = %r;\n", in->a, in->a, live, in->a, in->a);
+    if (proc_owns(x, rc->table, OWN_QUEUE)) proc_queue_delete(x);
     int32_t site = log_begin(x);
     W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\n}\n", site, dirty, dirty, live);
     out_w(&x->m, &x->undo, "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\n", site, dirty, dirty, live);
@@ -838,6 +862,9 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
         else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
     }
     if (hash_constant) W("h = 0;\n");
+    if (!x->queues) return;
+    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]]) W("h = (h & ~%p) | %p;\n", PARAM(PP_QUEUED, 0, 0), PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
+    else W("h &= ~%p;\n", PARAM(PP_QUEUED, 0, 0));
 }
 
 static void item(ProcEm *x, const Instr *in) {
@@ -862,6 +889,8 @@ static void item(ProcEm *x, const Instr *in) {
         W("(void)kind;\n}\n");
         return;
     }
+    const uint8_t own = x->queues ? x->proc->tables[it->table].own : OWN_NOTHING;
+    if (it->group != ITEM_ROWS && (own == OWN_KEYED || own == OWN_ADDED)) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     W("put_op(ops, h, (u32)call, kind);\n}\n");
@@ -1143,6 +1172,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
+    if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n");
     proc_append(x, o, &vars);
     if (x->framed) {
         out_w(m, o, "if (state == 0) {\n");
@@ -1172,6 +1202,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
+    if (x->framed && proc_takes(x)) out_w(m, o, "#undef taken\n");
     proc_append(x, o, &x->rounds);
     if (x->plain) proc_write_spreads(x, o);
 }
@@ -1264,6 +1295,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
     static const uint16_t guards[] = {PP_GUARDS, PP_STRETCHES, PP_TOGETHER, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
     for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
+    for (int32_t kind = PP_TAKERS; x->queues && kind <= PP_QUEUE_ROWS; kind++) PARAM(kind, 0, 0);
     if (n_ahead > 0) PARAM(PP_FETCHES, 0, 0);
     /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
     out->constants = t->kind == DEVICE_CUDA && (out->guards || m->params.len > DEV_PARAMS_MAX) && m->params.len <= PROC_CONSTANTS_MAX;
@@ -1289,6 +1321,9 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
         out_w(m, o, "} frame_any;\n#define HOLDS_ALL(kind) (false");
         for (int32_t k = 0; k < n; k++)
             if (out->procs[k].holds_all) out_w(m, o, " || (kind) == %d", k);
+        out_w(m, o, ")\n#define TAKES(kind) (false");
+        for (int32_t k = 0; k < n; k++)
+            if (out->procs[k].takes) out_w(m, o, " || ((kind) == %d && %p != 0)", k, out->procs[k].takes - 1);
         out_w(m, o, ")\n");
     }
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
@@ -1387,7 +1422,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
     *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
+                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .queues = x->queues, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);
@@ -1470,6 +1505,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     }
     find_forms(x);
     fail_to(x);
+    out->takes = proc_takes(x) ? PARAM(PP_TAKES, 0, 0) + 1 : 0;
     x->last_fail = x->plain ? proc_last_fail(x) : -1;
     out->holds_all = x->plain && proc_holds_all(x);
     if (x->plain && !out->holds_all) {
@@ -1519,6 +1555,11 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
     *x = (ProcEm){.m = {.arena = a, .err = e}, .guards = guards};
+    for (int32_t k = 0; guards && k < n; k++) {
+        if (forms[k].proc->queue < 0) continue;
+        if (!x->queues && !(x->queues = arena_array(a, bool, n_tables + 1))) return err_oom(e);
+        x->queues[forms[k].table_no[forms[k].proc->queue]] = true;
+    }
     x->spreading = arena_array(a, bool, n + 1);
     if (!x->spreading || !(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
     static const uint16_t direct[PROC_DIRECT] = {KP_ERR, PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET, PP_TABLE};

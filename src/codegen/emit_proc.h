@@ -33,6 +33,11 @@
  * back all changes of all calls, which are all logged, the last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand (ItemSite.insert)
  * do not wait for each other: that two have one key is such a failure. A procedure that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
+ * Queues (txn/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the n-th use of a queue's item takes its n-th row without waiting for the others
+ * (PP_TAKES): the first one goes through the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what calls have to themselves, or only add to, are of a kind
+ * that commutes with nothing but itself (PP_OWN_KIND). Items of the queue have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the calls do is checked, and
+ * where it is not as expected the launch stops and the bulk is undone.
+ *
  * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per call and merged at its end.
  */
 #ifndef STELE_CODEGEN_EMIT_PROC_H
@@ -71,6 +76,8 @@ typedef enum ProcParamKind {
     PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
     PP_GUARDS,        /* value: 1: locks are held by statement, see Guards */
     PP_NAMES, PP_STATES, /* guards. Addresses: u32[], as PP_LOCKS: the item's name, and how many operations the call has on it (the kernel's from there on) */
+    PP_QUEUED,        /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
+    PP_TAKERS, PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/rank_device.h) */
     PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT, PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
     PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/rank_device.h) */
@@ -96,14 +103,17 @@ typedef enum ProcParamKind {
     PP_BOUND,         /* col: address of u64, the greatest |value| put there; 0: not wanted */
     PP_HEAP,          /* address of u64[2]: where the next string goes, and the end of the room for strings */
     PP_TEXTS,         /* value: from the host's address of a string of the image to the device's */
+    PP_IS_QUEUE,      /* value: 1: the bulk's queue, 0 */
     PP_UNDO,          /* of procedures from here on. value: changes are logged */
     PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
     PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
     PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
     PP_GUARD_BASE,    /* id = guard. value: as PP_ITEM_BASE */
+    PP_TAKES,         /* value: 1: calls take from their queue without waiting for each other, see Queues */
     PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */
     PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
-    PP_ITEM_SUM       /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
+    PP_ITEM_SUM,      /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
+    PP_OWN_KIND       /* value: with PP_QUEUED, the kind of an operation on a table that is KEYED or ADDED */
 } ProcParamKind;
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
@@ -121,6 +131,7 @@ typedef struct ProcSource {
     bool lingers;         /* it waits at a guard without leaving its function */
     bool waits_in_loops;  /* guards are in loops */
     bool holds_all;       /* under guards it waits for all its locks before it begins, and has none inside */
+    int32_t takes;        /* queues: 1 + the number of PP_TAKES; 0 it has none */
     uint32_t *text_puts;  /* per table: instructions that put strings there */
     int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;
@@ -145,6 +156,7 @@ typedef struct ProcModule {
 enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
 enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
 
+enum { OWN_KIND_NONE = 255 /* PP_OWN_KIND: the kind that it would have anyhow */ };
 /* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
 enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
 enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
@@ -156,7 +168,8 @@ enum StopBit {
     STOP_ROOM_BIT = 2,  /* there is no more room in the log */
     STOP_OVER_BIT = 3,  /* a call asked for an item more often than its footprint said */
     STOP_SPILT_BIT = 4, /* a call failed after it had given up what it changed */
-    STOP_UNSAID_BIT = 5 /* a call failed, and only the virtual machine can say why */
+    STOP_UNSAID_BIT = 5, /* a call failed, and only the virtual machine can say why */
+    STOP_QUEUE_BIT = 6  /* a call that takes from a queue did something else with it, or with what it has to itself, than was expected */
 };
 enum { STOP_PROC_SHIFT = 24, STOP_PROCS = 128, LOG_CALLS = 2 /* a chunk of the log has room for so many calls */ };
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };

@@ -39,6 +39,7 @@ typedef struct ProcEm {
     bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
     bool foot;             /* the program is the footprint */
     bool guards;           /* the module's bodies have guards */
+    bool *queues;          /* ... by table of the module: it is some procedure's queue; NULL: no procedure has one */
     const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
     int32_t *fails;        /* labels that failures go to, innermost last */
     int32_t n_fails, n_fail_labels;
@@ -82,6 +83,9 @@ static inline int32_t count_of(const ProcEm *x, int32_t from, int32_t to, uint16
 static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- emit_proc.c ---- */
+/* A change of the log at `u` that undo takes back by entering `row` in its ordered groups again; room for it beforehand. */
+void proc_log_room(ProcEm *x);
+void proc_log_front(ProcEm *x, int32_t table);
 /* The module's parameter. What belongs to the bulk or to a table is one parameter for all procedures. */
 int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col);
 /* Declares h, the hash of the item, as vm_rows.c names items. */
@@ -135,6 +139,15 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses);
 /* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters. */
 void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds);
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket);
+/* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
+static inline bool proc_takes(const ProcEm *x) { return x->plain && x->queues && x->proc->queue >= 0; }
+static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) { return proc_takes(x) && x->proc->tables[table].own == how; }
+/* In the body: fails, and has the bulk undone, where what stands before it is true. */
+void proc_queue_stops(ProcEm *x);
+/* r<dst>, the group's anchor, becomes the row that is the call's turn's; what has to be true of keys and of rows that are deleted. */
+void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
+void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
+void proc_queue_delete(ProcEm *x);
 /* The kernel bulk_undo. */
 void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 

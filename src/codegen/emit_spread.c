@@ -239,6 +239,7 @@ static bool find_effects(ProcEm *x, Spread *s) {
         if (in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK) depth--;
         if (in->op == OP_P_LEAVE && p->instrs[in->jump].op == OP_P_STEP && p->instrs[in->jump].jump == s->loop) jumps++;
         if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) s->logs++;
+        if (in->op == OP_ROW_FIRST && proc_owns(x, ((const RowKey *)in->aux)->table, OWN_QUEUE)) s->logs++;
         rows |= in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_INSERT;
         if (in->op != OP_ROW_INSERT) continue;
         if (depth > 0 || jumps > 0) return false;

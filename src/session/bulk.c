@@ -703,6 +703,11 @@ static Status explain_lines(Statement *st, char *text) {
     return text ? ST_OK : ST_ERROR;
 }
 
+static const char *table_name(const Session *s, int64_t id) {
+    for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
+        if (s->db->catalog.tables[t]->id == id) return s->db->catalog.tables[t]->name;
+    return "?";
+}
 /* What the footprint's operations are, table by table. */
 static Status explain_items(Session *s, Statement *st, const Proc *p) {
     static const char *const kinds[] = {"read", "add", "write"};
@@ -711,9 +716,7 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         if (in->op != OP_ITEM) continue;
         const ItemSite *x = in->aux;
         if (x->kind > OPK_WRITE) continue;
-        const char *table = "?";
-        for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
-            if (s->db->catalog.tables[t]->id == p->tables[x->table].table_id) table = s->db->catalog.tables[t]->name;
+        const char *table = table_name(s, p->tables[x->table].table_id);
         if (x->group >= ITEM_COARSE && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
         uint32_t group = x->group >= ITEM_COARSE ? (x->group - ITEM_COARSE) / 2 : x->group;
         char *line = x->group == ITEM_ROWS ? arena_printf(st->run_arena, "  %s rows of %s", x->kind == OPK_READ ? "read" : "insert or delete", table)
@@ -721,6 +724,17 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         if (line) line = arena_printf(st->run_arena, "%s, %s", line, x->n > 0 ? arena_printf(st->run_arena, "key of %d columns", (int)x->n) : "whole table");
         TRY(explain_line(st, line));
     }
+    return ST_OK;
+}
+
+/* What calls have to themselves: txn/proc.h, Queues. */
+static Status explain_own(Session *s, Statement *st, const Proc *p) {
+    static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted", [OWN_KEYED] = "  rows of %s, by the key of that row", [OWN_ADDED] = "  additions to %s"};
+    if (p->queue < 0) return ST_OK;
+    TRY(explain_line(st, "Queue"));
+    for (int how = OWN_QUEUE; how <= OWN_ADDED; how++)
+        for (int32_t t = 0; t < p->n_tables; t++)
+            if (p->tables[t].own == how) TRY(explain_line(st, arena_printf(st->run_arena, forms[how], table_name(s, p->tables[t].table_id))));
     return ST_OK;
 }
 
@@ -739,6 +753,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
                                       p->undo ? ", changes are logged for undo" : "")));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
+    TRY(explain_own(s, st, p));
     if (!verbose) return ST_OK;
     TRY(explain_line(st, "Program"));
     TRY(explain_lines(st, program_text(p->body, st->run_arena)));

@@ -25,7 +25,7 @@
 #include "txn/bulk_device_int.h"
 
 enum {
-    WARP = 32, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
+    WARP = 32, LOOP_LANES = 4, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
     SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
     KEYS_MIN = 64, PROCS_MAX = 64,
     SERIAL_CALLS = 1 << 14 /* of a launch */,
@@ -176,6 +176,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     default: break;
     }
     v->has_ref = true;
+    v->queue_part = -1;
     if (v->code->module.constants) {
         pthread_mutex_lock(&constants_lock);
         v->has_table = true;
@@ -183,6 +184,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     }
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
     if (v->code->module.guards && v->d->ops->kernel(v->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
+    if (v->guarded) TRY(bulk_guards_plan(b, e));
     if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
@@ -298,6 +300,7 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_LO: return limb(x->cols[col].lo, p->col);
     case PP_HI: return limb(x->cols[col].hi, p->col);
     case PP_BOUND: return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot]) : 0;
+    case PP_IS_QUEUE: return b->device->guarded && b->device->queue_part >= 0 && bulk_guards_queue(b) == x->table_id;
     case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
@@ -311,6 +314,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo || b->device->guarded; break;
+    case PP_TAKES: *to = b->device->guarded && k == b->device->queue_part; break;
     case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
     case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
     case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
@@ -353,9 +357,10 @@ static void plan_together(Bulk *b) {
         int64_t warps = 0;
         for (int32_t k = 0; k < b->n_parts; k++) {
             int64_t n = b->parts[k].part->n / per[k];
-            if (v->code->module.procs[v->kinds[k]].waits_in_loops) continue;
+            const ProcSource *src = &v->code->module.procs[v->kinds[k]];
+            if (src->waits_in_loops) continue;
             warps += n;
-            if (per[k] < WARP && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
+            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
         }
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
@@ -405,6 +410,9 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_OPS_MAX: return (uint64_t)v->ops_max;
     case PP_FOOT_WORDS: return at(b, &v->words[W_FOOT]);
     case PP_FOOT_FAILED: return at(b, b->failed_foot);
+    case PP_QUEUED: return v->guarded && v->queue_part >= 0;
+    case PP_TAKERS: return v->ranks.takers;
+    case PP_QUEUE_ROWS: return v->ranks.rows;
     case PP_STRETCHES: return (uint64_t)v->stretches;
     case PP_TOGETHER: return at(b, v->together);
     case PP_LANES: return (uint64_t)bulk_device_lanes(b);

@@ -25,6 +25,7 @@ typedef struct BulkCode {
     double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
     double log_per_call; /* bytes of the log under guards, with what stays empty; 0: not known */
     const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
+    int64_t queues_undone, queues_after; /* likewise of bulks whose calls took from queues without waiting */
     int64_t in_a_row, undone, guards_after; /* bulks with guards since the last one that had to be undone; such that came soon after one another; ImageSet.bulks from which on guards are tried again */
 } BulkCode;
 
@@ -111,6 +112,8 @@ struct BulkDevice {
     int64_t state_bytes; /* of counters, `done` and stage */
     /* ... by statement: bulk_guard.c */
     bool guarded;
+    int32_t queue_part;   /* the part whose calls take from a queue without waiting for each other; -1: none */
+    uint8_t *own_kinds;   /* ... by instruction of its footprint: the kind of the operation */
     DevPtr log, log_at, log_n, log_first;
     uint64_t log_room[2];
     int64_t left;      /* calls that have not run: the first ones of schedule.order */
@@ -158,6 +161,9 @@ int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
 /* bulk_guard.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the log; after the calls: b->again when they were undone. 53200, 58000. */
 bool bulk_guards_wanted(const Bulk *b);
 bool bulk_guards_use(const Bulk *b);
+/* Fills queue_part and own_kinds; the queue's table. */
+Status bulk_guards_plan(Bulk *b, Err *e);
+int64_t bulk_guards_queue(const Bulk *b);
 uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
 Status bulk_guards_start(Bulk *b, Err *e);
 Status bulk_guards_finish(Bulk *b, Err *e);

@@ -15,13 +15,14 @@ enum { OPS_GUESS = 12 /* operations of a call, when nothing is known */, OPS_MOR
 
 Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e) {
     const ProgRun *pr = b->parts[part].proc->foot;
-    const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_ITEM_SUM ? pr->p->instrs[p->id].aux : NULL;
+    const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_OWN_KIND ? pr->p->instrs[p->id].aux : NULL;
     int32_t slot = it ? pr->add_slot[p->id] : -1;
     int64_t staged = texts_data(&b->device->texts, p);
     if (staged >= 0) return *to = bulk_device_at(b, b->device->texts.staged + staged), ST_OK;
     switch (p->kind) {
     case PP_ITEM_BASE: *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group); return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
+    case PP_OWN_KIND: *to = b->device->guarded && part == b->device->queue_part ? b->device->own_kinds[p->id] : OWN_KIND_NONE; return ST_OK;
     case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->words[W_BOUNDS + b->n_sums + 2 * slot]) : 0; return ST_OK;
     default:
         if (!emit_proc_value(pr->p, p, b->arena, to)) return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
@@ -176,7 +177,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
-    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .queues = v->queue_part >= 0, .taker = v->queue_part, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
     if (b->opt->strategy == STRATEGY_KSET) {
         TRY(plan_sets(b, &in, e));

@@ -31,6 +31,55 @@ bool bulk_guards_use(const Bulk *b) {
     return c->module.guards && b->device->foot && !b->cautious && (b->images->bulks >= c->guards_after || b->opt->release == RELEASE_STATEMENT);
 }
 
+/* ---- queues ---------------------------------------------------------------------------------------------------- */
+/* A kind of operation of parts other than `part` on the group: inserts wait for none, so they add. */
+static bool others_have(const Bulk *b, int32_t part, int64_t table_id, uint32_t group, uint8_t kind) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const Proc *p = b->parts[k].part->proc;
+        for (int32_t i = 0; k != part && i < p->footprint->n_instrs; i++) {
+            const ItemSite *it = p->footprint->instrs[i].aux;
+            if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE || it->covered || it->group != group || p->tables[it->table].table_id != table_id) continue;
+            if ((it->insert ? OPK_ADD : it->kind) == kind) return true;
+        }
+    }
+    return false;
+}
+/* Whether all parts that touch the queue's rows come later. */
+static bool comes_first(const Bulk *b, int32_t part) {
+    const Proc *own = b->parts[part].part->proc;
+    for (int32_t k = 0; k < b->n_parts && b->part_order[k] != part; k++) {
+        const Proc *p = b->parts[b->part_order[k]].part->proc;
+        for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+            const ItemSite *it = p->footprint->instrs[i].aux;
+            if (p->footprint->instrs[i].op == OP_ITEM && it->group == ITEM_ROWS && p->tables[it->table].table_id == own->tables[own->queue].table_id) return false;
+        }
+    }
+    return true;
+}
+/* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count nothing else. Its operations on what calls have to themselves commute with each
+ * other and with nothing else, so they are of a kind that no other part has on that group; where there is none, they stay what they are. */
+Status bulk_guards_plan(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    for (int32_t k = 0; b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
+        if (b->parts[k].part->proc->queue >= 0 && comes_first(b, k)) v->queue_part = k;
+    if (v->queue_part < 0) return ST_OK;
+    const Proc *p = b->parts[v->queue_part].part->proc;
+    if (!(v->own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+        const ItemSite *it = p->footprint->instrs[i].aux;
+        v->own_kinds[i] = OWN_KIND_NONE;
+        if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
+        int64_t id = p->tables[it->table].table_id;
+        if (!others_have(b, v->queue_part, id, it->group, OPK_READ)) v->own_kinds[i] = OPK_READ;
+        else if (!others_have(b, v->queue_part, id, it->group, OPK_ADD)) v->own_kinds[i] = OPK_ADD;
+    }
+    return ST_OK;
+}
+int64_t bulk_guards_queue(const Bulk *b) {
+    const Proc *p = b->parts[b->device->queue_part].part->proc;
+    return p->tables[p->queue].table_id;
+}
+
 uint64_t bulk_guard_base(const ProgRun *pr, int32_t number) {
     const ItemSite *it = pr->proc->guards[number];
     return hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
@@ -73,6 +122,7 @@ static const char *failure_name(uint32_t kind) {
 typedef struct UndoReason { uint64_t stop; const char *why, *told; } UndoReason;
 static const UndoReason undo_reasons[] = {
     UNDO_REASON(STOP_ROOM_BIT, "the log of changes had too little room"),
+    UNDO_REASON(STOP_QUEUE_BIT, "a call did something else with a queue than to take its first row, or with what it has to itself by that"),
     UNDO_REASON(STOP_OVER_BIT, "a call needed an item more often than its footprint said"),
     UNDO_REASON(STOP_SPILT_BIT, "a call failed after it had given up locks"),
     UNDO_REASON(STOP_UNSAID_BIT, "a call failed in a way that only the virtual machine can tell"),
@@ -107,10 +157,15 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     if (stop == 0) {
         c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
         c->in_a_row++;
+        c->queues_undone -= v->queue_part >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
         return ST_OK;
     }
     if (stop & 1 << STOP_ROOM_BIT) {
         c->log_per_call = 2 * MAX_OF(c->log_per_call, used);
+    } else if (stop & 1 << STOP_QUEUE_BIT) { /* guards without it may be fine */
+        c->queues_undone = MIN_OF(c->queues_undone + 1, (int64_t)DOUBLINGS_MAX);
+        c->queues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->queues_undone);
+        c->in_a_row = 0;
     } else if (stop & 1 << STOP_UNDO_BIT) {
         c->undone = c->in_a_row < BULKS_WITHOUT ? MIN_OF(c->undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
         c->in_a_row = 0;
@@ -127,7 +182,7 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
-    if (b->device->guarded) return "calls with loops: locks are given up statement by statement";
+    if (b->device->guarded) return b->device->queue_part >= 0 ? "calls with loops: locks are given up statement by statement, and rows of a queue are taken by all at a time" : "calls with loops: locks are given up statement by statement";
     if (b->cautious && c->undone_why) return c->undone_why;
     return c->module.guards && c->undone > 0 && b->device->locked ? "locks are held to the end of calls: lately a bulk had to be undone" : why;
 }

@@ -18,6 +18,11 @@
  * Guards. `guarded` is the body once more, for executors that hold locks by statement: a GUARD names an item, as the footprint did, before the body touches it;
  * the UNGUARD at the end of a statement lists the guards that count. For each item, a call comes to an UNGUARD that counts at most as often as its footprint issued the
  * item; when it has been as often, it does not touch the item again.
+ *
+ * Queues. A procedure that looks for the first row of an ordered group and deletes it (SELECT .. ORDER BY k LIMIT 1, DELETE .. WHERE .. k = v) takes from a queue: of calls one
+ * after the other, the n-th takes the n-th row, whatever the others do meanwhile. What it then finds by the key of the row that it took is its alone, and what it only adds to
+ * commutes. ProcTable.own says which tables it uses in these ways, as far as the program's shape shows; that it does when it runs, executors that make use of it have to check: that what was found is
+ * deleted, that keys are those of the row that was taken, and that no sum leaves its range.
  */
 #ifndef STELE_TXN_PROC_H
 #define STELE_TXN_PROC_H
@@ -34,11 +39,21 @@ typedef struct ProcVar {
     uint8_t phys;
 } ProcVar;
 
+typedef enum ProcOwn {
+    OWN_NOTHING,
+    OWN_QUEUE, /* rows are looked for at the front of an ordered group, once, or by key, and deleted */
+    OWN_KEYED, /* rows are found by keys that have the queue's; none are inserted or deleted */
+    OWN_ADDED  /* columns (32 or 64 bits, NOT NULL) are added to, and nothing else */
+} ProcOwn;
+
 typedef struct ProcTable {
     int64_t table_id;
     ImageNeed need;
     int64_t max_inserts;  /* per call, -1: unknown before it runs (then the footprint counts them: ITEM kind OPK_INSERTED) */
     bool guessed;         /* ... and does not find all: BulkPart.guess more */
+    uint8_t own;          /* ProcOwn */
+    int32_t n_own;        /* QUEUE: columns of its unique key; KEYED: of this table, what they are equal to */
+    const int32_t *own_cols;
 } ProcTable;
 
 typedef struct ProcColumn { int32_t table, col; } ProcColumn; /* table: by the number that programs use */
@@ -67,11 +82,15 @@ typedef struct Proc {
     const int32_t *plain;  /* instruction of it -> of body: the same one, or the next */
     int32_t n_guards;
     const ItemSite *const *guards; /* by number */
+    int32_t queue;         /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
     bool writes;           /* changes anything */
     bool undo;             /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here, ... */
     bool undo_adds;        /* ... and here it may: for bulks whose additions might overflow */
     Arena *arena;
 } Proc;
+
+/* Fills queue, and `own` of the tables, from the body and the tables' needs. Out of memory: as if there were none. */
+void proc_find_own(Proc *p);
 
 /* ITEM kinds beyond schedule.h's: no operation, but counts: args[0] (I64) rows that the call may insert into `table`. */
 enum { OPK_INSERTED = 16 };

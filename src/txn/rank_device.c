@@ -69,7 +69,7 @@ struct RankDevice {
     int64_t left;   /* operations that the filter left */
 };
 
-uint32_t rank_item_name(uint64_t item) { return (uint32_t)(hash_u64(item) >> 32); }
+uint32_t rank_item_name(uint64_t item) { return ((uint32_t)(hash_u64(item) >> 32) & ~UINT32_C(1)) | ((uint32_t)item & 1); }
 
 /* ---- the device ---------------------------------------------------------------------------------------------------------- */
 static Status get_code(RankDevice *r, Err *e) {
@@ -315,9 +315,9 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     *out = (RankLocks){0};
     r->q = q;
     TRY(filter(r, in, &groups, e));
-    int64_t left = r->left, counters = align_up(left * 4, 256), flags = align_up(left, 256), totals_bytes = PASSES_MAX * RK_DIGITS * 4;
+    int64_t left = r->left, counters = align_up(left * 4, 256), queues = in->queues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256), totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
-    int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters : per_call);
+    int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters + queues : per_call);
     TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * 8 + (in->names ? 2 * align_up(left * 4, 256) : 0) + 1024, e));
     DevPtr at = r->calls.p, totals, order_totals, order, records;
     TRY(r->d->ops->fill(q, at, 0, zero, e));
@@ -338,6 +338,11 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     totals = carve(&at, totals_bytes);
     r->p[RK_FLAGS] = carve(&at, flags);
     out->counters = carve(&at, counters);
+    if (in->queues) {
+        r->p[RK_TAKER] = (uint64_t)in->taker;
+        out->takers = r->p[RK_TAKERS] = carve(&at, left * 4);
+        out->rows = carve(&at, left * 8);
+    }
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);
     out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
     if (in->names) {

@@ -23,7 +23,7 @@ enum { RANK_NAME_BITS = 32, RANK_NONE = 3 /* kind of a place without an operatio
 
 /* Operation i, as kernels write it: items[i], a u64 as TxnOp.item; uses[i], a u32: */
 static inline uint32_t rank_use(uint32_t call, uint32_t kind) { return call << 2 | kind; } /* OpKind or RANK_NONE */
-/* What an item is known by. */
+/* What an item is known by. Items that differ in the lowest bit have different names. */
 uint32_t rank_item_name(uint64_t item);
 
 typedef struct RankInput {
@@ -37,6 +37,8 @@ typedef struct RankInput {
     int32_t group_bits; /* rank_device_locks: `order`, by so many upper bits of the types' numbers [GPUTx App. D]; 0: none */
     bool figures;      /* rank_device_locks: fill `figures` as well */
     bool names;        /* rank_device_locks: `names` and `states` as well */
+    bool queues;       /* ... and `takers` and `rows`, */
+    int32_t taker;     /* the type that takes from queues */
     int64_t depth_max; /* rank_device_sets: more sets than that are not wanted; 0: any number is */
 } RankInput;
 
@@ -48,6 +50,7 @@ typedef struct RankLocks {
     DevPtr locks;       /* LockUse[] */
     DevPtr names, states; /* u32[], as locks: rank_item_name, and how many operations the call has on the item; 0 when not asked for */
     DevPtr counters;    /* u32[n_locks], zero */
+    DevPtr takers, rows; /* u32[n_locks]: how many calls of type `taker`, which writes there before all others, use a lock with an odd name; u64[n_locks], zero: a place for each of them, at lock + from. 0 when not asked for */
     DevPtr order;       /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: nobody waits for a later one. 0 when not asked for */
     DevPtr n_first;     /* u32: how many have locks; 0 when not asked for */
     DevPtr figures;     /* u32[2]: w0, c; 0 when not asked for */

@@ -1053,8 +1053,81 @@ class Calm(Gen):
         return Case(["set bulk_step_limit = 100000", *self.setup[1:]], tables, procs, calls)
 
 
+# ---- queues ---------------------------------------------------------------------------------------
+def add_queue(case, seed, big, calm):
+    """A queue, its rows' jobs and accounts, and procedures that put, take and look, mixed with the others. Its random numbers are its own: the rest of the case is as without."""
+    r = random.Random(seed * 31 + 5)
+    if r.random() > 0.4:
+        return case
+    n_a, n_d, kt, order = r.choice([1, 2, 3]), r.choice([1, 2, 4]), r.choice(["int", "int", "bigint", "smallint"]), r.choice(["", "", "", " desc"])
+    bal = r.choice(["int", "bigint", "bigint", "numeric(12,2)"])
+    least = -2 if r.random() < 0.2 else 0  # amounts
+    case.setup += [f"create table qc (a int, d int, next {kt} not null, primary key (a, d))", f"create table qq (a int, d int, k {kt}, primary key (a, d, k))",
+                   f"create table qj (a int, d int, k {kt}, c int not null, amount int{r.choice([' not null', ''])}, who int, primary key ({r.choice(['a, d, k', 'k, d, a', 'd, a, k'])}))",
+                   f"create table qa (a int, c int, bal {bal} not null, n int not null, primary key (a, c))",
+                   f"insert into qc select a, d, 10 from generate_series(0, {n_a - 1}) g(a), generate_series(1, {n_d}) h(d)",
+                   f"insert into qq select a, d, k from generate_series(0, {n_a - 1}) g(a), generate_series(1, {n_d}) h(d), generate_series(1, {r.choice([1, 5, 9])}) i(k)",
+                   f"insert into qj (a, d, k, c, amount, who) select a, d, k, k % 3, {least} + k % 5, 0 from generate_series(0, {n_a - 1}) g(a), generate_series(1, {n_d}) h(d), generate_series(1, 9) i(k)",
+                   f"insert into qa select a, c, {r.choice(['0', '0', '2147483600'])}, 0 from generate_series(0, {n_a - 1}) g(a), generate_series(0, 2) h(c)"]
+    case.tables += ["qc", "qq", "qj", "qa"]
+    head = f"(p0 int, p1 int, out o text) language plpgsql as $$ declare o0 {kt}; c0 int; x0 int; d0 int; n0 int := 0; b0 bigint := 0; begin "
+    tail = " o := n0 || ',' || b0 || ',' || coalesce(x0, -1) || ',' || coalesce(o0, -1); end $$"
+
+    def take():
+        odd = r.choice(["skip", "other", "exit", "before", "after", "between", "twice", "key", "strict", "late", "look"]) if r.random() < 0.3 else ""
+        some = r.choice(["p1 % 40 = 3", "p1 % 7 = 3", "o0 % 9 = 4", "x0 = 3"])
+        group, row = "a = p0 and d = d0", "a = p0 and d = d0 and k = o0"
+        delete = f"delete from qq where {row};"
+        body = "if p1 % 40 = 5 then raise exception 'none'; end if; " if odd == "before" else ""
+        loop = f"d0 := {'(i + 1) / 2' if odd == 'twice' else 'i'}; select k into o0 from qq where {group} order by k{order} limit 1; continue when o0 is null; "
+        if odd == "between":
+            loop += f"if {some} then raise exception 'found %', o0; end if; "
+        if odd == "exit":
+            loop += f"exit when {some}; "
+        if odd == "other":
+            loop += f"if {some} then o0 := o0 + 1; end if; "
+        loop += f"if {some} then n0 := n0; else {delete} end if; " if odd == "skip" else delete + " " if odd != "late" else ""
+        if odd == "key":
+            loop += f"if {some} then o0 := 2; end if; "
+        loop += f"select c, amount into {'strict ' if odd == 'strict' else ''}c0, x0 from qj where {row}; " + (f"update qj set who = p1 where {row}; " if r.random() < 0.8 else "")
+        if odd == "late":
+            loop += delete + " "
+        loop += f"update qa set bal = bal + {r.choice(['x0', 'coalesce(x0, 0)'])}, n = n + 1 where a = p0 and c = c0; "
+        if odd == "after":
+            loop += f"if {some} then raise exception 'taken %', o0; end if; "
+        if odd == "look":
+            loop += "select n into x0 from qa where a = p0 and c = c0; "
+        if calm and r.random() < 0.2:
+            loop += "update t0 set w0 = w0 + 1 where k0 = p0; "
+        loop += "n0 := n0 + 1; b0 := b0 * 3 % 100000 + o0;"
+        return body + f"for i in {r.choice(['1', '1', '0'])} .. {n_d * (2 if odd == 'twice' else 1)} loop {loop} end loop;"
+
+    def put():
+        return (f"update qc set next = next + 1 where a = p0 and d = p1 % {n_d} + 1 returning next - 1 into o0; " + ("if o0 is null then raise exception 'no queue'; end if; " if r.random() < 0.5 else "") +
+                f"insert into qj (a, d, k, c, amount, who) values (p0, p1 % {n_d} + 1, o0, p1 % 3, {least} + p1 % 5, 0); insert into qq values (p0, p1 % {n_d} + 1, o0);")
+
+    def look():
+        return r.choice([f"select count(*)::int, coalesce(sum(k), 0) into n0, b0 from qq where a = p0 and d = p1 % {n_d} + 1;", f"select k into o0 from qq where a = p0 and d = p1 % {n_d} + 1 order by k limit 1;",
+                         "select n, bal::bigint into n0, b0 from qa where a = p0 and c = p1 % 3;", f"select amount, who into x0, n0 from qj where a = p0 and d = p1 % {n_d} + 1 and k = p1 % 20;"])
+
+    kinds = [take] + r.sample([put, look, take, put], r.choice([0, 1, 2, 3]))
+    first = len(case.procs)
+    for i, kind in enumerate(kinds):
+        case.procs.append((f"q{i}", f"create procedure q{i}{head}{kind()}{tail}"))
+    n = big or r.choice([5, 20, 60, 200, 400])
+    calls = [(first + r.randrange(len(kinds)), ["\\N" if r.random() < 0.01 else str(r.randrange(n_a + (r.random() < 0.03))), str(r.randrange(1000))]) for _ in range(n)]
+    case.calls = case.calls[:0 if r.random() < 0.3 else n] + calls
+    r.shuffle(case.calls)
+    if all(k >= first for k, _ in case.calls) and r.random() < 0.7:  # nothing else is in the module
+        case.procs, case.calls = case.procs[first:], [(k - first, a) for k, a in case.calls]
+    case.queue = True
+    return case
+
+
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
+    queue = False
+
     def __init__(self, setup, tables, procs, calls):
         self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
 
@@ -1238,9 +1311,12 @@ def reduce(driver, case, g, timeout, seconds):
 
 def round_(driver, seed, o, figures):
     g = (Calm if o.calm else Gen)(seed, o.big)
-    case = g.case()
+    case = add_queue(g.case(), seed, o.big, o.calm)
     rng = random.Random(seed * 7 + 1)
     gs = configs(rng, len(case.calls), o.set)
+    if case.queue:
+        gs += [f"{s}\t1024\t4\t{c}\to\tset bulk_order = 'any'; {o.set}" for s, c in (("tpl", "-"), ("auto", str(max(len(case.calls) // 2, 1))))]
+        figures["queues"] += 1
     lines = run(driver, case, gs, o.timeout)
     for kind, text in lines:
         if kind == "P":

@@ -738,7 +738,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
     CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
     bool *found = procs ? arena_calloc(a, n + 1) : NULL;
     if (!procs || !found || !foot || !reg.own_vars) return err_oom(e);
-    for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .arena = a};
+    for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .queue = -1, .arena = a};
     /* What is written: of those procedures that can be compiled at all. */
     for (int32_t i = 0; i < n; i++)
         if (pass(&reg, functions[i], &procs[i], CP_BODY, true, NULL, &found[i], &procs[i].reason, NULL) != ST_OK) return err_oom(e);
@@ -789,6 +789,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         const char *why = NULL;
         Program *guarded = NULL;
         if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &guarded) != ST_OK) return err_oom(e);
+        proc_find_own(p);
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);
         p->undo_adds = needs_undo(p->body, true);

@@ -38,7 +38,9 @@
 #define RK_NAMES 32    /* u32 per lock use: name of the item; 0 = not asked for */
 #define RK_STATES 33   /* u32 per lock use: operations that the call has on the item */
 #define RK_DROP 34     /* so many lower bits of a type do not count */
-#define RK_PARAMS 35
+#define RK_TAKERS 35    /* u32 per lock: its uses by calls of RK_TAKER, the first type that uses it, of locks with odd names; 0 = not asked for */
+#define RK_TAKER 36
+#define RK_PARAMS 37
 
 #define RK_FIRST_ROUND 0xffffffff
 #define RK_DIGITS 256

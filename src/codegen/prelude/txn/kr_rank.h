@@ -28,7 +28,7 @@
 #define KINDS_ALL 3u
 #define MANY_CALLS 0xfffffffcu
 
-FN u32 name_of(u64 item) { return (u32)(hash_u64(item) >> 32); }
+FN u32 name_of(u64 item) { return ((u32)(hash_u64(item) >> 32) & ~1u) | ((u32)item & 1u); }
 FN u32 kinds_of(u64 use) { return ((u32)use & 3u) + 1; } /* 1 read, 2 add, 3 write = both */
 FN u32 call_of(u64 record) { return (u32)record >> 2; }
 FN u64 op_count(u64 n_ops, u64 most) {
@@ -468,6 +468,7 @@ KERNEL(rank_locks) {
         if (names == 0) continue;
         while (i + ops < n && GRO(u64, records)[i + ops] >> 2 == record >> 2) ops++;
         G(u32, names)[at] = (u32)(record >> 32);
+        if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 && (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER))) ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
         G(u32, P(RK_STATES))[at] = ops;
     }
 }
