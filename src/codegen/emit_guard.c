@@ -55,7 +55,7 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
         if (!x->narrow_guards[g] || x->round) continue;
-        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled = 1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
+        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled |= 1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
     }
     for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
         if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
@@ -94,7 +94,7 @@ void proc_find_once(ProcEm *x) {
     }
 }
 void proc_guard_vars(ProcEm *x, Out *o) {
-    if (proc_takes(x)) out_w(&x->m, o, "u64 queue_at = GUARD_NONE;\n(void)queue_at;\n%s", x->framed && !x->round ? "" : "i64 taken = -1;\n(void)taken;\n");
+    if (proc_takes(x)) out_w(&x->m, o, "%s", x->framed && !x->round ? "" : "u64 queue_at = GUARD_NONE;\n(void)queue_at;\ni64 taken = -1;\n(void)taken;\n");
     for (int32_t i = 0; i < x->proc->n_guards; i++) {
         if (x->proc->guards[i]->release && (!x->framed || x->round)) out_w(&x->m, o, "u64 g%d = GUARD_NONE;\n(void)g%d;\n", i, i);
         if (x->narrow_guards[i]) out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
@@ -263,7 +263,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
-    if (proc_takes(x)) frame_field(x, o, mode, "i64", "taken");
+    if (proc_takes(x)) frame_field(x, o, mode, "i64", "taken"), frame_field(x, o, mode, "u64", "queue_at");
     for (int32_t i = 0; i < x->n_vars; i++) {
         if (!x->stored[i] && !(x->framed && i < x->proc->n_params)) continue;
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
@@ -300,7 +300,7 @@ void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t n
     proc_log_room(x);
     W("i64 front = -1;\n%s = queue_take(kp, queue_at, %s, %p, %p, %d, %p, %s, &front);\nif (front >= 0) {\nconst i64 row = front;\n", row, x->round ? "true" : "false", next, cells, order, live, row);
     proc_log_front(x, k->table);
-    W("}\nif (%s == QUEUE_STOPS) FAIL(%d);\nif (queue_at != GUARD_NONE) spilled = 1;\n", row, fail_code(x, PF_STOPPED));
+    W("}\nif (%s == QUEUE_STOPS) FAIL(%d);\nif (queue_at != GUARD_NONE && %s >= 0) spilled |= 2;\n", row, fail_code(x, PF_STOPPED), row);
     for (int32_t c = 0; c < ix->n_cols; c++) { /* names are hashes: it may be another group's */
         W(c == 0 ? "if (%s >= 0 && !(" : " && ", row);
         put_equal(x, k->table, ix->cols[c], row, k->args[c]);
@@ -335,16 +335,16 @@ static void queue_helpers(ProcEm *x, Out *o, int32_t uses, int32_t states) {
     out_w(m, o, "FN_BIG u64 queue_use(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const bool shared) {\nconst u32 name = item_name(h);\nconst u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\n"
                 "if (i == use_end) return GUARD_NONE;\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
                 "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | GUARD_WROTE | QUEUE_USED);\nelse G(u32, %p)[i] = s | GUARD_HELD | GUARD_WROTE | QUEUE_USED;\nreturn i;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
-    /* The row that is this use's. The first use goes through the group and says which is whose, as it goes; *front: the group's front as it was, when that was moved. Rows that others have
+    /* The row that is this use's. The first use goes through the group and says which is whose, as it goes, and for whom none is left, by its own group's anchor (names are hashes); *front: the group's front as it was, when that was moved. Rows that others have
      * deleted meanwhile are behind it. */
     out_w(m, o, "FN i64 queue_next(const u64 next, const u64 cells, const u32 kind, const i64 c) {\nconst i64 n = ord_follow(next, c, 0);\nreturn ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;\n}\n"
                 "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
-                "const u64 lock = G(u32, %p)[2 * use], nth = G(u32, %p)[2 * use + 1], at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
-                "for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : ~U64C(0);\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
+                "const u64 none = ~(u64)(anchor + 1), lock = G(u32, %p)[2 * use], nth = G(u32, %p)[2 * use + 1], at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
+                "for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : none;\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
                 "if (last >= 0 && last != first) {\n*front = first;\nGVOL(i64, next)[4 * anchor + 3] = last + 1;\n}\n}\n"
                 "u64 row = GVOL(u64, at)[0];\nfor (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
-                "const u32 s = G(u32, %p)[use], took = row != ~U64C(0) ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
-                "if (shared) ga_or_u32(%p + use * 4, took);\nelse G(u32, %p)[use] = s | took;\nreturn row != ~U64C(0) ? (i64)row - 1 : -1;\n}\n",
+                "const bool found = row >> 63 == 0;\nconst u32 s = G(u32, %p)[use], took = found ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0 || (!found && row != none)) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
+                "if (shared) ga_or_u32(%p + use * 4, took);\nelse G(u32, %p)[use] = s | took;\nreturn found ? (i64)row - 1 : -1;\n}\n",
           uses, uses, rows, takers, rows, states, QUEUE_STOP_BITS, states, states);
     out_w(m, o, "FN_BIG void queue_done(KP_ARG, const u64 use, const bool shared) {\nconst u32 s = G(u32, %p)[use];\nif ((s & QUEUE_LEFT) == 0) return;\nif (shared) ga_add_u32(%p + use * 4, 0u - QUEUE_LEFT);\nelse G(u32, %p)[use] = s & ~QUEUE_LEFT;\n}\n", states, states, states);
 }
@@ -356,8 +356,8 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x07ffffffu\n#define QUEUE_TOOK 0x20000000u\n#define QUEUE_LEFT 0x10000000u\n#define QUEUE_USED 0x08000000u\n#define QUEUE_STOPS ((i64)-2)\n"
                 "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
-    out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << (spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
-          STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);
+    out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << ((spilled & 2) != 0 ? %d : spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
+          STOP_QUEUE_BIT, STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);
     out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
     out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
     /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
@@ -389,7 +389,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */
     out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
-                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled = 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled |= 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
           states, states, states, states, states, QUEUE_STOP_BITS, counters, uses);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
     out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");

@@ -381,7 +381,7 @@ static void row_find(ProcEm *x, const Instr *in) {
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\n");
-    if (proc_owns(x, k->table, OWN_KEYED)) proc_queue_key(x, k, ix);
+    if (proc_owns(x, k->table, OWN_KEYED) || (in->op == OP_ROW_FIND && proc_owns(x, k->table, OWN_QUEUE))) proc_queue_key(x, k, ix);
     W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
     key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
@@ -471,7 +471,7 @@ static void begin_frame(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = GUARD_NONE;\n", i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
-    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\n");
+    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = GUARD_NONE;\n");
 }
 static void undefine(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
@@ -713,7 +713,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const RowInsert *ins = in->aux;
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
-    if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled = 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
+    if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
     W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
@@ -890,7 +890,7 @@ static void item(ProcEm *x, const Instr *in) {
         return;
     }
     const uint8_t own = x->queues ? x->proc->tables[it->table].own : OWN_NOTHING;
-    if (it->group != ITEM_ROWS && (own == OWN_KEYED || own == OWN_ADDED)) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
+    if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     W("put_op(ops, h, (u32)call, kind);\n}\n");
@@ -1172,7 +1172,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
-    if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n");
+    if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
     proc_append(x, o, &vars);
     if (x->framed) {
         out_w(m, o, "if (state == 0) {\n");
@@ -1202,7 +1202,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
-    if (x->framed && proc_takes(x)) out_w(m, o, "#undef taken\n");
+    if (x->framed && proc_takes(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
     proc_append(x, o, &x->rounds);
     if (x->plain) proc_write_spreads(x, o);
 }

@@ -169,7 +169,7 @@ enum StopBit {
     STOP_OVER_BIT = 3,  /* a call asked for an item more often than its footprint said */
     STOP_SPILT_BIT = 4, /* a call failed after it had given up what it changed */
     STOP_UNSAID_BIT = 5, /* a call failed, and only the virtual machine can say why */
-    STOP_QUEUE_BIT = 6  /* a call that takes from a queue did something else with it, or with what it has to itself, than was expected */
+    STOP_QUEUE_BIT = 6  /* a call that takes from a queue did something else with it, or with what it has to itself, than was expected; or it failed */
 };
 enum { STOP_PROC_SHIFT = 24, STOP_PROCS = 128, LOG_CALLS = 2 /* a chunk of the log has room for so many calls */ };
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };

@@ -388,7 +388,7 @@ static void put_merge(ProcEm *x, const Spread *s, Out *o) {
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v, v);
     /* on CUDA lanes' parts come together at once, where none failed and no sum can leave its range on the way */
-    out_w(m, o, "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && left[%d] != 0)) spilled = 1;\nsteps += (u64)lanes_sum(lane < n ? (i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o, "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && (left[%d] & 1) != 0)) spilled |= 1;\nif (__any_sync(~0u, lane < n && (left[%d] & 2) != 0)) spilled |= 2;\nsteps += (u64)lanes_sum(lane < n ? (i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n", (int32_t)W_SPILLED, (int32_t)W_SPILLED, (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++) {
         char most[48];
         if (s->roles[v] != ROLE_SUM) continue;

@@ -358,13 +358,14 @@ static void plan_together(Bulk *b) {
         for (int32_t k = 0; k < b->n_parts; k++) {
             int64_t n = b->parts[k].part->n / per[k];
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
-            if (src->waits_in_loops) continue;
+            if (src->waits_in_loops || k == v->queue_part) continue; /* who takes from a queue waits where it is */
             warps += n;
             if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
         }
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
     }
+    if (v->queue_part >= 0) per[v->queue_part] = 1;
     v->stretches = mixed ? 1 : b->n_parts;
     for (int32_t i = 0; i < v->stretches; i++) {
         const BulkPartRun *part = &b->parts[mixed ? 0 : b->part_order[i]];

@@ -199,6 +199,10 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         depth = sets.depth;
     }
     TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
+    if (v->queue_part >= 0 && v->ranks.ops_left == 0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
+        v->queue_part = -1;
+        return run_ranked(b, how, e);
+    }
     bulk_mark_device(b, MARK_RANKED);
     bulk_mark(b, BP_RANK);
     v->ranked = true;

@@ -56,12 +56,22 @@ static bool comes_first(const Bulk *b, int32_t part) {
     }
     return true;
 }
+/* Whether the part names the queue's rows by their group, no more and no less: then a lock of the queue's is one group's. */
+static bool names_groups(const Bulk *b, int32_t part) {
+    const Proc *p = b->parts[part].part->proc;
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+        const ItemSite *it = p->footprint->instrs[i].aux;
+        if (p->footprint->instrs[i].op != OP_ITEM || (int32_t)it->table != p->queue || it->group < ITEM_ROWS) continue;
+        if (it->group != ITEM_ROWS || it->n != p->tables[p->queue].n_own - 1) return false;
+    }
+    return true;
+}
 /* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count nothing else. Its operations on what calls have to themselves commute with each
  * other and with nothing else, so they are of a kind that no other part has on that group; where there is none, they stay what they are. */
 Status bulk_guards_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0; b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
-        if (b->parts[k].part->proc->queue >= 0 && comes_first(b, k)) v->queue_part = k;
+        if (b->parts[k].part->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k)) v->queue_part = k;
     if (v->queue_part < 0) return ST_OK;
     const Proc *p = b->parts[v->queue_part].part->proc;
     if (!(v->own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
@@ -70,6 +80,9 @@ Status bulk_guards_plan(Bulk *b, Err *e) {
         v->own_kinds[i] = OWN_KIND_NONE;
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
         int64_t id = p->tables[it->table].table_id;
+        uint8_t own = p->tables[it->table].own;
+        if (own == OWN_QUEUE && it->group == ITEM_ROWS) v->own_kinds[i] = OPK_WRITE; /* whoever only looks as well */
+        if (own != OWN_KEYED && own != OWN_ADDED) continue;
         if (!others_have(b, v->queue_part, id, it->group, OPK_READ)) v->own_kinds[i] = OPK_READ;
         else if (!others_have(b, v->queue_part, id, it->group, OPK_ADD)) v->own_kinds[i] = OPK_ADD;
     }
@@ -122,7 +135,7 @@ static const char *failure_name(uint32_t kind) {
 typedef struct UndoReason { uint64_t stop; const char *why, *told; } UndoReason;
 static const UndoReason undo_reasons[] = {
     UNDO_REASON(STOP_ROOM_BIT, "the log of changes had too little room"),
-    UNDO_REASON(STOP_QUEUE_BIT, "a call did something else with a queue than to take its first row, or with what it has to itself by that"),
+    UNDO_REASON(STOP_QUEUE_BIT, "a call that takes from a queue failed, or did something else with it than to take its first row, or with what it has to itself by that"),
     UNDO_REASON(STOP_OVER_BIT, "a call needed an item more often than its footprint said"),
     UNDO_REASON(STOP_SPILT_BIT, "a call failed after it had given up locks"),
     UNDO_REASON(STOP_UNSAID_BIT, "a call failed in a way that only the virtual machine can tell"),

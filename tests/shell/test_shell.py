@@ -68,6 +68,18 @@ def bulks():
     why = re.findall(r"^Strategy: tpl: (.*)\.$", out, re.M)
     by_statement, undone = "calls with loops: locks are given up statement by statement", "a call failed after it had given up locks: the bulk was undone and run again, with locks held to the end of calls"
     check("bulks that are undone", why == [by_statement] * 18 + [undone, by_statement, undone, "locks are held to the end of calls: lately a bulk had to be undone"], (why, err))
+    # A queue's rows are taken by all calls at a time: the bulk is not undone. When a call fails behind that it is, and the next ones do without, by statement all the same.
+    file = path("take.csv", "".join(f"{k % 4},0\n" for k in range(1, 401)))
+    bad = path("take_bad.csv", "".join(f"{k % 4},{k // 400}\n" for k in range(1, 401)))
+    text = ("set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_order = 'any'; set bulk_release = 'statement'; create table q(g int, k int, primary key (g, k)); create table job(g int, k int, n int not null, primary key (g, k)); "
+            "create table done(g int primary key, n int not null); insert into q select g, k from generate_series(0, 3) a(g), generate_series(1, 1000) b(k); insert into job select g, k, 1 from q; insert into done select g, 0 from generate_series(0, 3) a(g);\n"
+            "create procedure take(p_g int, bad int) language plpgsql as $$ declare o int; x int; at int; begin for i in 1 .. 2 loop at := (p_g + i) % 4; select k into o from q where g = at order by k limit 1; continue when o is null; delete from q where g = at and k = o; "
+            "select n into x from job where g = at and k = o; update job set n = -x where g = at and k = o; update done set n = n + x where g = at; end loop; if bad = 1 then raise exception 'bad'; end if; end $$;\n\\timing on\n")
+    text += "".join(f"\\bulk take {f}\n" for f in (file, file, bad, file)) + "select (select count(*) from q), (select sum(n) from done), (select sum(n) from job);\n"
+    rc, out, err = sh("-f", path("bulk.sql", text), "--csv")
+    why = re.findall(r"^Strategy: tpl: (.*)\.$", out, re.M)
+    queue = by_statement + ", and rows of a queue are taken by all at a time"
+    check("bulks that take from a queue", why[:2] == [queue] * 2 and "takes from a queue failed" in why[2] and why[3:] == [by_statement] and "\n802,3198,-2396\n" in out, (out, err))
 
 
 def options():

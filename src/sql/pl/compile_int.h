@@ -33,7 +33,7 @@ typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
 
 /* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, of which call, and the number of the place in it. */
-typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind; bool insert; const bool *key; } CpItem;
+typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind; bool insert, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one */
 typedef struct CpFootSite {
     const PlStmt *stmt;
     uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
