@@ -113,7 +113,7 @@ typedef enum ProcParamKind {
     PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */
     PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
     PP_ITEM_SUM,      /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
-    PP_OWN_KIND       /* value: with PP_QUEUED, the kind of an operation on a table that is KEYED or ADDED */
+    PP_OWN_KIND       /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE */
 } ProcParamKind;
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
