@@ -133,6 +133,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
     bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
     bool release;     /* GUARD: the statement's UNGUARD counts for the item */
+    uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
     int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */

@@ -601,63 +601,6 @@ static Status skip_nulls(Cp *c) {
     return ST_OK;
 }
 
-/* Where an item was issued in the footprint. */
-static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
-    for (int64_t i = 0; i < c->foot->sites.len; i++) {
-        CpFootSite *f = &c->foot->sites.items[i];
-        for (int32_t k = 0; k < f->n; k++)
-            if (f->items[k].site == site) return *item = &f->items[k], f;
-    }
-    return NULL;
-}
-/* The item does not count any more. The body with guards may know its place by the number that it had when the statement was compiled for trial. */
-static void merge_item(Cp *c, const CpFootSite *at, CpItem *x) {
-    const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
-    x->merged = true;
-    for (int64_t i = 0; i < c->foot->sites.len; i++) {
-        CpFootSite *f = &c->foot->sites.items[i];
-        for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
-            CpItem *y = &f->items[k];
-            if (y->number != x->number || y->group != x->group || y->kind != x->kind || y->insert != x->insert || memcmp(y->key, x->key, (size_t)n_cols) != 0) continue;
-            bool issued = false;
-            for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++) issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
-            y->merged |= !issued;
-        }
-    }
-}
-static bool says_same(const ItemSite *x, const ItemSite *y) {
-    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->covered || y->covered || x->insert != y->insert || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
-    return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) && (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
-}
-/* An operation that comes again in a straight run, no weaker, need not be issued twice: the first place's guard takes the lock, the last one's statement gives it up. */
-static void merge_items(Cp *c) {
-    Instr *code = c->pipe.b.instrs.items;
-    int64_t n = c->pipe.b.instrs.len, m = 0, run = 0;
-    for (int64_t j = 0; j < n; j++) {
-        if (code[j].op != OP_ITEM) {
-            if ((code[j].op >= OP_P_IF && code[j].op <= OP_P_RETURN) || code[j].op == OP_IF || code[j].op == OP_ELSE || code[j].op == OP_ENDIF) run = j + 1;
-            continue;
-        }
-        CpItem *last, *before;
-        const CpFootSite *at = place_of(c, code[j].aux, &last), *at_before;
-        for (int64_t i = run; at && at->once && i < j; i++) {
-            if (code[i].op != OP_ITEM || !code[i].aux || !says_same(code[i].aux, code[j].aux) || !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once) continue;
-            code[i].aux = NULL; /* goes */
-            merge_item(c, at_before, before);
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        if (code[i].op == OP_ITEM && !code[i].aux) continue;
-        if (i < c->lines.len) {
-            c->lines.items[m] = c->lines.items[i];
-            c->places.items[m] = c->places.items[i];
-            c->contexts.items[m] = c->contexts.items[i];
-        }
-        code[m++] = code[i];
-    }
-    c->pipe.b.instrs.len = m;
-}
-
 static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, CpFootSites *foot, bool *uses_found, const char **reason, Program **out) {
     Arena *a = reg->arena;
     Cp *c = arena_new_of(a, Cp);
@@ -697,10 +640,15 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         return c->reason && !c->oom ? ST_OK : ST_ERROR;
     }
     if (mode == CP_SITES || dry) return ST_OK;
-    if (mode == CP_FOOTPRINT) TRY(cp_slice(c));
+    if (mode == CP_FOOTPRINT) {
+        TRY(cp_slice(c));
+        TRY(cp_hoist_items(c));
+    } else if (c->guarding) {
+        TRY(cp_hoist_guards(c));
+    }
     int32_t own_vars = (int32_t)c->vars.len;
     TRY(cp_reuse(c));
-    if (mode == CP_FOOTPRINT) merge_items(c);
+    if (mode == CP_FOOTPRINT) TRY(cp_merge_items(c));
     Sink sink = {.kind = SINK_NONE};
     Program *p = program_finish(&c->pipe.b, &c->pipe.source, &sink, &c->scratch);
     if (!p) {

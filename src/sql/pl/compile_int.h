@@ -7,6 +7,7 @@
  *   compile_group.c  aggregates and groups
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   slice.c, reuse.c what footprints do not need goes; what was computed before is used again
+ *   items.c          operations are said once, in front of loops and in straight runs
  *
  * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
  * goes through it as the footprint does, to learn which columns are known where a group is touched: their common part is the group's key. CP_FOOTPRINT: makes the
@@ -33,7 +34,7 @@ typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
 
 /* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, of which call, and the number of the place in it. */
-typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind; bool insert, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one */
+typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind, loops; bool insert, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
 typedef struct CpFootSite {
     const PlStmt *stmt;
     uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
@@ -188,12 +189,17 @@ typedef struct Cp {
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);
+/* items.c. Before cp_reuse: the footprint's operations leave loops, and then their guards in the body; afterwards those of the footprint that come twice in a straight run go. */
+Status cp_hoist_items(Cp *c);
+Status cp_hoist_guards(Cp *c);
+Status cp_merge_items(Cp *c);
 /* reuse.c. What the program that was made computes more than once is computed once where possible, and what nobody wants goes: before program_finish, once. */
 Status cp_reuse(Cp *c);
 /* Variables that are results. */
 bool *cp_results(const Cp *c);
 /* Marks what else can go when what is marked goes: variables that are neither wanted nor loaded, and what is computed for nobody and cannot fail. */
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
+void cp_drop(Cp *c, const bool *gone); /* by instruction: it goes, with its line and place */
 /* Ends the compilation of this procedure with a reason. */
 Status cp_refuse(Cp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Status cp_oom(Cp *c);

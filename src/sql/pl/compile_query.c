@@ -149,7 +149,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
     if (c->foot_site < 0) return ST_OK;
     CpFootSite *f = &c->foot->sites.items[c->foot_site];
     if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
-    f->items[f->n++] = (CpItem){s->number, group, (uint8_t)kind, x->insert, false, key, x};
+    f->items[f->n++] = (CpItem){.number = s->number, .group = group, .kind = (uint8_t)kind, .insert = x->insert, .key = key, .site = x};
     return ST_OK;
 }
 
@@ -187,6 +187,7 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
         ItemSite *x = (ItemSite *)(uintptr_t)c->guard_items.items[c->guard_items.len - 1];
         x->insert = f->items[k].insert;
         x->release = f->once && !f->items[k].merged;
+        x->loops = f->items[k].loops;
         if (x->release && !vec_push(c->arena, &c->guards, x->guard)) return cp_oom(c);
     }
     if (n < 64) s->guarded |= UINT64_C(1) << n;

@@ -498,11 +498,9 @@ Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t 
     }
     return ST_OK;
 }
-static Status sweep(Cp *c, Arena *own, const bool *wanted) {
+void cp_drop(Cp *c, const bool *gone) {
     ProgramBuilder *b = &c->pipe.b;
-    int64_t n = b->instrs.len, n_lines = MIN_OF(c->lines.len, n), m = 0;
-    bool *gone = arena_calloc(own, n + 1);
-    if (!gone || cp_sweep(own, b->instrs.items, (int32_t)n, b->regs.len, c->vars.len, wanted, gone) != ST_OK) return cp_oom(c);
+    int64_t n = b->instrs.len, n_lines = MIN_OF(c->lines.len, n), m = 0, lines = 0;
     for (int64_t i = 0; i < n; i++) {
         if (gone[i]) continue;
         b->instrs.items[m] = b->instrs.items[i];
@@ -510,11 +508,18 @@ static Status sweep(Cp *c, Arena *own, const bool *wanted) {
             c->lines.items[m] = c->lines.items[i];
             c->places.items[m] = c->places.items[i];
             c->contexts.items[m] = c->contexts.items[i];
+            lines = m + 1;
         }
         m++;
     }
     b->instrs.len = m;
-    c->lines.len = c->places.len = c->contexts.len = MIN_OF(n_lines, m);
+    c->lines.len = c->places.len = c->contexts.len = lines;
+}
+static Status sweep(Cp *c, Arena *own, const bool *wanted) {
+    const ProgramBuilder *b = &c->pipe.b;
+    bool *gone = arena_calloc(own, b->instrs.len + 1);
+    if (!gone || cp_sweep(own, b->instrs.items, (int32_t)b->instrs.len, b->regs.len, c->vars.len, wanted, gone) != ST_OK) return cp_oom(c);
+    cp_drop(c, gone);
     return ST_OK;
 }
 

@@ -19,7 +19,8 @@ typedef struct Cut {
     Bracket *brackets;
     int32_t *around;  /* by instruction: the innermost bracket it is in, or is part of; -1 none */
     int32_t *target;  /* by P_LEAVE: its bracket */
-    bool *kept, *regs, *vars;
+    bool *kept, *regs;
+    int32_t *loads, *before; /* by variable: the last LOAD of it, and by LOAD: the one before it; -1 none */
     bool *passed;     /* by bracket: a P_IF for a row that is there, whose operations are issued in any case */
     bool changed;
 } Cut;
@@ -81,6 +82,16 @@ static bool leave_counts(const Cut *s, int32_t i) {
         if (is_content(s, k)) return true;
     return false;
 }
+/* Somebody reads the variable, behind the STORE or in another round. */
+static bool is_read(const Cut *s, int32_t i) {
+    for (int32_t at = s->loads[s->code[i].imm]; at >= 0; at = s->before[at]) {
+        bool reaches = at > i;
+        for (int32_t k = s->around[i]; k >= 0 && !reaches; k = s->brackets[k].up)
+            reaches = s->code[s->brackets[k].open].op == OP_P_LOOP && at > s->brackets[k].open && at < s->brackets[k].end;
+        if (reaches && s->kept[at]) return true;
+    }
+    return false;
+}
 static bool is_wanted(const Cut *s, int32_t i) {
     const Instr *in = &s->code[i];
     switch (in->op) {
@@ -89,7 +100,7 @@ static bool is_wanted(const Cut *s, int32_t i) {
     case OP_P_RETURN:
     case OP_RAISE:
     case OP_ITEM: return true;
-    case OP_STORE: return s->vars[in->imm];
+    case OP_STORE: return is_read(s, i);
     case OP_P_LEAVE: return s->target[i] < 0 || leave_counts(s, i);
     default: return in->dst && s->regs[in->dst];
     }
@@ -105,7 +116,6 @@ static void keep_all(Cut *s) {
             Reg r;
             for (int32_t u = 0; (r = instr_use(in, u)) >= 0; u++)
                 if (r) mark(s, &s->regs[r]);
-            if (in->op == OP_LOAD) mark(s, &s->vars[in->imm]);
             if (in->op == OP_P_LEAVE && s->target[i] >= 0) {
                 mark(s, &s->kept[s->brackets[s->target[i]].open]);
                 mark(s, &s->kept[s->brackets[s->target[i]].end]);
@@ -171,14 +181,20 @@ Status cp_slice(Cp *c) {
     s.passed = arena_calloc(c->arena, n + 1);
     s.kept = arena_calloc(c->arena, n + 1);
     s.regs = arena_calloc(c->arena, b->regs.len + 1);
-    s.vars = arena_calloc(c->arena, n_vars + 1);
-    if (b->failed || !s.brackets || !s.around || !s.target || !s.passed || !s.kept || !s.regs || !s.vars) return cp_oom(c);
+    s.loads = arena_array(c->arena, int32_t, n_vars + 1);
+    s.before = arena_array(c->arena, int32_t, n + 1);
+    if (b->failed || !s.brackets || !s.around || !s.target || !s.passed || !s.kept || !s.regs || !s.loads || !s.before) return cp_oom(c);
     if (!find_brackets(&s)) return ST_OK;
+    for (int64_t v = 0; v < n_vars; v++) s.loads[v] = -1;
+    for (int32_t i = 0; i < s.n; i++) {
+        if (s.code[i].op != OP_LOAD) continue;
+        s.before[i] = s.loads[s.code[i].imm];
+        s.loads[s.code[i].imm] = i;
+    }
     for (int32_t k = 0; k < s.n_brackets; k++) s.passed[k] = asks_for_row(&s, &s.brackets[k]);
     do {
         memset(s.kept, 0, (size_t)n);
         memset(s.regs, 0, (size_t)b->regs.len);
-        memset(s.vars, 0, (size_t)n_vars);
         keep_all(&s);
     } while (refuse_some(&s));
     b->instrs.len = 0;

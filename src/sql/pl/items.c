@@ -1,0 +1,236 @@
+/* items.c - operations that a procedure says more often than it has to are said once.
+ *
+ * In loops. What a loop over numbers says in each round by a key that does not change there is said once, in front of it: in the footprint the ITEM goes there, in the body with guards its
+ * GUARD, and what counts it behind the loop [loop-invariant code motion]. A loop that no round of is gone through says it all the same, which makes calls wait that need not. Only what
+ * rounds do not exclude each other by: reads, inserts whose key is not known beforehand, additions to coarse items, and nothing else of these columns is in the loop: executors tell by the guards in a loop
+ * which of its rounds may run side by side (codegen/emit_spread.c).
+ * In straight runs. An operation that comes again, no weaker, is not said the first time: the first place's guard takes the lock, the last one's statement gives it up.
+ */
+#include "program/operands.h"
+#include "sql/pl/compile_int.h"
+
+/* Where an item was issued in the footprint. */
+static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
+    for (int64_t i = 0; i < c->foot->sites.len; i++) {
+        CpFootSite *f = &c->foot->sites.items[i];
+        for (int32_t k = 0; k < f->n; k++)
+            if (f->items[k].site == site) return *item = &f->items[k], f;
+    }
+    return NULL;
+}
+/* The item, and those that the body with guards may take for it: it may know the place by the number that it had when the statement was compiled for trial. */
+typedef void (*MarkFn)(CpItem *x);
+static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
+    const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
+    mark(x);
+    for (int64_t i = 0; i < c->foot->sites.len; i++) {
+        CpFootSite *f = &c->foot->sites.items[i];
+        for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
+            CpItem *y = &f->items[k];
+            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind || y->insert != x->insert || memcmp(y->key, x->key, (size_t)n_cols) != 0) continue;
+            bool issued = false;
+            for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++) issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
+            if (!issued) mark(y);
+        }
+    }
+}
+static void mark_merged(CpItem *x) { x->merged = true; }
+static void mark_hoisted(CpItem *x) { x->loops++; }
+
+/* ---- straight runs ------------------------------------------------------------------------------------------------ */
+static bool says_same(const ItemSite *x, const ItemSite *y) {
+    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->covered || y->covered || x->insert != y->insert || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
+    return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) && (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
+}
+static bool ends_run(uint16_t op) { return (op >= OP_P_IF && op <= OP_P_RETURN) || op == OP_IF || op == OP_ELSE || op == OP_ENDIF; }
+Status cp_merge_items(Cp *c) {
+    Instr *code = c->pipe.b.instrs.items;
+    int64_t n = c->pipe.b.instrs.len, run = 0;
+    bool *gone = arena_calloc(c->arena, n + 1);
+    if (!gone) return cp_oom(c);
+    for (int64_t j = 0; j < n; j++) {
+        if (ends_run(code[j].op)) run = j + 1;
+        if (code[j].op != OP_ITEM) continue;
+        CpItem *again, *before;
+        const CpFootSite *at = place_of(c, code[j].aux, &again), *at_before;
+        for (int64_t i = run; at && at->once && i < j; i++) {
+            if (code[i].op != OP_ITEM || gone[i] || !says_same(code[i].aux, code[j].aux) || !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once) continue;
+            gone[i] = true;
+            mark_item(c, at_before, before, mark_merged);
+        }
+    }
+    cp_drop(c, gone);
+    return ST_OK;
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* The innermost loop around the instruction, when nothing but blocks stands between; -1 none. */
+static int32_t loop_around(const Cp *c, int32_t at) {
+    const Instr *code = c->pipe.b.instrs.items;
+    int32_t depth = 0;
+    for (int32_t i = at - 1; i >= 0; i--) {
+        uint16_t op = code[i].op;
+        if (op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK || op == OP_P_CATCH) depth++;
+        if (op != OP_IF && op != OP_P_IF && op != OP_P_LOOP && op != OP_P_BLOCK && op != OP_P_TRY) continue;
+        if (depth-- > 0) continue;
+        depth = 0;
+        if (op == OP_P_LOOP) return i;
+        if (op != OP_P_BLOCK) return -1;
+    }
+    return -1;
+}
+static int32_t loop_end(const Cp *c, int32_t loop) {
+    const Instr *code = c->pipe.b.instrs.items;
+    int32_t end = loop + 1;
+    while (end < c->pipe.b.instrs.len && !(code[end].op == OP_P_ENDLOOP && code[end].imm == code[loop].imm)) end++;
+    return end;
+}
+static const Instr *made_by(const Cp *c, int32_t at, Reg r) {
+    const Instr *code = c->pipe.b.instrs.items;
+    while (--at >= 0)
+        if (code[at].dst == r) return &code[at];
+    return NULL;
+}
+/* The key says the same in each round. */
+static bool is_invariant(const Cp *c, int32_t at, int32_t loop, int32_t end) {
+    const Instr *code = c->pipe.b.instrs.items;
+    const ItemSite *x = code[at].aux;
+    for (int32_t k = 0; k < x->n; k++) {
+        if (c->pipe.b.regs.items[x->args[k]].is_const) continue;
+        const Instr *of = made_by(c, at, x->args[k]);
+        if (!of || of->op != OP_LOAD) return false;
+        for (int32_t i = loop; i < end; i++)
+            if (code[i].op == OP_STORE && code[i].imm == of->imm) return false;
+    }
+    return true;
+}
+/* The footprint's item can stand in front of the loop. */
+static bool may_leave(Cp *c, int32_t at, int32_t loop) {
+    const Instr *code = c->pipe.b.instrs.items;
+    const ItemSite *x = code[at].aux;
+    CpItem *item;
+    const CpFootSite *place = place_of(c, x, &item);
+    int32_t end = loop_end(c, loop);
+    if (!place || !place->once || x->has_amount || x->covered || (x->kind != OPK_READ && !x->insert && !(x->kind == OPK_ADD && x->group >= ITEM_COARSE)) || end == c->pipe.b.instrs.len) return false;
+    for (int32_t i = loop; i < end; i++) {
+        const ItemSite *y = code[i].aux;
+        if (code[i].op == OP_ITEM && i != at && y->kind <= OPK_WRITE && y->table == x->table && y->group == x->group) return false;
+    }
+    return is_invariant(c, at, loop, end);
+}
+
+static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
+    ProgramBuilder *b = &c->pipe.b;
+    int64_t n = b->instrs.len;
+    if (!vec_push(c->arena, &b->instrs, in)) return cp_oom(c);
+    memmove(&b->instrs.items[at + 1], &b->instrs.items[at], (size_t)(n - at) * sizeof in);
+    b->instrs.items[at] = in;
+    if (at >= c->lines.len || like >= c->lines.len) return ST_OK;
+    int32_t line = c->lines.items[like];
+    const char *place = c->places.items[like], *context = c->contexts.items[like];
+    n = c->lines.len;
+    if (!vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) || !vec_push(c->arena, &c->contexts, context)) return cp_oom(c);
+    memmove(&c->lines.items[at + 1], &c->lines.items[at], (size_t)(n - at) * sizeof line);
+    memmove(&c->places.items[at + 1], &c->places.items[at], (size_t)(n - at) * sizeof place);
+    memmove(&c->contexts.items[at + 1], &c->contexts.items[at], (size_t)(n - at) * sizeof context);
+    c->lines.items[at] = line;
+    c->places.items[at] = place;
+    c->contexts.items[at] = context;
+    return ST_OK;
+}
+/* The ITEM or GUARD goes in front of the loop, with its key read there; *moved: how many instructions there are more in front of what followed it. */
+static Status move_out(Cp *c, int32_t at, int32_t loop, int32_t *moved) {
+    ProgramBuilder *b = &c->pipe.b;
+    ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
+    Reg *args = arena_array(c->arena, Reg, x->n + 2);
+    int32_t to = loop, n = 0;
+    if (!args) return cp_oom(c);
+    for (int32_t k = 0; k < x->n; k++) {
+        args[k] = x->args[k];
+        if (b->regs.items[args[k]].is_const) continue;
+        Instr load = *made_by(c, at + n, args[k]);
+        if (!(load.dst = builder_reg(b, (Phys)b->regs.items[args[k]].phys, b->regs.items[args[k]].type, b->regs.items[args[k]].nullable))) return cp_oom(c);
+        args[k] = load.dst;
+        TRY(insert_at(c, to++, load, at + n));
+        n++;
+    }
+    x->args = args;
+    TRY(insert_at(c, to, b->instrs.items[at + n], at + n));
+    n++;
+    bool *gone = arena_calloc(c->arena, b->instrs.len + 1);
+    if (!gone) return cp_oom(c);
+    gone[at + n] = true;
+    cp_drop(c, gone);
+    *moved = n - 1;
+    return ST_OK;
+}
+Status cp_hoist_items(Cp *c) {
+    const ProgramBuilder *b = &c->pipe.b;
+    for (int32_t at = 0; at < b->instrs.len; at++) {
+        int32_t loop, moved;
+        CpItem *item = NULL;
+        if (b->instrs.items[at].op != OP_ITEM || ((const ItemSite *)b->instrs.items[at].aux)->kind > OPK_WRITE || (loop = loop_around(c, at)) < 0 || !may_leave(c, at, loop)) continue;
+        const CpFootSite *place = place_of(c, b->instrs.items[at].aux, &item);
+        if (!place) continue;
+        mark_item(c, place, item, mark_hoisted);
+        TRY(move_out(c, at, loop, &moved));
+        at = loop - 1; /* it may leave another one */
+    }
+    return ST_OK;
+}
+
+/* ---- guards of what has left loops ---------------------------------------------------------------------------------- */
+/* Nobody in the loop counts the guard any more; *taken: somebody did. */
+static Status take_off(Cp *c, int32_t guard, int32_t loop, bool *taken) {
+    ProgramBuilder *b = &c->pipe.b;
+    int32_t end = loop_end(c, loop);
+    bool *gone = arena_calloc(c->arena, b->instrs.len + 1);
+    if (!gone) return cp_oom(c);
+    *taken = false;
+    for (int32_t i = loop; i < end; i++) {
+        if (b->instrs.items[i].op != OP_UNGUARD) continue;
+        const GuardList *l = b->instrs.items[i].aux;
+        GuardList *rest = arena_new_of(c->arena, GuardList);
+        int32_t *some = arena_array(c->arena, int32_t, l->n), n = 0;
+        if (!rest || !some) return cp_oom(c);
+        for (int32_t k = 0; k < l->n; k++)
+            if (l->guards[k] != guard) some[n++] = l->guards[k];
+        if (n == l->n) continue;
+        *taken = true;
+        *rest = (GuardList){n, some};
+        b->instrs.items[i].aux = rest;
+        gone[i] = n == 0;
+    }
+    cp_drop(c, gone);
+    return ST_OK;
+}
+static Status count_at(Cp *c, int32_t guard, int32_t at) {
+    GuardList *l = arena_new_of(c->arena, GuardList);
+    int32_t *only = arena_array(c->arena, int32_t, 1);
+    if (!l || !only) return cp_oom(c);
+    *only = guard;
+    *l = (GuardList){1, only};
+    return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
+}
+/* One whose key the body does not know in front of the loop stays; its lock is held to the call's end then, since what is said once counts once. */
+Status cp_hoist_guards(Cp *c) {
+    const ProgramBuilder *b = &c->pipe.b;
+    for (int32_t at = 0; at < b->instrs.len; at++) {
+        ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
+        if (b->instrs.items[at].op != OP_GUARD || x->loops == 0) continue;
+        int32_t loop = loop_around(c, at), top = loop, moved = 0;
+        bool counted = false, leaves = loop >= 0 && is_invariant(c, at, loop, loop_end(c, loop));
+        if (leaves) {
+            x->loops--;
+            TRY(move_out(c, at, loop, &moved));
+            loop += moved + 1;
+        }
+        if (!leaves) x->loops = 0;
+        at = leaves ? top - 1 : at; /* it may leave another one */
+        if (loop < 0 || !x->release) continue;
+        TRY(take_off(c, x->guard, loop, &counted));
+        if (!leaves && counted) x->release = false;
+        if (leaves && counted) TRY(count_at(c, x->guard, loop_end(c, loop) + 1));
+    }
+    return ST_OK;
+}
