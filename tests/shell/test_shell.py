@@ -80,6 +80,17 @@ def bulks():
     why = re.findall(r"^Strategy: tpl: (.*)\.$", out, re.M)
     queue = by_statement + ", and rows of a queue are taken by all at a time"
     check("bulks that take from a queue", why[:2] == [queue] * 2 and "takes from a queue failed" in why[2] and why[3:] == [by_statement] and "\n802,3198,-2396\n" in out, (out, err))
+    # What a loop's footprint says once counts once, also where the body says it under an IF that the footprint does not have, in loops in loops, or in a loop over rows: else the bulk is undone.
+    file = path("once.csv", "".join(f"{k},{k % 8}\n" for k in range(2000)))
+    text = ("set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_order = 'any'; set bulk_release = 'statement'; create table ctr(a int primary key, nx int not null); "
+            "create table t(a int, b int, c int, v int, primary key (a, b, c)); create table l(n int, k int, s bigint, primary key (n, k)); insert into ctr select i, 5 from generate_series(0, 7) g(i);\n"
+            "create procedure once(n int, x int) language plpgsql as $$ declare q int; s bigint; begin update ctr set nx = nx + 1 where a = x returning nx into q; insert into t values (x, 1, q, n); "
+            "for k in 1 .. 3 loop select sum(t.v) into s from t where t.a = x and t.b = 1 and t.v < 100; insert into l values (n, k, s); end loop; "
+            "for k in 1 .. 2 loop if q > 3 then insert into t values (x, 2, q * 10 + k, n); end if; end loop; "
+            "for i in 1 .. 2 loop for k in 1 .. 2 loop if q > 4 then insert into t values (x, 3, q * 100 + i * 10 + k, n); end if; end loop; end loop; "
+            "select count(*) into s from t where a = x and b between 2 and 3; end $$;\n\\timing on\n")
+    rc, out, err = sh("-f", path("bulk.sql", text + f"\\bulk once {file}\nselect (select count(*) from t), (select count(*) from l);\n"), "--csv")
+    check("bulks whose loops say once what they need", re.findall(r"^Strategy: tpl: (.*)\.$", out, re.M) == [by_statement] and "\n14000,6000\n" in out, (out, err))
 
 
 def options():

@@ -180,14 +180,13 @@ Status cp_hoist_items(Cp *c) {
 }
 
 /* ---- guards of what has left loops ---------------------------------------------------------------------------------- */
-/* Nobody in the loop counts the guard any more; *taken: somebody did. */
-static Status take_off(Cp *c, int32_t guard, int32_t loop, bool *taken) {
+/* Nobody in [from, to) counts the guard any more; *taken: somebody did. */
+static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *taken) {
     ProgramBuilder *b = &c->pipe.b;
-    int32_t end = loop_end(c, loop);
     bool *gone = arena_calloc(c->arena, b->instrs.len + 1);
     if (!gone) return cp_oom(c);
     *taken = false;
-    for (int32_t i = loop; i < end; i++) {
+    for (int32_t i = from; i < to; i++) {
         if (b->instrs.items[i].op != OP_UNGUARD) continue;
         const GuardList *l = b->instrs.items[i].aux;
         GuardList *rest = arena_new_of(c->arena, GuardList);
@@ -212,25 +211,29 @@ static Status count_at(Cp *c, int32_t guard, int32_t at) {
     *l = (GuardList){1, only};
     return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
 }
-/* One whose key the body does not know in front of the loop stays; its lock is held to the call's end then, since what is said once counts once. */
+/* One that the body cannot say in front of the same loop (it is under an IF that the footprint does not have, or in a loop of its statement's own) is not counted any more: its lock is held to
+ * the call's end, since what the footprint said once must not be given up in the first round. */
 Status cp_hoist_guards(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {
         ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
         if (b->instrs.items[at].op != OP_GUARD || x->loops == 0) continue;
-        int32_t loop = loop_around(c, at), top = loop, moved = 0;
+        int32_t loop = loop_around(c, at), moved = 0;
         bool counted = false, leaves = loop >= 0 && is_invariant(c, at, loop, loop_end(c, loop));
+        x->loops = leaves ? x->loops - 1 : 0;
         if (leaves) {
-            x->loops--;
             TRY(move_out(c, at, loop, &moved));
+            at = loop - 1; /* it may leave another one */
             loop += moved + 1;
+            if (x->release) TRY(take_off(c, x->guard, loop, loop_end(c, loop), &counted));
         }
-        if (!leaves) x->loops = 0;
-        at = leaves ? top - 1 : at; /* it may leave another one */
-        if (loop < 0 || !x->release) continue;
-        TRY(take_off(c, x->guard, loop, &counted));
-        if (!leaves && counted) x->release = false;
-        if (leaves && counted) TRY(count_at(c, x->guard, loop_end(c, loop) + 1));
+        if (!x->release) continue;
+        if (counted) {
+            TRY(count_at(c, x->guard, loop_end(c, loop) + 1));
+        } else {
+            TRY(take_off(c, x->guard, 0, (int32_t)b->instrs.len, &counted));
+            x->release = false;
+        }
     }
     return ST_OK;
 }
