@@ -4,7 +4,11 @@
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-enum { TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16 /* bytes of a string that is put, rounds of a loop */, SLOTS_AHEAD = 4 /* of an index */ };
+enum {
+    TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16, /* bytes of a string that is put, rounds of a loop */
+    SLOTS_AHEAD = 4,                                         /* of an index */
+    SHORT_INSTRS = 32                                        /* host: footprints of so many are in the kernel, whose loop then keeps parameters in registers */
+};
 
 /* What belongs to the bulk or to a table is one parameter for all procedures. */
 int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
@@ -893,7 +897,8 @@ static void item(ProcEm *x, const Instr *in) {
     if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
-    W("put_op(ops, h, (u32)call, kind);\n}\n");
+    W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->in_loop ? "put_op" : "put_first");
+    x->issued = true;
 }
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
 static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
@@ -1212,7 +1217,8 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
-    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    const bool apart = t->kind == DEVICE_HOST ? x->p->n_instrs > SHORT_INSTRS : x->guards;
+    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n", apart ? "FN_BIG" : "FN", x->number);
     out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)slot;\n");
     proc_append(x, o, &m->top);
     proc_append(x, o, &vars);
@@ -1251,6 +1257,14 @@ static const char op_helpers[] =
     "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
     "    return __shfl_sync(mask, first, (i32)leader) + (u64)__popc(mask & below) * OPS_CHUNK;\n"
     "#else\n    return ga_add_u64(counter, OPS_CHUNK);\n#endif\n}\n"
+    /* a call's first operation, or one on another item than those before */
+    "FN void put_first(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
+    "#if OPS_SHARED\n"
+    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
+    "#else\n"
+    "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
+    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << 2 | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
+    "#endif\n}\n"
     /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have many. One that comes again stays near the end */
     "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
     "#if OPS_SHARED\n"
@@ -1264,11 +1278,7 @@ static const char op_helpers[] =
     "        G(u64, last)[0] = item;\n"
     "        G(u64, last)[1] = both;\n"
     "        return;\n    }\n"
-    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
-    "#else\n"
-    "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
-    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << 2 | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
-    "#endif\n}\n"
+    "#endif\n    put_first(ops, item, call, kind);\n}\n"
     "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? ~U64C(0) : sum + a;\n}\n"
     "FN void sum_merge(u64 to, u64 sum) {\n"
     "#if defined(KC_CUDA)\n" /* all lanes come here */
@@ -1390,7 +1400,7 @@ static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *
     proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
     if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = OP_NONE;\n");
     out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
-    if (strings) out_w(m, o, "G(u64, %p + tile * 32)[0] = GID;\nG(u64, %p + tile * 32)[1] = had;\nG(u64, %p + tile * 32)[2] = ops.n - had;\n", uses, uses, uses);
+    if (strings) out_w(m, o, "G(u64, %p + tile * 24)[0] = GID;\nG(u64, %p + tile * 24)[1] = had;\nG(u64, %p + tile * 24)[2] = ops.n - had;\n", uses, uses, uses);
     out_w(m, o, "}\n");
     if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
     proc_append(x, o, &x->sums);

@@ -81,7 +81,7 @@ typedef enum ProcParamKind {
     PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT, PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
     PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/rank_device.h) */
-    PP_USES,          /* shared memory, address: four u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
+    PP_USES,          /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
     PP_OPS_MAX,       /* value: places in items and uses */
     PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
     PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */

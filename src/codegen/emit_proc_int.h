@@ -28,6 +28,7 @@ typedef struct ProcEm {
     bool **bounds;         /* per table and column: a variable for its bound is there */
     int32_t n_sites;
     bool in_loop, logs_in_loop;
+    bool issued;          /* footprints: an operation before this one */
     bool orders;           /* kc_order.h is wanted */
     bool *lazy;            /* registers that are macros */
     bool *stored;          /* variables that something is assigned to */

@@ -207,7 +207,7 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
         }
     }
     TRY(block_room(b, w, k->n_ops, &w->err));
-    b->blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops, 0};
+    b->blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops};
     TxnOp *out = w->ops + w->n_ops;
     uint32_t *count = w->counts, sum = 0;
     memset(count, 0, (size_t)(to - from) * 4);
@@ -231,16 +231,6 @@ static void foot_worker(void *ctx, int worker) {
             atomic_store(&b->next, b->n_blocks);
         }
 }
-static void copy_worker(void *ctx, int worker) {
-    Bulk *b = ctx;
-    (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;) {
-        const BulkBlock *k = &b->blocks[i];
-        const BulkWorker *w = &b->w[k->worker];
-        if (k->n > 0) memcpy(b->ops + k->to, w->ops + k->first, (size_t)k->n * sizeof(TxnOp));
-    }
-}
-
 static Status run_footprints(Bulk *b, Err *e) {
     for (int i = 0; i < b->workers; i++) {
         b->w[i].n_ops = 0;
@@ -263,28 +253,24 @@ static Status run_footprints(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* One array of operations in the order of the calls. */
+/* The blocks' operations, in the order of the calls, and behind them what calls have whose footprints failed, and with them all others. */
 static Status gather_ops(Bulk *b, Err *e) {
-    int64_t total = 0, size = (int64_t)sizeof(TxnOp), more = atomic_load(&b->alone) ? b->n_calls : 0;
-    for (int i = 0; i < b->workers; i++) total += b->w[i].n_ops;
-    b->n_ops = total + more;
-    int owners = 0;
-    for (int i = 0; i < b->workers; i++) owners += b->w[i].n_ops > 0;
-    if (owners <= 1 && more == 0) { /* one worker's blocks are in order */
-        for (int i = 0; i < b->workers; i++)
-            if (b->w[i].n_ops > 0) b->ops = b->w[i].ops;
-        return ST_OK;
+    const int64_t more = atomic_load(&b->alone) ? b->n_calls : 0;
+    if (!(b->runs = arena_array(b->arena, OpRun, b->n_blocks + 1))) return err_oom(e);
+    b->n_runs = b->n_ops = 0;
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        const BulkBlock *k = &b->blocks[i];
+        if (k->n == 0) continue;
+        b->runs[b->n_runs++] = (OpRun){b->w[k->worker].ops + k->first, k->n};
+        b->n_ops += k->n;
     }
-    if (!(b->ops = mem_alloc_raw(b->w[0].sink.account, MAX_OF(b->n_ops, 1) * size, e))) return ST_ERROR;
-    b->ops_bytes = MAX_OF(b->n_ops, 1) * size;
-    for (int64_t i = 0, at = 0; i < b->n_blocks; i++) {
-        b->blocks[i].to = at;
-        at += b->blocks[i].n;
-    }
-    atomic_store(&b->next, 0);
-    bulk_parallel(b, copy_worker);
-    uint64_t whole = hash_combine(hash_u64(0), ITEM_WHOLE);
-    for (int64_t i = 0; i < more; i++) b->ops[total + i] = (TxnOp){whole, (uint32_t)i, b->failed_foot[i] ? OPK_WRITE : OPK_ADD};
+    if (more == 0) return ST_OK;
+    TxnOp *whole = arena_array(b->arena, TxnOp, more);
+    if (!whole) return err_oom(e);
+    const uint64_t item = hash_combine(hash_u64(0), ITEM_WHOLE);
+    for (int64_t i = 0; i < more; i++) whole[i] = (TxnOp){item, (uint32_t)i, b->failed_foot[i] ? OPK_WRITE : OPK_ADD};
+    b->runs[b->n_runs++] = (OpRun){whole, more};
+    b->n_ops += more;
     return ST_OK;
 }
 
@@ -678,10 +664,12 @@ static Status place_calls(Bulk *b, uint64_t **out, Err *e) {
     uint64_t n = (uint64_t)b->opt->partitions, *p = arena_alloc(b->arena, (b->n_calls + 1) * 8);
     if (!p) return err_oom(e);
     for (int64_t i = 0; i < b->n_calls; i++) p[i] = (uint64_t)NOWHERE;
-    for (int64_t i = 0; i < b->n_ops; i++) {
-        uint64_t *mine = &p[b->ops[i].call], at = hash_u64(b->ops[i].item) % n;
-        *mine = *mine == (uint64_t)NOWHERE || *mine == at ? at : (uint64_t)CROSSES;
-    }
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) {
+            const TxnOp *op = &b->runs[r].ops[i];
+            uint64_t *mine = &p[op->call], at = hash_u64(op->item) % n;
+            *mine = *mine == (uint64_t)NOWHERE || *mine == at ? at : (uint64_t)CROSSES;
+        }
     for (int64_t i = 0; i < b->n_calls; i++)
         if (p[i] == (uint64_t)NOWHERE) p[i] = (uint64_t)i % n;
     *out = p;
@@ -706,7 +694,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
     int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
     if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .ops = b->ops, .strategy = b->opt->strategy, .set_min = set_min,
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
                         .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
     return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
@@ -881,7 +869,6 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
     bulk_device_end(&b);
     leave_memory(&b);
-    if (b.ops_bytes) mem_free(&images->account, b.ops, b.ops_bytes);
     mem_free(q->account, b.failed_foot, b.n_calls + 1);
     *again = s == ST_OK && b.again;
     if (s == ST_OK && !b.again) *out = b.result;

@@ -102,7 +102,7 @@ static Status worker_room(Bulk *b, int64_t want, Err *e) {
 
 static Status run_shared(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    _Static_assert(sizeof(TxnOp) == 16 && sizeof(BulkBlock) == 32, "as the kernel writes them");
+    _Static_assert(sizeof(TxnOp) == 16 && sizeof(BulkBlock) == 24, "as the kernel writes them");
     b->block_size = FOOT_TILE;
     b->n_blocks = (b->n_calls + FOOT_TILE - 1) / FOOT_TILE;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);

@@ -28,7 +28,7 @@ typedef struct BulkWorker {
 
 /* A piece of work: calls order[start .. start + n), all of one part. */
 typedef struct BulkChunk { int64_t start, set; int32_t n; uint16_t part; } BulkChunk;
-typedef struct BulkBlock { int32_t worker; int64_t first, n, to; } BulkBlock; /* operations: where the worker has them, and where they go */
+typedef struct BulkBlock { int64_t worker, first, n; } BulkBlock; /* operations: where the worker has them; as kernels write it */
 
 typedef struct Bulk {
     ImageSet *images;
@@ -48,8 +48,8 @@ typedef struct Bulk {
     BulkBlock *blocks;
     _Atomic int64_t next;
     int64_t n_ops;
-    TxnOp *ops;
-    int64_t ops_bytes;  /* of `ops`; 0: a worker's */
+    int64_t n_runs;
+    OpRun *runs;        /* operations, in the order of calls unless `alone` */
     _Atomic bool alone; /* some footprint failed */
     uint8_t *failed_foot;
     int32_t n_sums;

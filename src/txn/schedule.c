@@ -16,11 +16,10 @@
  *
  * Nothing here knows what an item is.
  */
-#include "txn/schedule.h"
-
 #include "base/log.h"
+#include "txn/schedule_int.h"
 
-enum { AHEAD = 24, FIRST_BITS = 12, MAX_BITS = 40, KEEP_BITS = 3, HELD = 64, RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CHUNK = 1 << 16 };
+enum { FIRST_BITS = 12, MAX_BITS = 40, KEEP_BITS = 3, RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CHUNK = 1 << 16 };
 #define MAX_CALLS ((INT64_C(1) << 30) - 2)
 #define NO_PARTITION UINT64_MAX
 
@@ -44,33 +43,12 @@ bool strategy_from_name(Slice name, Strategy *out) {
 }
 
 /* ---- items ---- */
-typedef struct Slot {
-    uint64_t item;
-    uint64_t state; /* 0 = free */
-} Slot;
-typedef struct ItemTable {
-    Slot *slots; /* undefined before table_empty */
-    int bits, cap_bits;  /* slots in use, slots allocated */
-    int64_t used, limit; /* grows beyond `limit` */
-    MemAccount *acct;
-} ItemTable;
 struct ScheduleScratch {
     MemAccount *acct;
     ItemTable kept, uses; /* slots NULL: nothing; used: items of the last bulk. For depths, for uses of locks */
     bool locked;          /* the last bulk took locks */
 };
 
-/* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
-ALWAYS_INLINE Slot *slot_home(const ItemTable *t, uint64_t item) {
-    return t->slots + ((item ^ item >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits));
-}
-/* The item's slot, or the free one it may take. */
-ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
-    Slot *s = slot_home(t, item), *end = t->slots + (INT64_C(1) << t->bits);
-    while (s->state && s->item != item)
-        if (++s == end) s = t->slots;
-    return s;
-}
 static int64_t table_bytes(int bits) { return (int64_t)sizeof(Slot) << bits; }
 /* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and growing. */
 static Status table_init(ItemTable *t, MemAccount *acct, ItemTable *kept, int64_t n, Err *e) {
@@ -163,8 +141,8 @@ static void run_chunks(OpSort *s, Pool *pool, int workers, PoolFn fn) {
     else fn(s, 0);
 }
 /* A stable radix sort by call, least significant digit first. */
-static Status sort_ops(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
-    OpSort s = {.from = in->ops, .n = in->n_ops, .chunks = (in->n_ops + CHUNK - 1) / CHUNK};
+static Status sort_ops(const ScheduleInput *in, const TxnOp *ops, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
+    OpSort s = {.from = ops, .n = in->n_ops, .chunks = (in->n_ops + CHUNK - 1) / CHUNK};
     TxnOp *to[2] = {get(a, s.n * (int64_t)sizeof(TxnOp), e), NULL};
     s.counts = get(a, s.chunks * (int64_t)sizeof *s.counts, e);
     if (!to[0] || !s.counts) return ST_ERROR;
@@ -186,69 +164,52 @@ static Status sort_ops(const ScheduleInput *in, Pool *pool, Arena *a, const TxnO
     *out = s.from;
     return ST_OK;
 }
-/* The operations in call order: as they are when they come so, as footprints emit them. */
-static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
-    *out = in->ops;
+/* Runs become one array. */
+typedef struct Gather { const ScheduleInput *in; TxnOp *to; int64_t *at; _Atomic int64_t next; } Gather;
+static void gather_worker(void *ctx, int worker) {
+    Gather *g = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < g->in->n_runs;)
+        if (g->in->runs[i].n > 0) memcpy(g->to + g->at[i], g->in->runs[i].ops, (size_t)g->in->runs[i].n * sizeof(TxnOp));
+}
+static Status gather_runs(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
+    bool whole = true; /* one behind the other as they are */
+    for (int64_t i = 1; i < in->n_runs; i++) whole &= in->runs[i].ops == in->runs[i - 1].ops + in->runs[i - 1].n;
+    if (whole) return *out = in->n_runs > 0 ? in->runs[0].ops : NULL, ST_OK;
+    Gather g = {.in = in, .to = get(a, in->n_ops * (int64_t)sizeof(TxnOp), e), .at = get(a, in->n_runs * 8, e)};
+    if (!g.to || !g.at) return ST_ERROR;
+    for (int64_t i = 0, sum = 0; i < in->n_runs; sum += in->runs[i++].n) g.at[i] = sum;
+    if (pool && in->workers > 1) pool_run(pool, in->workers, gather_worker, &g);
+    else gather_worker(&g, 0);
+    *out = g.to;
+    return ST_OK;
+}
+static Status check_size(const ScheduleInput *in, Err *e) {
     if (in->n_calls < 0 || in->n_calls > MAX_CALLS)
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld calls", (long long)MAX_CALLS);
     if (in->n_ops > (int64_t)UINT32_MAX - 1)
         return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld operations", (long long)UINT32_MAX - 1);
+    return ST_OK;
+}
+/* The operations in call order: as they are when they come so, as footprints emit them. */
+static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
+    *out = in->ops;
+    if (in->runs) TRY(gather_runs(in, pool, a, out, e));
     if (in->in_order) return ST_OK;
+    const TxnOp *ops = *out;
     uint32_t last = 0, top = 0;
     bool sorted = true;
     for (int64_t i = 0; i < in->n_ops; i++) {
-        uint32_t c = in->ops[i].call;
+        uint32_t c = ops[i].call;
         sorted &= c >= last;
         top = MAX_OF(top, c);
         last = c;
     }
     if (in->n_ops && (int64_t)top >= in->n_calls) return err_internal(e, "an operation of call %u of %lld", top, (long long)in->n_calls);
-    return sorted ? ST_OK : sort_ops(in, pool, a, out, e);
+    return sorted ? ST_OK : sort_ops(in, ops, pool, a, out, e);
 }
 
 /* ---- depths ---- */
-typedef struct Figures { int64_t depth, width0, crossing; } Figures;
-
-ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 4) & 0x3fffffff; }
-ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> 34); }
-ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 4 | (uint64_t)last << 34; }
-enum { KIND_WRITE = OPK_WRITE + 1 };
-/* An operation of this kind joins the last group. */
-ALWAYS_INLINE bool joins(uint64_t kind, uint64_t last_kind) { return (kind == last_kind) & (kind != KIND_WRITE); }
-/* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
-ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (34 - 30 * join)) & 0x3fffffff; }
-
-/* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD. */
-ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held) {
-    uint32_t depth = 0;
-    for (int64_t i = 0; i < n; i++) {
-        Slot *s = slot_find(t, ops[i].item);
-        uint64_t st = s->state;
-        t->used += st == 0;
-        s->item = ops[i].item;
-        st |= (uint64_t)(ops[i].kind + 1) << 2;
-        s->state = st;
-        /* What a call's kinds so far ask for never exceeds what all of them do. */
-        uint32_t want = state_wanted(st, joins(st >> 2 & 3, st & 3));
-        depth = MAX_OF(depth, want);
-        if (i < HELD) held[i] = s;
-    }
-    return depth;
-}
-/* The call has its depth; returns on how many items it waits. */
-ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth) {
-    int64_t waits = 0;
-    for (int64_t i = 0; i < n; i++) {
-        Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);
-        uint64_t st = s->state, kind = st >> 2 & 3;
-        if (UNLIKELY(!kind)) continue; /* a second operation of the call on the item */
-        uint32_t before = state_wanted(st, joins(kind, st & 3)), last = state_last(st);
-        waits += before > 0;
-        s->state = state_make(kind, before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
-    }
-    return waits;
-}
-
 /* Fills the table, which is empty. */
 static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) {
     Slot *held[HELD];
@@ -268,123 +229,11 @@ static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *
     return ST_OK;
 }
 
-/* ---- depths by several workers ----
- * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row, parts know nothing of each other. */
-enum { LONE_PARTS_MAX = 16, LONE_OPS_MIN = 4096, LONE_BLOCK = 1024 };
-typedef struct LonePart { alignas(64) ItemTable t; Figures f; int64_t calls; int32_t *depth; } LonePart; /* depths of calls of other parts: 0 */
-typedef struct Lone {
-    const TxnOp *ops;
-    int64_t n_ops, n_calls;
-    uint64_t n_parts; /* a power of two */
-    LonePart *parts;
-    _Atomic uint64_t next;
-    _Atomic bool full;
-} Lone;
-ALWAYS_INLINE uint64_t lone_part(uint64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (n_parts - 1); }
-
-/* A call with one operation: enter_ops and leave_ops in one. Returns its depth. */
-ALWAYS_INLINE uint32_t lone_op(ItemTable *t, const TxnOp *op) {
-    Slot *s = slot_find(t, op->item);
-    uint64_t st = s->state, kind = (uint64_t)op->kind + 1;
-    uint32_t d = state_wanted(st, joins(kind, st & 3));
-    t->used += st == 0;
-    *s = (Slot){op->item, state_make(kind, d, MAX_OF(state_last(st), d + 1))};
-    return d;
-}
-/* The calls of some operations (at[], in order, and what follows each of the same call), which are all of one part. */
-static bool lone_calls(const Lone *l, LonePart *p, int64_t n, const uint32_t *at) {
-    Slot *held[HELD];
-    const TxnOp *last = l->ops + l->n_ops - 1;
-    for (int64_t k = 0, m; k < n; k += m) {
-        const TxnOp *first = l->ops + at[k];
-        m = 1;
-        if (k + AHEAD < n) __builtin_prefetch(slot_home(&p->t, l->ops[at[k + AHEAD]].item), 1);
-        if (LIKELY((first == l->ops || first[-1].call != first->call) && (first == last || first[1].call != first->call) && p->t.used < p->t.limit)) {
-            uint32_t d = lone_op(&p->t, first);
-            p->calls++;
-            p->f.width0 += d == 0;
-            p->f.depth = MAX_OF(p->f.depth, (int64_t)d + 1);
-            p->depth[first->call] = (int32_t)d;
-            continue;
-        }
-        for (; k + m < n && at[k + m] == at[k] + m && first[m].call == first->call;) m++;
-        if (p->t.used + m > p->t.limit || (at[k] > 0 && first[-1].call == first->call) || (at[k] + m < l->n_ops && first[m].call == first->call)) return false; /* or it has some in another part */
-        p->calls++;
-        uint32_t d = enter_ops(&p->t, m, first, held);
-        p->f.crossing += leave_ops(&p->t, m, first, held, d) > 1;
-        p->f.width0 += d == 0;
-        p->f.depth = MAX_OF(p->f.depth, (int64_t)d + 1);
-        p->depth[first->call] = (int32_t)d;
-    }
-    return true;
-}
-static bool lone_depths(const Lone *l, uint64_t part) {
-    uint32_t at[LONE_BLOCK];
-    for (int64_t i = 0, end; i < l->n_ops; i = end) {
-        end = MIN_OF(l->n_ops, i + LONE_BLOCK);
-        while (end < l->n_ops && end > i && l->ops[end].call == l->ops[end - 1].call) end--; /* whole calls */
-        if (end == i) return false;
-        int64_t n = 0;
-        for (int64_t k = i; k < end; k++) {
-            at[n] = (uint32_t)k;
-            n += lone_part(l->n_parts, l->ops[k].item) == part;
-        }
-        if (!lone_calls(l, &l->parts[part], n, at)) return false;
-    }
-    return true;
-}
-static void lone_worker(void *ctx, int worker) {
-    Lone *l = ctx;
-    (void)worker;
-    for (uint64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;) {
-        table_empty(&l->parts[part].t);
-        memset(l->parts[part].depth, 0, (size_t)l->n_calls * sizeof(int32_t));
-        if (!lone_depths(l, part)) atomic_store(&l->full, true);
-    }
-}
-/* No call among some has operations in several parts. */
-static bool seem_lone(const Lone *l) {
-    for (int64_t i = 1; i < MIN_OF(l->n_ops, (int64_t)LONE_OPS_MIN); i++)
-        if (l->ops[i].call == l->ops[i - 1].call && lone_part(l->n_parts, l->ops[i].item) != lone_part(l->n_parts, l->ops[i - 1].item)) return false;
-    return true;
-}
-/* False: not done. The table is empty before; afterwards it is good for its memory only. */
-static bool find_lone_depths(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct, int32_t *depth, Figures *f) {
-    LonePart parts[LONE_PARTS_MAX];
-    Lone l = {.ops = ops, .n_ops = in->n_ops, .n_calls = in->n_calls, .n_parts = 2, .parts = parts};
-    if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
-    int bits = 1;
-    for (; l.n_parts < (uint64_t)in->workers && l.n_parts < LONE_PARTS_MAX; bits++) l.n_parts *= 2;
-    if (t->bits - bits <= 4 || !seem_lone(&l)) return false;
-    Err e = {0};
-    int64_t bytes = (int64_t)(l.n_parts - 1) * in->n_calls * (int64_t)sizeof(int32_t);
-    int32_t *depths = mem_alloc_raw(acct, bytes, &e); /* neighbours are of different parts: workers would share all lines */
-    if (!depths) return false;
-    for (uint64_t k = 0; k < l.n_parts; k++) {
-        parts[k] = (LonePart){.t = *t, .depth = k == 0 ? depth : depths + (int64_t)(k - 1) * in->n_calls};
-        parts[k].t.bits = t->bits - bits;
-        parts[k].t.slots = t->slots + (k << parts[k].t.bits);
-        parts[k].t.limit = INT64_C(1) << parts[k].t.bits >> 1;
-    }
-    pool_run(pool, (int)MIN_OF((uint64_t)in->workers, l.n_parts), lone_worker, &l);
-    *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls};
-    for (uint64_t k = 0; k < l.n_parts; k++) {
-        f->width0 -= parts[k].calls;
-        f->depth = MAX_OF(f->depth, parts[k].f.depth);
-        f->width0 += parts[k].f.width0;
-        f->crossing += parts[k].f.crossing;
-        t->used += parts[k].t.used;
-    }
-    for (uint64_t k = 1; k < l.n_parts; k++)
-        for (int64_t i = 0; i < in->n_calls; i++) depth[i] |= parts[k].depth[i];
-    mem_free(acct, depths, bytes);
-    return !atomic_load(&l.full);
-}
-
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
     const TxnOp *ops;
     Figures f;
     ItemTable t;
+    TRY(check_size(in, e));
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
     table_empty(&t);
@@ -415,39 +264,65 @@ enum { SHARED_CALLS_MIN = 1 << 15 /* fewer are one worker's: waking others takes
 typedef struct CallSort {
     const ScheduleInput *in;
     const int32_t *depth;
-    int64_t types, bins, runs, run_calls;
+    const Lone *lone;  /* instead of it */
+    int64_t types, bins, runs;
     uint32_t *key, *order;
     uint32_t *at; /* per run, by key */
     _Atomic int64_t next;
 } CallSort;
+/* Of n pieces of lone calls the first of a run; else of the calls. */
+static int64_t run_piece(const CallSort *s, int64_t run, int64_t n) { return run * n / s->runs; }
+static int64_t run_call(const CallSort *s, int64_t run) { return s->lone ? lone_first(s->lone, run_piece(s, run, s->lone->n_pieces)) : run_piece(s, run, s->in->n_calls); }
+/* Keys of the calls [from, to), which are a run. */
+static void make_keys(const CallSort *s, int64_t run, int64_t from, int64_t to) {
+    const uint32_t types = (uint32_t)s->types;
+    if (types > 1)
+        for (int64_t i = from; i < to; i++) s->key[i] = (uint32_t)s->in->types[i] >> s->in->type_drop;
+    else memset(s->key + from, 0, (size_t)(to - from) * 4);
+    if (!s->lone) {
+        for (int64_t i = from; i < to; i++) s->key[i] += (uint32_t)s->depth[i] * types;
+        return;
+    }
+    const Lone *l = s->lone;
+    const int64_t end = l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
+    for (int64_t k = l->start[run_piece(s, run, l->n_pieces) * l->n_parts]; k < end; k++) {
+        const uint32_t call = l->dealt[k].call;
+        s->key[call] = (types > 1 ? (uint32_t)s->in->types[call] >> s->in->type_drop : 0) + (uint32_t)l->dealt[k].item * types;
+    }
+}
 static void count_runs(void *ctx, int worker) {
     CallSort *s = ctx;
     (void)worker;
     for (int64_t r; (r = atomic_fetch_add(&s->next, 1)) < s->runs;) {
         uint32_t *count = s->at + r * s->bins;
+        const int64_t from = run_call(s, r), to = run_call(s, r + 1);
         memset(count, 0, (size_t)s->bins * 4);
-        for (int64_t i = r * s->run_calls, end = MIN_OF(s->in->n_calls, i + s->run_calls); i < end; i++) {
-            int64_t key = s->types > 1 ? s->depth[i] * s->types + (s->in->types[i] >> s->in->type_drop) : s->depth[i];
-            s->key[i] = (uint32_t)key;
-            count[key]++;
-        }
+        make_keys(s, r, from, to);
+        for (int64_t i = from; i < to; i++) count[s->key[i]]++;
     }
 }
+/* Two runs at the same time: neighbours often have one key, and then each waits for the place that the one before has counted. */
 static void place_runs(void *ctx, int worker) {
     CallSort *s = ctx;
     (void)worker;
-    for (int64_t r; (r = atomic_fetch_add(&s->next, 1)) < s->runs;) {
-        uint32_t *at = s->at + r * s->bins;
-        for (int64_t i = r * s->run_calls, end = MIN_OF(s->in->n_calls, i + s->run_calls); i < end; i++) s->order[at[s->key[i]]++] = (uint32_t)i;
+    for (int64_t r; (r = atomic_fetch_add(&s->next, 2)) < s->runs;) {
+        const int64_t second = MIN_OF(r + 1, s->runs - 1);
+        uint32_t *at = s->at + r * s->bins, *at2 = s->at + second * s->bins;
+        int64_t i = run_call(s, r), to = run_call(s, r + 1), k = run_call(s, r + 1), end = run_call(s, MIN_OF(r + 2, s->runs));
+        for (; i < to && k < end; i++, k++) {
+            s->order[at[s->key[i]]++] = (uint32_t)i;
+            s->order[at2[s->key[k]]++] = (uint32_t)k;
+        }
+        for (; i < to; i++) s->order[at[s->key[i]]++] = (uint32_t)i;
+        for (; k < end; k++) s->order[at2[s->key[k]]++] = (uint32_t)k;
     }
 }
-static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
-    CallSort s = {.in = in, .depth = depth, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN ? MAX_OF(in->workers, 1) : 1, .order = out->order};
+static Status sort_shared(const ScheduleInput *in, const int32_t *depth, const Lone *lone, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
+    CallSort s = {.in = in, .depth = depth, .lone = lone, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN && in->workers > 1 ? 2 * in->workers : 1, .order = out->order};
     int64_t bytes = (in->n_calls + s.runs * s.bins) * 4, sum = 0;
-    s.run_calls = (in->n_calls + s.runs - 1) / s.runs;
     if (!(s.key = mem_alloc_raw(arena_account(a), bytes, e))) return ST_ERROR;
     s.at = s.key + in->n_calls;
-    if (s.runs > 1) pool_run(pool, (int)s.runs, count_runs, &s);
+    if (s.runs > 1) pool_run(pool, in->workers, count_runs, &s);
     else count_runs(&s, 0);
     for (int64_t k = 0; k < s.bins; k++) {
         if (k % types == 0) out->set_start[k / types] = sum;
@@ -459,12 +334,20 @@ static Status sort_shared(const ScheduleInput *in, const int32_t *depth, int64_t
     }
     out->set_start[out->n_sets] = sum;
     atomic_store(&s.next, 0);
-    if (s.runs > 1) pool_run(pool, (int)s.runs, place_runs, &s);
+    if (s.runs > 1) pool_run(pool, in->workers, place_runs, &s);
     else place_runs(&s, 0);
     mem_free(arena_account(a), s.key, bytes);
     return ST_OK;
 }
-static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Pool *pool, Arena *a, Schedule *out, Err *e) {
+static int32_t *lone_depths(const Lone *l, Arena *a, Err *e) {
+    int32_t *depth = get(a, l->n_calls * 4, e);
+    if (!depth) return NULL;
+    memset(depth, 0, (size_t)l->n_calls * 4);
+    for (int64_t k = 0; k < l->n_ops; k++) depth[l->dealt[k].call] = (int32_t)l->dealt[k].item;
+    return depth;
+}
+/* depth NULL: lone calls. */
+static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, const Lone *lone, Pool *pool, Arena *a, Schedule *out, Err *e) {
     int64_t n = in->n_calls, types = 1;
     out->n_sets = out->depth;
     out->set_start = get(a, (out->n_sets + 1) * 8, e);
@@ -472,7 +355,8 @@ static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, Pool
     if (!out->set_start || !out->order) return ST_ERROR;
     if (in->types && in->n_types > 0) types = ((in->n_types - 1) >> in->type_drop) + INT64_C(1);
     for (int64_t i = 0; in->types && in->n_types == 0 && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
-    if (out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, types, pool, a, out, e);
+    if (out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, lone, types, pool, a, out, e);
+    if (lone && !(depth = lone_depths(lone, a, e))) return ST_ERROR;
     if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
     uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
@@ -715,33 +599,43 @@ static Strategy choose(const ScheduleInput *in, Schedule *s) {
     return because(s, "many calls cross partitions, and there are few sets", STRATEGY_TPL);
 }
 
-static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
-    int32_t *depth = get(a, in->n_calls * 4, e);
-    if (!depth) return ST_ERROR;
-    Figures f;
-    bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
-    Both both = {.in = in, .ops = ops, .t = t, .depth = depth, .f = &f, .out = out};
-    bool alone = false;
-    if (pool && locks_expected(in)) {
-        Status st = find_both(&both, pool, a, e);
-        if (both.uses.slots) table_keep(&both.uses, &in->scratch->uses);
-        TRY(st);
-    } else if (!(alone = sets_only && find_lone_depths(in, ops, pool, t, table_account(in, a), depth, &f))) {
-        table_empty(t);
-        TRY(find_depths(in, ops, t, depth, &f, e));
-    }
-    out->depth = f.depth;
-    out->width0 = f.width0;
-    out->crossing = f.crossing;
+static void take_figures(const ScheduleInput *in, const Figures *f, Schedule *out) {
+    out->depth = f->depth;
+    out->width0 = f->width0;
+    out->crossing = f->crossing;
     if (in->partition) {
         out->crossing = 0;
         for (int64_t c = 0; c < in->n_calls; c++) out->crossing += in->partition[c] == NO_PARTITION;
     }
     out->strategy = choose(in, out);
-    if (alone && out->strategy != STRATEGY_KSET) {
+}
+/* Sets of lone calls. *done = false: it has to be done otherwise. */
+static Status make_lone(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, bool *done, Err *e) {
+    Lone l;
+    Figures f;
+    Status st = ST_OK;
+    if (lone_find(&l, in, ops, pool, t, table_account(in, a), &f)) {
+        take_figures(in, &f, out);
+        *done = out->strategy == STRATEGY_KSET;
+        if (*done) st = order_by_depth(in, NULL, &l, pool, a, out, e);
+    }
+    lone_free(&l);
+    return st;
+}
+static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    int32_t *depth = get(a, in->n_calls * 4, e);
+    if (!depth) return ST_ERROR;
+    Figures f;
+    Both both = {.in = in, .ops = ops, .t = t, .depth = depth, .f = &f, .out = out};
+    if (pool && locks_expected(in)) {
+        Status st = find_both(&both, pool, a, e);
+        if (both.uses.slots) table_keep(&both.uses, &in->scratch->uses);
+        TRY(st);
+    } else {
         table_empty(t);
         TRY(find_depths(in, ops, t, depth, &f, e));
     }
+    take_figures(in, &f, out);
     switch (out->strategy) {
     case STRATEGY_PART: return order_by_partition(in, ops, t, a, out, e);
     case STRATEGY_TPL:
@@ -749,18 +643,32 @@ static Status make(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTa
         if (!both.has_uses) TRY(make_locks(in, ops, t, a, out, e));
         return in->group_free && in->types ? order_free(in, a, out, e) : ST_OK;
     case STRATEGY_SERIAL: return order_serially(in, a, out, e);
-    default: return order_by_depth(in, depth, pool, a, out, e);
+    default: return order_by_depth(in, depth, NULL, pool, a, out, e);
     }
+}
+static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+    const bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
+    const bool lone = pool && sets_only && !locks_expected(in);
+    const TxnOp *ops;
+    bool done = false;
+    if (lone && in->runs && in->in_order) TRY(make_lone(in, NULL, pool, t, a, out, &done, e)); /* without bringing them together */
+    if (done) return ST_OK;
+    TRY(ops_by_call(in, pool, a, &ops, e));
+    if (lone && !(in->runs && in->in_order)) {
+        ScheduleInput one = *in;
+        one.runs = NULL;
+        TRY(make_lone(&one, ops, pool, t, a, out, &done, e));
+    }
+    return done ? ST_OK : make_ordered(in, ops, pool, t, a, out, e);
 }
 
 Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *out, Err *e) {
     int64_t begin = clock_ns();
     *out = (Schedule){.n_calls = in->n_calls};
-    const TxnOp *ops;
     ItemTable t;
-    TRY(ops_by_call(in, pool, a, &ops, e));
+    TRY(check_size(in, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
-    Status st = make(in, ops, pool, &t, a, out, e);
+    Status st = make(in, pool, &t, a, out, e);
     table_keep(&t, kept_table(in));
     if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;
     out->plan_ns = clock_ns() - begin;

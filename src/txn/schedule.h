@@ -52,6 +52,9 @@ typedef struct Schedule {
     const char *why;  /* this strategy: a constant */
 } Schedule;
 
+/* A piece of a bulk's operations: all of some calls, in the order of calls. */
+typedef struct OpRun { const TxnOp *ops; int64_t n; } OpRun;
+
 /* Memory that schedules of one bulk after another use again: saves fresh pages. One schedule_make at a time. */
 typedef struct ScheduleScratch ScheduleScratch;
 ScheduleScratch *schedule_scratch_new(MemAccount *acct, Err *e);
@@ -64,6 +67,8 @@ typedef struct ScheduleInput {
     bool in_order;             /* ops come in the order of calls, which are in [0, n_calls): not looked at */
     int64_t n_ops;
     const TxnOp *ops;          /* any order; several of one call on one item are allowed (the strongest counts: read + add = write) */
+    int64_t n_runs;
+    const OpRun *runs;         /* instead of `ops`: these, one behind the other, are the n_ops; whole calls each where in_order; NULL: none */
     const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call crosses, connects the
                                 * calls that conflict instead: calls of different partitions never conflict in either case */
     Strategy strategy;         /* AUTO: Algorithm 1 */

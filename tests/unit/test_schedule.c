@@ -310,6 +310,22 @@ static void assert_same_locks(Arena *a, const Schedule *x, const Schedule *y) {
         assert_int_equal(x->locks[i].from, y->locks[i].from);
     }
 }
+/* The operations as footprints leave them: in pieces of whole calls, here and there an empty one, not one behind the other unless `together`. */
+static OpRun *cut_runs(Arena *a, ScheduleInput *in, bool together) {
+    OpRun *runs = arena_array(a, OpRun, 2 * in->n_ops + 2);
+    in->n_runs = 0;
+    in->in_order = true;
+    for (int64_t i = 0, n; i < in->n_ops; i += n) {
+        const int64_t want = 1 + rnd_below(600);
+        n = MIN_OF(in->n_ops - i, want);
+        while (i + n < in->n_ops && in->ops[i + n].call == in->ops[i + n - 1].call) n++;
+        TxnOp *copy = arena_array(a, TxnOp, n + 1);
+        memcpy(copy, in->ops + i, (size_t)n * sizeof *copy);
+        if (rnd_below(5) == 0) runs[in->n_runs++] = (OpRun){copy, 0};
+        runs[in->n_runs++] = (OpRun){together ? in->ops + i : copy, n};
+    }
+    return runs;
+}
 /* Many operations and several workers: depths and uses of locks are found at the same time. */
 static void locks_beside_depths(void **state) {
     (void)state;
@@ -324,6 +340,7 @@ static void locks_beside_depths(void **state) {
         int32_t *depth = arena_array(a, int32_t, n);
         Schedule s, alone;
         run(&b, NULL, a, STRATEGY_KSET, &alone);
+        if (round % 4 == 1) b.in.runs = cut_runs(a, &b.in, false);
         assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
         run(&b, pool, a, round % 5 ? STRATEGY_TPL : STRATEGY_KSET, &s);
         assert_int_equal(s.depth, alone.depth);
@@ -367,6 +384,7 @@ static void one_item_each(void **state) {
         if (round % 7) b.in.scratch = scratch;
         Arena *a = arena_new(&root, &err);
         int64_t n = b.in.n_calls;
+        if (round % 3 == 0) b.in.runs = cut_runs(a, &b.in, round % 2);
         int32_t *depth = arena_array(a, int32_t, n);
         uint8_t *seen = arena_array(a, uint8_t, n);
         assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
