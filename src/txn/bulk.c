@@ -14,6 +14,7 @@
 
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
 #define CLEAR_BYTES (INT64_C(1) << 20)
+#define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by part: waking others takes longer */
 #define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
 
 const char *bulk_phase_name(BulkPhase p) {
@@ -64,6 +65,8 @@ static void number_some(void *ctx, int worker) {
         }
     }
 }
+#pragma GCC push_options
+#pragma GCC optimize("O3") /* nothing but stores: worth vectorising */
 static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put each part's calls side by side */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
@@ -77,6 +80,7 @@ static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put eac
         }
     }
 }
+#pragma GCC pop_options
 static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
@@ -102,7 +106,8 @@ static Status number_calls(Bulk *b, Err *e) {
     atomic_store(&b->alone, false);
     if (b->part_order) {
         atomic_store(&b->next, 0);
-        bulk_parallel(b, number_runs);
+        if (b->n_calls <= NUMBER_ALONE) number_runs(b, 0);
+        else bulk_parallel(b, number_runs);
         return ST_OK;
     }
     static const PoolFn passes[] = {number_none, number_some, number_check};

@@ -267,7 +267,7 @@ typedef struct CallSort {
     const Lone *lone;  /* instead of it */
     int64_t types, bins, runs;
     uint32_t *key, *order;
-    uint32_t *at; /* per run, by key */
+    uint32_t *at; /* per run, by key; behind them what is counted apart */
     _Atomic int64_t next;
 } CallSort;
 /* Of n pieces of lone calls the first of a run; else of the calls. */
@@ -276,29 +276,34 @@ static int64_t run_call(const CallSort *s, int64_t run) { return s->lone ? lone_
 /* Keys of the calls [from, to), which are a run. */
 static void make_keys(const CallSort *s, int64_t run, int64_t from, int64_t to) {
     const uint32_t types = (uint32_t)s->types;
-    if (types > 1)
-        for (int64_t i = from; i < to; i++) s->key[i] = (uint32_t)s->in->types[i] >> s->in->type_drop;
-    else memset(s->key + from, 0, (size_t)(to - from) * 4);
+    const int drop = s->in->type_drop;
+    const uint16_t *const type = types > 1 ? s->in->types : NULL;
+    uint32_t *const key = s->key;
+    for (int64_t i = from; i < to && type; i++) key[i] = (uint32_t)type[i] >> drop;
+    if (!type) memset(key + from, 0, (size_t)(to - from) * 4);
     if (!s->lone) {
-        for (int64_t i = from; i < to; i++) s->key[i] += (uint32_t)s->depth[i] * types;
+        for (int64_t i = from; i < to; i++) key[i] += (uint32_t)s->depth[i] * types;
         return;
     }
     const Lone *l = s->lone;
-    const int64_t end = l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
-    for (int64_t k = l->start[run_piece(s, run, l->n_pieces) * l->n_parts]; k < end; k++) {
-        const uint32_t call = l->dealt[k].call;
-        s->key[call] = (types > 1 ? (uint32_t)s->in->types[call] >> s->in->type_drop : 0) + (uint32_t)l->dealt[k].item * types;
-    }
+    const TxnOp *op = l->dealt + l->start[run_piece(s, run, l->n_pieces) * l->n_parts], *const end = l->dealt + l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
+    for (; op < end; op++) key[op->call] = (type ? (uint32_t)type[op->call] >> drop : 0) + (uint32_t)op->item * types;
 }
+/* Neighbours often have one key: every other call is counted apart, or each would wait for the one before. */
 static void count_runs(void *ctx, int worker) {
     CallSort *s = ctx;
     (void)worker;
     for (int64_t r; (r = atomic_fetch_add(&s->next, 1)) < s->runs;) {
-        uint32_t *count = s->at + r * s->bins;
+        uint32_t *const even = s->at + r * s->bins, *const odd = s->at + (s->runs + r) * s->bins;
+        const uint32_t *const key = s->key;
         const int64_t from = run_call(s, r), to = run_call(s, r + 1);
-        memset(count, 0, (size_t)s->bins * 4);
+        memset(even, 0, (size_t)s->bins * 4);
+        memset(odd, 0, (size_t)s->bins * 4);
         make_keys(s, r, from, to);
-        for (int64_t i = from; i < to; i++) count[s->key[i]]++;
+        int64_t i = from;
+        for (; i + 1 < to; i += 2) even[key[i]]++, odd[key[i + 1]]++;
+        if (i < to) even[key[i]]++;
+        for (int64_t k = 0; k < s->bins; k++) even[k] += odd[k];
     }
 }
 /* Two runs at the same time: neighbours often have one key, and then each waits for the place that the one before has counted. */
@@ -319,7 +324,7 @@ static void place_runs(void *ctx, int worker) {
 }
 static Status sort_shared(const ScheduleInput *in, const int32_t *depth, const Lone *lone, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
     CallSort s = {.in = in, .depth = depth, .lone = lone, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN && in->workers > 1 ? 2 * in->workers : 1, .order = out->order};
-    int64_t bytes = (in->n_calls + s.runs * s.bins) * 4, sum = 0;
+    int64_t bytes = (in->n_calls + 2 * s.runs * s.bins) * 4, sum = 0;
     if (!(s.key = mem_alloc_raw(arena_account(a), bytes, e))) return ST_ERROR;
     s.at = s.key + in->n_calls;
     if (s.runs > 1) pool_run(pool, in->workers, count_runs, &s);

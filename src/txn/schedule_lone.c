@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "txn/schedule_int.h"
 
-enum { LONE_OPS_MIN = 4096, PIECE_OPS = 1024 };
+enum { LONE_OPS_MIN = 4096, PIECE_OPS = 1024, DEAL_PIECES = 8 /* that a worker takes at a time */ };
 
 ALWAYS_INLINE uint64_t part_of(int64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (uint64_t)(n_parts - 1); }
 
@@ -50,11 +50,12 @@ static void deal_worker(void *ctx, int worker) {
     Lone *l = ctx;
     bool several = false;
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&l->next, 1)) < l->n_pieces;)
-        if (!deal_piece(l, i, &several)) {
-            atomic_store(&l->full, true);
-            atomic_store(&l->next, l->n_pieces);
-        }
+    for (int64_t from; (from = atomic_fetch_add(&l->next, DEAL_PIECES)) < l->n_pieces;)
+        for (int64_t i = from; i < MIN_OF(from + DEAL_PIECES, l->n_pieces); i++)
+            if (!deal_piece(l, i, &several)) {
+                atomic_store(&l->full, true);
+                atomic_store(&l->next, l->n_pieces);
+            }
     if (several) atomic_store(&l->several, true);
 }
 
