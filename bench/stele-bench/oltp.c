@@ -352,15 +352,49 @@ static double cpu_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Calls of a bulk, and what the one before it is told of it. */
+typedef struct Turn { Calls *calls; int64_t n; int n_parts; BulkCalls parts[TYPES_MAX]; uint64_t ticket; double asked; /* 0: not */ } Turn;
+static bool next_turn(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+    Turn *t = ctx;
+    t->asked = now_s();
+    *n_parts = t->n_parts;
+    *parts = t->parts;
+    return true;
+}
+static void make_calls(Turn *t, int n, int64_t size, Maker *m, const Workload *w, const int *mix, int64_t shares) {
+    for (int k = 0; k < n; k++) t->calls[k].n = 0;
+    for (int64_t i = 0; i < size; i++) {
+        int64_t pick = rng_to(&m->rng, shares);
+        int type = 0;
+        if (m->o->types > 0 && strcmp(w->name, "gputx") == 0) type = (int)(i % n);
+        else
+            for (; type < n - 1 && pick >= mix[type]; type++) pick -= mix[type];
+        Cell cells[COLS_MAX] = {0};
+        w->make(m, type, cells);
+        m->n_total++;
+        calls_add(&t->calls[type], (uint32_t)i, cells);
+    }
+    t->n = size;
+    t->n_parts = 0;
+    t->ticket = 0;
+    t->asked = 0;
+    for (int k = 0; k < n; k++) {
+        const Calls *c = &t->calls[k];
+        if (c->n) t->parts[t->n_parts++] = (BulkCalls){.routine = c->r, .n = c->n, .params = c->cols, .calls = c->numbers};
+    }
+}
+
+/* Without an arrival rate there are always enough calls: those of the next bulk are there when this one's calls run, and have come since those of this one were cut off. */
 static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval, Total *t, char why[WHY_MAX]) {
     const double rate = m->o->arrival;
     const int *mix = m->o->mix ? m->o->mix : w->weights;
     int64_t shares = 0;
     for (int k = 0; k < n; k++) shares += mix[k];
     shares = MAX_OF(shares, 1);
-    double cut = 0, before = 0; /* when the last bulk was cut, and how long it took */
+    double cut = 0; /* when the last bulk was cut */
+    double clock = 0, cuts[2] = {0, 0}; /* without a rate: the time, and when this bulk and the next one were cut */
     *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
-    BulkCalls parts[TYPES_MAX];
+    Turn turns[2] = {{.calls = calls}, {.calls = calls + TYPES_MAX}}, *now = &turns[0], *then = &turns[1];
     if (!t->samples) return snprintf(why, WHY_MAX, "out of memory"), false;
     bool warm = true, figures = false;
     for (;;) {
@@ -375,26 +409,15 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
             calls_now = MIN_OF((int64_t)(rate * cut) - t->calls, size); /* calls that came while the program warmed up do not count */
             if (calls_now <= 0) continue;
         }
-        for (int k = 0; k < n; k++) calls[k].n = 0;
-        for (int64_t i = 0; i < calls_now; i++) {
-            int64_t pick = rng_to(&m->rng, shares);
-            int type = 0;
-            if (m->o->types > 0 && strcmp(w->name, "gputx") == 0) type = (int)(i % n);
-            else
-                for (; type < n - 1 && pick >= mix[type]; type++) pick -= mix[type];
-            Cell cells[COLS_MAX] = {0};
-            w->make(m, type, cells);
-            m->n_total++;
-            calls_add(&calls[type], (uint32_t)i, cells);
-        }
-        int n_parts = 0;
-        for (int k = 0; k < n; k++)
-            if (calls[k].n) parts[n_parts++] = (BulkCalls){.routine = calls[k].r, .n = calls[k].n, .params = calls[k].cols, .calls = calls[k].numbers};
+        const bool backlog = rate == 0 && !figures;
+        if (rate > 0 || now->n == 0) make_calls(now, n, calls_now, m, w, mix, shares);
+        if (backlog) make_calls(then, n, calls_now, m, w, mix, shares);
+        BulkFeed feed = {.next = backlog ? next_turn : NULL, .ctx = then, .ticket = now->ticket};
         BulkResult *r = NULL;
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
         double began = now_s(), cpu = cpu_s();
-        Status st = session_bulk_run(s, n_parts, parts, &r);
+        Status st = session_bulk_run(s, now->n_parts, now->parts, &feed, &r);
         st = session_end_statement(s, st);
         double took = now_s() - began;
         cpu = cpu_s() - cpu;
@@ -414,7 +437,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
                 add_latencies(t, calls_now, (double)t->calls / rate, (double)(t->calls + calls_now) / rate, cut + took);
                 t->seconds = cut + took;
             } else {
-                add_latencies(t, calls_now, -(t->bulks > 0 ? before : took), 0, took);
+                add_latencies(t, calls_now, cuts[0], cuts[1], clock + took);
                 t->seconds += took;
             }
             t->bulks++;
@@ -442,8 +465,15 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         bool pending = r->stats.reason && strstr(r->stats.reason, "is being compiled");
         warm = warm && pending && t->warm_up < WARM_UP_MAX;
         if (t->bulks == 0) t->warm_up += took;
-        before = took;
         bulk_result_free(r);
+        cuts[0] = cuts[1];
+        cuts[1] = clock + (then->asked > 0 ? then->asked - began : took);
+        clock += took;
+        then->ticket = feed.next_ticket;
+        Turn *done = now;
+        now = then;
+        then = done;
+        if (!backlog) now->n = 0;
     }
     return true;
 }
@@ -565,7 +595,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     }
     for (int i = 0; i < o.n_points; i++) o.types = MAX_OF(o.types, o.points[i].types);
     int status = 1, n = strcmp(name, "gputx") == 0 ? o.types : w->n_types;
-    Calls calls[TYPES_MAX] = {0};
+    Calls calls[2 * TYPES_MAX] = {0}; /* of two bulks */
     double began = now_s();
     char *setup = setup_text(w, &o, why);
     bool ok = setup && exec_sql(s, setup, why);
@@ -578,7 +608,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
         char proc[64];
         const Routine *r;
         snprintf(proc, sizeof proc, "micro_%d", k);
-        ok = session_bulk_routine(s, slice_of(w->n_types ? w->procs[k] : proc), &r) == ST_OK && calls_new(&calls[k], r, biggest);
+        ok = session_bulk_routine(s, slice_of(w->n_types ? w->procs[k] : proc), &r) == ST_OK && calls_new(&calls[k], r, biggest) && calls_new(&calls[TYPES_MAX + k], r, biggest);
         if (!ok) snprintf(why, sizeof why, "%.390s", err_is_set(&s->err) ? s->err.message : "out of memory");
     }
     if (ok) {
@@ -602,7 +632,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     if (ok) printf("  %d invariant%s\n", checked, checked == 1 ? " holds" : "s hold");
     else fprintf(stderr, "stele-bench %s: %s\n", name, why);
     status = ok && measured ? 0 : 1;
-    for (int k = 0; k < n; k++) calls_free(&calls[k]);
+    for (int k = 0; k < n; k++) calls_free(&calls[k]), calls_free(&calls[TYPES_MAX + k]);
     session_free(s);
     TxnLock *lock = db->txn_lock;
     database_close(db);

@@ -366,8 +366,32 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const
     return ST_OK;
 }
 
-Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out) {
+static const Proc *proc_of(const BulkHub *h, const Routine *r) {
+    for (int32_t i = 0; i < h->n; i++)
+        if (h->ids[i] == r->id) return &h->procs[i];
+    return NULL;
+}
+/* The next bulk's calls as parts. */
+typedef struct NextParts { BulkHub *h; BulkFeed *feed; Arena *arena; } NextParts;
+static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+    NextParts *x = ctx;
+    const BulkCalls *calls;
+    Err e = {0};
+    if (!x->feed->next(x->feed->ctx, n_parts, &calls) || (!x->arena && !(x->arena = arena_new(&x->h->db->account, &e)))) return false;
+    BulkPart *p = arena_array(x->arena, BulkPart, *n_parts + 1);
+    if (!p) return false;
+    for (int32_t k = 0; k < *n_parts; k++) {
+        const Proc *proc = proc_of(x->h, calls[k].routine);
+        if (!proc || proc->reason || guesses_rows(proc)) return false;
+        p[k] = (BulkPart){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
+    }
+    *parts = p;
+    return true;
+}
+
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out) {
     Status st;
+    if (feed) feed->next_ticket = 0;
     TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
     if (!h || !h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
@@ -385,9 +409,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     bool writes = false, guesses = false, alone = false;
     const char *reason = NULL;
     for (int32_t k = 0; k < n_parts && !reason; k++) {
-        procs[k] = NULL;
-        for (int32_t i = 0; i < h->n && !procs[k]; i++)
-            if (h->ids[i] == parts[k].routine->id) procs[k] = &h->procs[i];
+        procs[k] = proc_of(h, parts[k].routine);
         reason = procs[k] ? procs[k]->reason : "it cannot be read";
         if (reason) break;
         writes |= procs[k]->writes;
@@ -420,7 +442,12 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
     if (st == ST_OK && !guesses) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
     images_ns = clock_ns() - images_ns;
+    NextParts next = {.h = h, .feed = feed};
+    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL, .ctx = &next, .ticket = feed ? feed->ticket : 0};
+    if (feed) opt.turn = &turn;
     if (st == ST_OK && !guesses) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
+    if (feed) feed->next_ticket = turn.next_ticket;
+    arena_free(next.arena);
     if (st == ST_OK && !guesses) (*out)->stats.image_ns = images_ns;
     arena_free(a);
     if (alone) return st;
@@ -652,7 +679,7 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
     TRY(shape_of(s, r, st->run_arena, &st->n_cols, &st->names, &st->types));
     BulkResult *b;
     BulkCalls part = {.routine = r, .n = n, .params = calls};
-    TRY(session_bulk_run(s, 1, &part, &b));
+    TRY(session_bulk_run(s, 1, &part, NULL, &b));
     session_bulk_notices(s, b, 0, 0, n);
     int32_t w = st->n_cols;
     Value *values = arena_array(st->run_arena, Value, n * w + 1);

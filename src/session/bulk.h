@@ -37,10 +37,18 @@ typedef struct BulkCalls {
     const Vec *params;
     const uint32_t *calls;
 } BulkCalls;
+/* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there meanwhile (BulkTurn, txn/bulk.h). */
+typedef struct BulkFeed {
+    /* Called at most once, by the thread that called session_bulk_run. What it gives stays as it is until that bulk has run, or the ticket is not used. False: there is none. */
+    bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);
+    void *ctx;
+    uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
+    uint64_t next_ticket; /* out; 0: nothing was sent */
+} BulkFeed;
 /* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself. */
 Status session_begin_bulk(Session *s);
-/* The result, by part, is the caller's. */
-Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkResult **out);
+/* The result, by part, is the caller's. feed: NULL: nobody knows what comes next. */
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out);
 /* The routine a name stands for; several of that name, or none: an error. */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);
 /* What becomes of a routine in bulk: text rows of the statement. */

@@ -92,7 +92,7 @@ static Status run_bulk(Trial *t, int types, int64_t width, int work, double *ns,
     }
     BulkResult *r = NULL;
     int64_t began = clock_ns();
-    Status st = session_bulk_run(t->s, types, parts, &r);
+    Status st = session_bulk_run(t->s, types, parts, NULL, &r);
     st = session_end_statement(t->s, st);
     *ns = (double)(clock_ns() - began);
     if (st != ST_OK) err_copy(e, &t->s->err);

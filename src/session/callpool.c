@@ -338,7 +338,7 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
         int32_t n_parts = 0;
         BulkCalls *parts = NULL;
         st = a ? gather(s, a, list, n_calls, &n_parts, &parts) : ST_ERROR;
-        if (st == ST_OK) st = session_bulk_run(s, n_parts, parts, &b->result);
+        if (st == ST_OK) st = session_bulk_run(s, n_parts, parts, NULL, &b->result);
         arena_free(a);
     }
     st = session_end_statement(s, st);

@@ -15,6 +15,7 @@
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
 #define CLEAR_BYTES (INT64_C(1) << 20)
 #define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by part: waking others takes longer */
+#define ROWS_STEP (INT64_C(1) << 13) /* calls whose rows are numbered at a time */
 #define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
 
 const char *bulk_phase_name(BulkPhase p) {
@@ -90,11 +91,12 @@ static void number_check(void *ctx, int worker) { /* as many numbers as calls: w
             if (b->type_of[k] == UINT16_MAX) atomic_store(&b->alone, true);
 }
 
-static Status number_calls(Bulk *b, Err *e) {
+Status bulk_number_calls(Bulk *b, Err *e) {
+    if (!b->ahead && bulk_ahead_adopt(b)) return ST_OK;
     for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
     if (b->opt->any_order) TRY(bulk_order_parts(b, e));
     if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
-    BulkLoan *kept = &b->images->numbers; /* touching fresh memory takes longer than what follows */
+    BulkLoan *kept = &b->images->numbers[b->seat]; /* touching fresh memory takes longer than what follows */
     int64_t want = b->n_calls * 6 + 8;
     if (kept->bytes < want) {
         bulk_give_back(kept);
@@ -314,20 +316,47 @@ static Status make_counts(Bulk *b, Err *e) {
 
 /* Rows that calls insert into a table: sums of steps first, then where each call begins. */
 typedef struct Numbering { Bulk *b; TableUse **use; int64_t *sums; bool write; } Numbering;
+/* The calls [from, to), whose parts are mixed. */
+static int64_t number_mixed(const Numbering *y, int64_t from, int64_t to, int64_t total) {
+    const Bulk *b = y->b;
+    for (int64_t i = from; i < to; i++) {
+        TableUse *t = y->use[bulk_type(b, (uint32_t)i)];
+        if (!t) continue;
+        int64_t k = b->pos_of ? b->pos_of[i] : i;
+        if (y->write) t->starts[k] = (uint32_t)total;
+        total += t->counts ? t->counts[k] : t->stride;
+    }
+    return total;
+}
+/* Side by side, part by part: those that insert nothing are passed over. */
+static int64_t number_parts(const Numbering *y, int64_t from, int64_t to, int64_t total) {
+    const Bulk *b = y->b;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPartRun *part = &b->parts[b->part_order[p]];
+        const TableUse *t = y->use[b->part_order[p]];
+        const int64_t begin = MAX_OF(from - part->base, INT64_C(0)), end = MIN_OF(to - part->base, part->part->n);
+        if (!t || begin >= end) continue;
+        uint32_t *const starts = t->starts;
+        const uint32_t *const counts = t->counts;
+        if (!counts && !y->write) {
+            total += (end - begin) * t->stride;
+            continue;
+        }
+        for (int64_t k = begin; k < end; k++) {
+            if (y->write) starts[k] = (uint32_t)total;
+            total += counts ? counts[k] : t->stride;
+        }
+    }
+    return total;
+}
 static void number_rows(void *ctx, int worker) {
     const Numbering *y = ctx;
     Bulk *b = y->b;
     (void)worker;
-    for (int64_t first; (first = atomic_fetch_add(&b->next, CALL_STEP)) < b->n_calls;) {
-        int64_t total = y->write ? y->sums[first / CALL_STEP] : 0;
-        for (int64_t i = first; i < MIN_OF(first + CALL_STEP, b->n_calls); i++) {
-            TableUse *t = y->use[bulk_type(b, (uint32_t)i)];
-            if (!t) continue;
-            int64_t k = b->pos_of ? b->pos_of[i] : i;
-            if (y->write) t->starts[k] = (uint32_t)total;
-            total += t->counts ? t->counts[k] : t->stride;
-        }
-        if (!y->write) y->sums[first / CALL_STEP] = total;
+    for (int64_t first; (first = atomic_fetch_add(&b->next, ROWS_STEP)) < b->n_calls;) {
+        const int64_t total = y->write ? y->sums[first / ROWS_STEP] : 0, to = MIN_OF(first + ROWS_STEP, b->n_calls);
+        const int64_t sum = b->part_order ? number_parts(y, first, to, total) : number_mixed(y, first, to, total);
+        if (!y->write) y->sums[first / ROWS_STEP] = sum;
     }
 }
 /* Rows are numbered in the order of calls, whatever order they run in. */
@@ -342,7 +371,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         only = t;
         t->stride = MAX_OF(max, 0);
         total += max * b->parts[p].part->n;
-        for (int64_t i = 0; t->counts && b->failed_foot && i < b->parts[p].part->n; i++)
+        for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->parts[p].part->n; i++)
             if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
         for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++) t->counts[i] += (uint32_t)b->parts[p].part->guess;
     }
@@ -359,7 +388,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
             use[p] = t;
         }
         Numbering y = {.b = b, .use = use};
-        int64_t steps = (b->n_calls + CALL_STEP - 1) / CALL_STEP;
+        int64_t steps = (b->n_calls + ROWS_STEP - 1) / ROWS_STEP;
         if (!(y.sums = arena_array(b->arena, int64_t, steps + 1))) return err_oom(e);
         for (int pass = 0; pass < 2; pass++) {
             atomic_store(&b->next, 0);
@@ -453,7 +482,7 @@ static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
     return ST_OK;
 }
 
-static Status make_result(Bulk *b, Err *e) {
+Status bulk_make_result(Bulk *b, Err *e) {
     MemAccount *acct = b->opt->query->account;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -511,6 +540,11 @@ static Status make_result(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+void bulk_drop_result(Bulk *b) {
+    bulk_result_free(b->result);
+    b->result = NULL;
+    for (int i = 0; i < b->workers; i++) b->w[i].sink.arena = NULL, b->w[i].sink.errors = NULL;
+}
 void bulk_result_free(BulkResult *r) {
     if (r) arena_free(r->arena);
 }
@@ -594,7 +628,7 @@ void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *ca
 }
 
 /* ---- the bulk -------------------------------------------------------------------------------------------------- */
-static Status check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
+Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
     if (n > UINT16_MAX - 1) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %d procedures", (int)n);
     for (int32_t i = 0; i < n; i++) {
         b->n_calls += parts[i].n;
@@ -797,7 +831,7 @@ static Status run_phases(Bulk *b, Err *e) {
     int64_t t0 = clock_ns();
     bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
     b->marked = t0;
-    TRY(number_calls(b, e));
+    TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
@@ -809,7 +843,7 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
     bulk_plan_undo(b);
-    TRY(make_result(b, e));
+    if (!b->result) TRY(bulk_make_result(b, e));
     bulk_mark(b, BP_RESULT);
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
@@ -862,10 +896,10 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     *out = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
-    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .cautious = cautious, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .cautious = cautious, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.parts = arena_array(a, BulkPartRun, n_parts + 1);
-    if (b.parts && check_parts(&b, n_parts, parts, e) == ST_OK) {
+    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
         int64_t most = q->pool ? MIN_OF(q->threads, pool_threads(q->pool)) : 1;
         if (opt->strategy == STRATEGY_SERIAL) most = 1;
         b.workers = (int)MAX_OF(1, MIN_OF(most, b.n_calls / WORKER_CALLS));
@@ -873,6 +907,7 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
     bulk_device_end(&b);
+    bulk_ahead_free(b.args);
     leave_memory(&b);
     mem_free(q->account, b.failed_foot, b.n_calls + 1);
     *again = s == ST_OK && b.again;

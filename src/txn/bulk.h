@@ -35,6 +35,15 @@ typedef struct BulkPart {
     int64_t guess;         /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
 } BulkPart;
 
+/* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the next one, whose arguments then go there meanwhile (bulk_args.c). */
+typedef struct BulkTurn {
+    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; what they point to stays as it is until that bulk has run, or `ticket` is not used. */
+    bool (*next)(void *ctx, int32_t *n_parts, const BulkPart **parts);
+    void *ctx;
+    uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not sent ahead */
+    uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
+} BulkTurn;
+
 typedef struct BulkOptions {
     QueryOptions *query;     /* pool, threads, account, cancel, vector_size, device */
     Strategy strategy;
@@ -48,6 +57,7 @@ typedef struct BulkOptions {
     int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured, */
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
     bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */
+    BulkTurn *turn;          /* NULL: nobody knows what comes next */
     int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
 } BulkOptions;
 

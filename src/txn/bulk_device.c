@@ -41,12 +41,16 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
         bool drop = c && !proc;
         for (int32_t k = 0; c && k < c->n; k++) drop |= c->procs[k] == proc;
         if (!drop) continue;
+        images_drop_ahead(s);
         arena_free(c->arena);
         s->codes[i] = NULL;
     }
 }
 
 void images_drop_queue(ImageSet *s) {
+    images_drop_ahead(s);
+    if (s->ahead_queue) s->device->ops->queue_free(s->device, s->ahead_queue);
+    s->ahead_queue = NULL;
     if (s->queue) s->device->ops->queue_free(s->device, s->queue);
     s->queue = NULL;
     rank_device_free(s->rank);
@@ -79,7 +83,7 @@ static uint64_t image_form(const Image *im) {
     }
     return h;
 }
-static int32_t code_proc(const BulkCode *c, const Proc *proc) {
+int32_t bulk_code_proc(const BulkCode *c, const Proc *proc) {
     for (int32_t k = 0; k < c->n; k++)
         if (c->procs[k] == proc) return k;
     return -1;
@@ -94,7 +98,7 @@ static bool code_fits(const Bulk *b, const BulkCode *c) {
     if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies || c->guards != bulk_guards_wanted(b)) return false;
     for (int32_t k = 0; k < b->n_parts; k++) {
         const ProgRun *pr = b->parts[k].proc->body;
-        if (code_proc(c, pr->proc) < 0) return false;
+        if (bulk_code_proc(c, pr->proc) < 0) return false;
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
             if (c->forms[code_table(c, pr->proc->tables[i].table_id)] != image_form(pr->tables[i].image)) return false;
     }
@@ -151,7 +155,10 @@ static Status get_code(Bulk *b, Err *e) {
         arena_free(a);
         return c ? ST_ERROR : err_oom(e);
     }
-    if (s->codes[place]) arena_free(s->codes[place]->arena);
+    if (s->codes[place]) { /* whose arguments these may be */
+        images_drop_ahead(s);
+        arena_free(s->codes[place]->arena);
+    }
     v->code = s->codes[place] = c;
     return ST_OK;
 }
@@ -167,7 +174,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1)) || !(v->per_warp = arena_array(b->arena, uint8_t, b->n_parts + 1)) ||
         !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_parts + 4)))
         return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)code_proc(v->code, b->parts[k].part->proc);
+    for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->parts[k].part->proc);
     Err why = {0};
     const DeviceUse *use = &b->opt->query->device;
     switch (code_get(v->cache, v->d, v->code->module.source, NULL, use->wait || use->strict, &v->ref, &why)) {
@@ -600,6 +607,11 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
     TRY(bulk_device_control(b, e));
+    if (v->copies) {
+        TRY(bulk_args_send(b, e));
+        texts_take_args(&v->texts, &b->args->texts);
+        bulk_mark(b, BP_GATHER);
+    }
     TRY(texts_plan(b, &v->texts, e));
     if (!v->copies) {
         TRY(bulk_device_send(b, e));
@@ -608,9 +620,8 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     }
     TRY(each_image(b, look_ahead, e));
     TRY(each_image(b, use_mirror, e));
-    bulk_mark(b, BP_PLACE);
     TRY(bulk_device_send(b, e));
-    bulk_mark(b, BP_GATHER);
+    bulk_mark(b, BP_PLACE);
     return ST_OK;
 }
 
@@ -666,6 +677,7 @@ static Status foot_home(Bulk *b, Image *im, Err *e) {
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     *how = PLANNED_NOTHING;
     if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
+    if (*how == PLANNED_NOTHING && b->result) bulk_drop_result(b);
     if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
     return ST_OK;
 }
@@ -674,6 +686,7 @@ Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
     *counted = false;
     if (!b->device->copies) return ST_OK;
     if (b->device->foot && bulk_foot_count(b, counted, e) != ST_OK) TRY(give_up(b, reason, e));
+    if (!*counted && b->result) bulk_drop_result(b);
     return b->device && !*counted ? each_image(b, foot_home, e) : ST_OK;
 }
 
@@ -1010,6 +1023,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     if (v->copies) TRY(bulk_device_queue_state(b, e));
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
+    if (v->copies) bulk_args_next(b);
     TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
     bulk_mark(b, BP_RUN);

@@ -33,10 +33,36 @@ typedef struct BulkCode {
 typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Buffer;
 
 /* Device memory that bulks leave for the next one, and the host's. */
-typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_COUNT_ } BulkDevMem;
-typedef enum BulkHostMem { BH_STAGE, BH_CONTROL } BulkHostMem;
+typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_ARGS /* by seat */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
+typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
+_Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY, "as ImageSet has them");
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
+
+/* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then strings and constants (texts.staged). bulk_args.c. */
+typedef struct BulkArgs {
+    uint64_t ticket;   /* BulkTurn; 0: sent with the bulk */
+    Arena *arena;      /* its own; NULL: the bulk's */
+    MemAccount *account;
+    /* for whom */
+    const BulkCode *code;
+    bool any_order;
+    int32_t n_parts;
+    BulkPart *parts;
+    int64_t n_calls;
+    /* numbers of calls, as in Bulk */
+    int seat;
+    uint16_t *type_of;
+    uint32_t *pos_of;
+    int32_t *part_order;
+    int64_t *bases;
+    /* what is there */
+    int32_t n_buffers, n_plain;
+    Buffer *buffers;   /* the plain ones first, by address */
+    char *sent;        /* pinned: all of it */
+    int64_t plain_bytes; /* of the buffers without texts.staged */
+    BulkTexts texts;   /* what texts_take_args takes */
+} BulkArgs;
 
 struct BulkDevice {
     Device *d;
@@ -83,9 +109,10 @@ struct BulkDevice {
     Buffer *buffers;
     int32_t *by_host;  /* their numbers, by host address */
     int64_t room;      /* bytes of the buffers that have no address yet */
-    char *sent;        /* the first n_sent buffers and texts.staged, as the device has them */
-    int32_t n_sent;
-    int64_t plain_bytes; /* of these buffers */
+    char *head;        /* buffers [first_head, first_head + n_head), as the device has them */
+    int32_t first_head, n_head;
+    int64_t head_bytes;
+    bool asked;        /* what comes next (BulkTurn) */
     char *outs;        /* OUT values, in one piece */
     DevPtr outs_at;
     int64_t outs_bytes;
@@ -127,6 +154,13 @@ static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + 3 * (int64_t
 
 static inline int64_t keys_room(const BulkDevice *v) { return (v->keys_bytes / 8 - 2) / KEY_WORDS; }
 static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], keys_room(v)); }
+
+/* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those of the next one. */
+Status bulk_args_send(Bulk *b, Err *e);
+void bulk_args_next(Bulk *b);
+int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
+/* bulk_memory.c: of the image set's, for this bulk. 53200. */
+Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e);
 
 /* bulk_memory.c, in the order of use; 53200, 58000. Control words, zero; then whatever is there before the schedule: memory for all, arguments on their way. */
 Status bulk_device_control(Bulk *b, Err *e);

@@ -41,6 +41,9 @@ typedef struct Bulk {
     int32_t *part_order; /* bulk_order = any: the parts as their calls come; NULL: by timestamp */
     uint32_t *pos_of;   /* per call: position in its part; NULL: the same */
     Arena *arena;       /* of this run */
+    int seat;              /* ImageSet.seat, or the other one */
+    bool ahead;            /* it does not run yet: its arguments are sent ahead */
+    struct BulkArgs *args; /* its arguments are on the device, or on their way; NULL: not yet */
     BulkResult *result;
     BulkWorker *w;
     /* footprints */
@@ -75,6 +78,12 @@ typedef struct Bulk {
 /* bulk_order.c: gives all calls of a part neighbouring numbers, parts in an order of few conflicts. 53200. */
 Status bulk_order_parts(Bulk *b, Err *e);
 
+/* bulk.c: numbers of calls by part. 53200; XX000: not each number once. */
+Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e);
+Status bulk_number_calls(Bulk *b, Err *e);
+/* bulk.c: memory for the result. A device's footprints have it made while the host would wait for them; where the machine has to make them after all, it goes: their failures are nobody's errors. 53200. */
+Status bulk_make_result(Bulk *b, Err *e);
+void bulk_drop_result(Bulk *b);
 /* The time since the last phase ended was this one's. */
 void bulk_mark(Bulk *b, BulkPhase p);
 
@@ -130,6 +139,10 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
 const char *bulk_device_why(const Bulk *b, const char *why); /* BulkStats.why, which is `why` so far */
 void bulk_device_end(Bulk *b);
 const char *bulk_device_name(const Bulk *b);
+
+/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever was sent ahead is forgotten. */
+bool bulk_ahead_adopt(Bulk *b);
+void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in the order of parts and of OUT values, cells
  * before validity. bulk_memory.c. */

@@ -51,7 +51,7 @@ void bulk_give_back(BulkLoan *l) {
     l->p = NULL;
 }
 /* The image set's, for this bulk. */
-static Status kept_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e) {
+Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e) {
     struct BulkLoan *k = &b->images->pinned[which];
     if (k->bytes < bytes || !k->p) {
         bulk_give_back(k);
@@ -117,7 +117,7 @@ Status bulk_device_control(Bulk *b, Err *e) {
     void *p;
     v->control_words = bulk_words(b) + 2 * b->images->n + 3 + 1;
     if (!v->copies) p = arena_array(b->arena, uint64_t, v->control_words);
-    else TRY(kept_memory(b, BH_CONTROL, v->control_words * 8, &p, e));
+    else TRY(bulk_host_memory(b, BH_CONTROL, v->control_words * 8, &p, e));
     if (!p) return err_oom(e);
     memset(p, 0, (size_t)v->control_words * 8);
     v->words = p;
@@ -144,106 +144,46 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
     return ST_OK;
 }
 
+/* Arguments, which have their places; then what comes with them. */
 static Status make_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    int64_t most = 25;
-    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * (b->parts[k].part->proc->n_params + b->parts[k].part->proc->n_outs + b->parts[k].part->proc->n_tables);
+    const BulkArgs *args = b->args;
+    int64_t most = 25 + args->n_buffers;
+    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
     if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most))) return err_oom(e);
+    for (int32_t i = 0; i < args->n_buffers; i++) {
+        add_buffer(v, args->buffers[i].host, args->buffers[i].bytes, true, false);
+        v->buffers[i].at = args->buffers[i].at;
+    }
+    v->room = 0;
+    v->first_head = v->n_buffers;
     add_buffer(v, v->words, v->control_words * 8, true, true);
-    add_buffer(v, b->pos_of, b->n_calls * 4, true, false);
-    add_buffer(v, b->type_of, b->n_calls * 2, true, false);
     add_buffer(v, v->kinds, b->n_parts * 2, true, false);
     add_buffer(v, v->together, (3 * b->n_parts + 4) * 4, true, false);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t i = 0; i < part->proc->n_params; i++) {
-            int64_t n = part->params[i].is_const ? 1 : part->n;
-            if (part->params[i].phys != PH_STR) add_buffer(v, part->params[i].data, n * phys_size((Phys)part->params[i].phys), true, false);
-            add_buffer(v, part->params[i].valid, n, true, false);
-        }
-        for (int32_t i = 0; i < part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, part->n * 4, true, false);
-    }
+    v->head_bytes = v->room;
+    v->n_head = v->n_buffers - v->first_head;
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, b->parts[k].part->n * 4, false, false);
     void *stage;
-    v->plain_bytes = v->room;
-    v->n_sent = v->n_buffers;
-    TRY(kept_memory(b, BH_STAGE, v->plain_bytes + align_up(v->texts.staged_bytes, RESULT_ALIGN) + failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage, e));
-    v->sent = stage;
-    v->texts.staged = v->sent + v->plain_bytes;
-    TRY(make_failures(b, v->texts.staged + align_up(v->texts.staged_bytes, RESULT_ALIGN), e));
-    add_buffer(v, v->texts.staged, v->texts.staged_bytes, true, false);
+    TRY(bulk_host_memory(b, BH_STAGE, v->head_bytes + failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage, e));
+    v->head = stage;
+    TRY(make_failures(b, v->head + v->head_bytes, e));
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
     add_buffer(v, v->keys, v->keys_bytes, false, false);
     add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, false, false);
     if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
     add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
-    TRY(place_buffers(b, BM_BEFORE, 0, align_up(v->undo_bytes, RESULT_ALIGN) + v->scratch_bytes, &v->undo_at, e));
+    TRY(place_buffers(b, BM_BEFORE, v->first_head, align_up(v->undo_bytes, RESULT_ALIGN) + v->scratch_bytes, &v->undo_at, e));
     v->scratch_at = v->undo_at + (uint64_t)align_up(v->undo_bytes, RESULT_ALIGN);
     return ST_OK;
 }
-
-/* ---- arguments there ---------------------------------------------------------------------------------- */
-/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their way; before `strings` lie the strings' cells, which
- * all chunks write, so they go last. */
-typedef struct Gather { Bulk *b; int64_t pieces, strings; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent, strings_sent, ready, strings_ready; Status st; Err err; } Gather;
-
-static void copy_piece(const BulkDevice *v, int64_t from, int64_t to) {
-    const DevPtr base = v->buffers[0].at;
-    int32_t lo = 0, hi = v->n_sent; /* the last one that begins at `from` or before */
-    while (hi - lo > 1) {
-        int32_t mid = (lo + hi) / 2;
-        if ((int64_t)(v->buffers[mid].at - base) <= from) lo = mid;
-        else hi = mid;
-    }
-    for (; lo < v->n_sent; lo++) {
-        const Buffer *x = &v->buffers[lo];
-        int64_t begin = (int64_t)(x->at - base), a = MAX_OF(from, begin), z = MIN_OF(to, begin + x->bytes);
-        if (begin >= to) return;
-        if (a < z) memcpy(v->sent + a, (const char *)x->host + (a - begin), (size_t)(z - a));
-    }
-}
-static void send(Gather *g, int64_t *sent, int64_t to) {
-    BulkDevice *v = g->b->device;
-    if (g->st == ST_OK && to > *sent) g->st = v->d->ops->copy_in(v->queue, v->buffers[0].at + (uint64_t)*sent, v->sent + *sent, to - *sent, &g->err);
-    *sent = to;
-}
-static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
-/* What is complete from the beginning on, where that is worth a copy. */
-static void send_ready(Gather *g) {
-    const BulkDevice *v = g->b->device;
-    const BulkTexts *t = &v->texts;
-    while (g->ready < g->pieces && is_done(g, g->ready)) g->ready++;
-    while (g->strings_ready < t->n_chunks && is_done(g, g->pieces + g->strings_ready)) g->strings_ready++;
-    int64_t to = MIN_OF(g->ready * PIECE_BYTES, v->plain_bytes);
-    if (to - g->sent >= SEND_BYTES) send(g, &g->sent, to);
-    if (g->strings_ready == t->n_chunks) return; /* soon the last copy */
-    to = v->plain_bytes + t->chunks[g->strings_ready].at;
-    if (to - g->strings_sent >= SEND_BYTES) send(g, &g->strings_sent, to);
-}
-static void gather_worker(void *ctx, int worker) {
-    Gather *g = ctx;
-    Bulk *b = g->b;
-    const BulkDevice *v = b->device;
-    int64_t n = g->pieces + v->texts.n_chunks;
-    for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < n;) {
-        if (i < g->pieces) copy_piece(v, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, v->plain_bytes));
-        else texts_stage_chunk(b, &v->texts, i - g->pieces);
-        atomic_store_explicit(&g->done[i], 1, memory_order_release);
-        if (worker == 0) send_ready(g);
-    }
-}
-static Status send_arguments(Bulk *b, Err *e) {
+/* Control words and what is as short, in one copy. */
+static Status send_head(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    texts_stage(b, &v->texts, at(b, v->texts.staged), at(b, v->texts.outs));
-    Gather g = {.b = b, .pieces = (v->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES, .strings = v->plain_bytes + (v->texts.n_chunks > 0 ? v->texts.chunks[0].at : v->texts.staged_bytes)};
-    g.strings_sent = g.strings;
-    if (!(g.done = arena_calloc(b->arena, g.pieces + v->texts.n_chunks + 1))) return err_oom(e);
-    if (b->workers > 1 && v->plain_bytes + v->texts.staged_bytes > ALONE_BYTES) pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
-    else gather_worker(&g, 0);
-    if (g.strings_sent > g.strings) send(&g, &g.sent, g.strings);
-    else g.strings_sent = g.sent; /* all that is left lies together */
-    send(&g, &g.strings_sent, v->plain_bytes + v->texts.staged_bytes);
-    if (g.st != ST_OK) err_copy(e, &g.err);
-    return g.st;
+    const Buffer *first = &v->buffers[v->first_head];
+    texts_place_outs(&v->texts, at(b, v->texts.outs));
+    for (const Buffer *x = first; x < first + v->n_head; x++) memcpy(v->head + (x->at - first->at), x->host, (size_t)x->bytes);
+    return v->d->ops->copy_in(v->queue, first->at, v->head, v->head_bytes, e);
 }
 
 Status bulk_device_send(Bulk *b, Err *e) {
@@ -251,8 +191,7 @@ Status bulk_device_send(Bulk *b, Err *e) {
     if (!v->copies) return make_failures(b, NULL, e);
     TRY(make_buffers(b, e));
     int64_t began = clock_ns();
-    bulk_mark_device(b, MARK_BEGIN);
-    TRY(send_arguments(b, e));
+    TRY(send_head(b, e));
     bulk_mark_device(b, MARK_SENT);
     b->transfer_ns += clock_ns() - began;
     return ST_OK;

@@ -57,16 +57,16 @@ static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
         }
     }
 }
+typedef struct Count { const Bulk *b; const BulkTexts *t; _Atomic int64_t next; } Count;
 static void count_worker(void *ctx, int number) {
-    Bulk *b = ctx;
-    BulkTexts *t = &b->device->texts;
+    Count *y = ctx;
     (void)number;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < t->n_chunks;) count(b, &t->chunks[i]);
+    for (int64_t i; (i = atomic_fetch_add(&y->next, 1)) < y->t->n_chunks;) count(y->b, &y->t->chunks[i]);
 }
-static void count_all(Bulk *b, const BulkTexts *t) {
-    atomic_store(&b->next, 0);
-    if (t->n_chunks > 1) bulk_parallel(b, count_worker);
-    else if (t->n_chunks > 0) count_worker(b, 0);
+static void count_all(const Bulk *b, const BulkTexts *t) {
+    Count y = {.b = b, .t = t};
+    if (t->n_chunks > 1 && b->workers > 1) pool_run(b->opt->query->pool, b->workers, count_worker, &y);
+    else count_worker(&y, 0);
 }
 
 /* ---- images ------------------------------------------------------------------------------------- */
@@ -181,16 +181,29 @@ static bool puts_texts(const Bulk *b, const BulkTexts *t) {
     }
     return false;
 }
+Status texts_plan_args(Bulk *b, BulkTexts *t, Err *e) {
+    TRY(cut(b, t, e));
+    count_all(b, t);
+    for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;
+    return t->copies ? plan_copies(b, t, e) : ST_OK;
+}
+void texts_take_args(BulkTexts *t, const BulkTexts *planned) {
+    t->chunks = planned->chunks;
+    t->n_chunks = planned->n_chunks;
+    t->arg_bytes = planned->arg_bytes;
+    t->staged = planned->staged;
+    t->staged_bytes = planned->staged_bytes;
+    t->staged_at = planned->staged_at;
+    t->args = planned->args;
+    t->data = planned->data;
+}
 Status texts_plan(Bulk *b, BulkTexts *t, Err *e) {
     t->rooms = arena_array(b->arena, struct TextRoom, b->images->n + 1);
     if (!t->rooms) return err_oom(e);
     if (!t->copies && !puts_texts(b, t)) return ST_OK;
-    TRY(cut(b, t, e));
-    count_all(b, t);
-    for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;
+    if (!t->copies) TRY(texts_plan_args(b, t, e));
     for (int64_t i = 0; i < b->images->n; i++) t->rooms[i].bytes = wanted(b, t, b->images->entries[i].image);
-    TRY(plan_outs(b, t, e));
-    return t->copies ? plan_copies(b, t, e) : ST_OK;
+    return plan_outs(b, t, e);
 }
 void texts_free(BulkTexts *t) {
     bulk_give_back(&t->loan);
@@ -210,11 +223,13 @@ bool texts_give(BulkTexts *t, Arena *result) {
     return true;
 }
 
-void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs) {
+void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged) {
     const ProcModule *m = t->module;
     t->staged_at = staged;
     for (int32_t i = 0; i < m->n_params; i++)
         if (t->data[i] >= 0) emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
+}
+void texts_place_outs(BulkTexts *t, uint64_t outs) {
     t->out_heap[0] = outs;
     t->out_heap[1] = outs + (uint64_t)t->outs_bytes;
     t->out_heap[2] = outs - (uint64_t)(uintptr_t)t->outs;

@@ -34,7 +34,10 @@ typedef struct BulkTexts {
     uint64_t *out_heap;       /* next, end, from the host's address to the device's */
 } BulkTexts;
 
-/* Plans, and takes memory. 53200. */
+/* Arguments: their bytes, and on devices with memory of their own where they and constants go. The bulk need not be prepared for more than that. 53200. */
+Status texts_plan_args(Bulk *b, BulkTexts *t, Err *e);
+void texts_take_args(BulkTexts *t, const BulkTexts *planned); /* that was done before */
+/* Plans the rest, and takes memory; with memory of its own after texts_take_args. 53200. */
 Status texts_plan(Bulk *b, BulkTexts *t, Err *e);
 void texts_free(BulkTexts *t);
 /* Room that an image needs for the bulk's strings; 0 when it has it already. */
@@ -47,8 +50,10 @@ void texts_leave_room(Bulk *b, BulkTexts *t);
 bool texts_give(BulkTexts *t, Arena *result);
 /* Where in `staged` is what the parameter points at; -1: it is no such parameter. */
 int64_t texts_data(const BulkTexts *t, const EmitParam *p);
-/* Writes constants to `staged`, and `out_heap`, for the device's addresses of `staged` and `outs`; then, by any thread, each chunk's strings. */
-void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged, uint64_t outs);
+/* Writes constants to `staged` for its address on the device; then, by any thread, each chunk's strings. */
+void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged);
+/* Writes `out_heap` for the device's address of `outs`. */
+void texts_place_outs(BulkTexts *t, uint64_t outs);
 void texts_stage_chunk(Bulk *b, const BulkTexts *t, int64_t i);
 
 #endif

@@ -146,7 +146,7 @@ typedef struct ProcEntry {
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
-enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 4, BULK_MARKS = 7 };
+enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 6, BULK_HOST_MEMORY = 4, BULK_MARKS = 7 };
 /* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive everything but the device. bulk_memory.c. */
 typedef struct BulkLoan { struct Device *device; /* NULL: ordinary */ MemAccount *account; void *p; int64_t bytes; } BulkLoan;
 void bulk_give_back(BulkLoan *l); /* nothing when there is none */
@@ -155,14 +155,17 @@ struct ImageSet {
     int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
-    BulkLoan numbers; /* Bulk.type_of and pos_of, likewise */
+    int seat;         /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
+    BulkLoan numbers[2]; /* by seat: Bulk.type_of and pos_of, likewise */
+    struct BulkArgs *ahead;   /* arguments of the next bulk, on their way to the device; NULL: none */
+    struct DevQueue *ahead_queue; /* they go by this one; NULL: not yet */
     struct Device *device;    /* that the last bulk with kernels ran on, NULL: none; outlives the set */
     struct DevQueue *queue;   /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
     int64_t bulks;            /* that used one of these */
     struct RankDevice *rank;  /* of that device; NULL: not yet */
     struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
-    BulkLoan pinned[2];       /* likewise, the host's (BulkHostMem) */
+    BulkLoan pinned[BULK_HOST_MEMORY];       /* likewise, the host's (BulkHostMem) */
     struct DevEvent *marks[BULK_MARKS]; /* likewise; NULL: not yet */
     int64_t n, cap;
     ImageEntry *entries;
@@ -195,6 +198,7 @@ RunResult calls_dropped(CallFrame *c, int32_t at);
 /* Forgets kernels' texts of the procedure, NULL: all. */
 void images_drop_code(ImageSet *s, const Proc *proc);
 void images_drop_queue(ImageSet *s);
+void images_drop_ahead(ImageSet *s); /* bulk_args.c */
 
 /* vm_rows.c */
 /* 23505 of key constraint `key`; cells by table column, those of the key's. */

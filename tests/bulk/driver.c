@@ -302,7 +302,7 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
     if (ok && n_parts > 0) {
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        Status st = session_bulk_run(s, n_parts, parts, &b);
+        Status st = session_bulk_run(s, n_parts, parts, NULL, &b);
         ok = session_end_statement(s, st) == ST_OK;
     }
     for (int p = 0; p < n_parts && ok; p++) {

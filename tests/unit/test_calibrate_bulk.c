@@ -52,7 +52,7 @@ static Strategy chosen(const char *set_min) {
     Vec key = {.data = keys, .phys = PH_I32, .type = type_make(T_INT4)};
     BulkCalls calls = {.routine = r, .n = N, .params = &key};
     BulkResult *result = NULL;
-    Status st = session_bulk_run(s, 1, &calls, &result);
+    Status st = session_bulk_run(s, 1, &calls, NULL, &result);
     assert_int_equal(session_end_statement(s, st), ST_OK);
     assert_int_equal(result->stats.depth, N / ROWS);
     Strategy strategy = result->stats.strategy;
