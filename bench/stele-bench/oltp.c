@@ -437,6 +437,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
                 add_latencies(t, calls_now, (double)t->calls / rate, (double)(t->calls + calls_now) / rate, cut + took);
                 t->seconds = cut + took;
             } else {
+                if (t->bulks < 2) cuts[0] = clock - took, cuts[1] = clock; /* kernels were compiled meanwhile */
                 add_latencies(t, calls_now, cuts[0], cuts[1], clock + took);
                 t->seconds += took;
             }

@@ -34,11 +34,23 @@ typedef struct CallClient {
     int64_t window;  /* in which it was seen last */
 } CallClient;
 
+/* Entries of the next bulk, gathered while a bulk runs; they are pending again when it has run, and may be withdrawn. */
+typedef struct CallAhead {
+    Arena *arena;           /* NULL: there is nothing */
+    int64_t catalog_version;
+    int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are the same when all three are */
+    int32_t n_parts;
+    BulkCalls *parts;
+    uint64_t ticket;        /* BulkFeed */
+} CallAhead;
+
 struct CallPool {
     Database *db;
     pthread_mutex_t mutex;
     CallEntry *first, **last;
     int64_t n_calls;     /* pending */
+    int64_t submitted;   /* entries so far */
+    CallAhead ahead;     /* the leader's */
     bool busy;           /* somebody leads */
     int32_t n_waiting;   /* threads that wait for a pending entry */
     int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
@@ -108,6 +120,7 @@ void call_pool_free(CallPool *p) {
     }
     session_free(p->runner);
     settings_release(p->runner_settings);
+    arena_free(p->ahead.arena);
     pthread_cond_destroy(&p->keeper_wake);
     pthread_mutex_destroy(&p->mutex);
     mem_free(NULL, p, (int64_t)sizeof *p);
@@ -316,10 +329,70 @@ static void bulk_release(CallBulk *b) {
     mem_free(NULL, b, (int64_t)sizeof *b);
 }
 
+/* ---- what comes next ---- */
+/* Back to the head of the queue. Under the mutex. */
+static void put_back(CallPool *p, CallEntry *list) {
+    CallEntry **end = &list;
+    for (CallEntry *x = list; x; x = x->next) {
+        atomic_store(&x->state, CALL_PENDING);
+        p->n_calls += x->n;
+        p->n_waiting += x->waited;
+        end = &x->next;
+    }
+    *end = p->first;
+    if (!p->first) p->last = end;
+    p->first = list;
+}
+static CallAhead describe(const CallEntry *list) {
+    CallAhead x = {.first = list->number};
+    for (; list; list = list->next) {
+        x.n++;
+        x.last = list->number;
+    }
+    return x;
+}
+/* While a bulk runs a full one is waiting: its columns are gathered then, and its arguments go to the device. */
+typedef struct NextCalls { CallPool *p; const CallSettings *set; CallEntry *list; CallAhead ahead; } NextCalls;
+static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+    NextCalls *x = ctx;
+    CallPool *p = x->p;
+    Session *s = p->runner;
+    int64_t n_calls = 0;
+    pthread_mutex_lock(&p->mutex);
+    if (p->first && p->n_calls >= p->first->settings->settings.bulk_size && same_settings(p->first->settings, x->set)) x->list = take(p, DUE_SIZE, &n_calls);
+    pthread_mutex_unlock(&p->mutex);
+    if (!x->list) return false;
+    for (const CallEntry *k = x->list; k; k = k->next)
+        if (!catalog_routine_by_id(&p->db->catalog, k->routine)) return false;
+    Err e = {0}, before;
+    err_copy(&before, &s->err);
+    x->ahead = describe(x->list);
+    x->ahead.catalog_version = p->db->catalog.version;
+    x->ahead.arena = arena_new(&p->db->account, &e);
+    bool ok = x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+    err_copy(&s->err, &before);
+    if (!ok) {
+        arena_free(x->ahead.arena);
+        x->ahead = (CallAhead){0};
+        return false;
+    }
+    *n_parts = x->ahead.n_parts;
+    *parts = x->ahead.parts;
+    return true;
+}
+/* The entries are those that were gathered. */
+static bool was_gathered(const CallPool *p, const CallEntry *list) {
+    const CallAhead *x = &p->ahead;
+    if (!x->arena || !list || x->catalog_version != p->db->catalog.version) return false;
+    const CallAhead now = describe(list);
+    return now.n == x->n && now.first == x->first && now.last == x->last;
+}
+
 /* Runs the entries on the pool's session, which holds the lock; the lock is released. */
 static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     Session *s = p->runner;
     CallSettings *set = list->settings;
+    NextCalls next = {.p = p, .set = set};
     err_clear(&s->err);
     if (p->runner_settings != set) {
         atomic_fetch_add(&set->refs, 1);
@@ -333,13 +406,19 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
     CallEntry *lost = sort_out(p, &list);
     Status st = ST_OK;
+    CallAhead now = p->ahead;
+    if (!was_gathered(p, list)) {
+        arena_free(now.arena);
+        now = (CallAhead){0};
+    }
+    p->ahead = (CallAhead){0};
     if (list) {
-        Arena *a = arena_new(&p->db->account, &s->err);
-        int32_t n_parts = 0;
-        BulkCalls *parts = NULL;
-        st = a ? gather(s, a, list, n_calls, &n_parts, &parts) : ST_ERROR;
-        if (st == ST_OK) st = session_bulk_run(s, n_parts, parts, NULL, &b->result);
-        arena_free(a);
+        if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, n_calls, &now.n_parts, &now.parts) : ST_ERROR;
+        BulkFeed feed = {.next = next_calls, .ctx = &next, .ticket = now.ticket};
+        if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
+        next.ahead.ticket = feed.next_ticket;
+        p->ahead = next.ahead;
+        arena_free(now.arena);
     }
     st = session_end_statement(s, st);
     if (st != ST_OK) {
@@ -348,6 +427,8 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     }
     CallClient *wake = NULL;
     pthread_mutex_lock(&p->mutex);
+    if (next.list) put_back(p, next.list);
+    if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
     pthread_mutex_unlock(&p->mutex);
@@ -496,6 +577,7 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     x->bulk = NULL;
     x->arrived_ns = clock_ns();
     pthread_mutex_lock(&p->mutex);
+    x->number = ++p->submitted;
     if (keeper && !p->keeper_on) {
         int r = pthread_create(&p->keeper, NULL, keep, p);
         p->keeper_on = r == 0;
@@ -603,14 +685,18 @@ void call_release(Session *s, CallEntry *x) {
     CallPool *p = session_call_pool(s);
     if (!p || atomic_load(&x->state) == CALL_NEW) return;
     pthread_mutex_lock(&p->mutex);
-    if (atomic_load(&x->state) == CALL_PENDING) {
-        withdraw(p, x);
+    for (CallState state; (state = atomic_load(&x->state)) != CALL_DONE;) { /* what was only gathered comes back */
+        if (state == CALL_PENDING) {
+            withdraw(p, x);
+            pthread_mutex_unlock(&p->mutex);
+            return;
+        }
+        x->waited = true;
         pthread_mutex_unlock(&p->mutex);
-        return;
+        client_wait(x->client, clock_ns() + POLL_NS);
+        pthread_mutex_lock(&p->mutex);
     }
-    x->waited = true;
     pthread_mutex_unlock(&p->mutex);
-    while (atomic_load(&x->state) != CALL_DONE) client_wait(x->client, clock_ns() + POLL_NS);
     bulk_release(x->bulk);
     settings_release(x->settings);
     x->bulk = NULL;

@@ -50,6 +50,7 @@ typedef struct CallEntry {
     CallSettings *settings;
     _Atomic CallState state;
     bool waited;       /* its thread waits for it */
+    int64_t number;    /* in the order of submission */
     int64_t arrived_ns, begun_ns, done_ns;
     CallBulk *bulk;
     int32_t part;
@@ -81,6 +82,7 @@ void call_text_free(struct CallText *t);
 typedef struct CallPoolStats {
     int64_t bulks, calls, largest;
     int64_t by_size, by_time, by_all;      /* why bulks were cut */
+    int64_t sent_ahead;                    /* BulkStats.ahead */
     int64_t p50_ns, p99_ns, max_ns;        /* to an eighth */
     int64_t waiting;                       /* calls in the queue now */
 } CallPoolStats;

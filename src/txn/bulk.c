@@ -482,7 +482,7 @@ static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
     return ST_OK;
 }
 
-Status bulk_make_result(Bulk *b, Err *e) {
+static Status make_result(Bulk *b, Err *e) {
     MemAccount *acct = b->opt->query->account;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -540,11 +540,6 @@ Status bulk_make_result(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-void bulk_drop_result(Bulk *b) {
-    bulk_result_free(b->result);
-    b->result = NULL;
-    for (int i = 0; i < b->workers; i++) b->w[i].sink.arena = NULL, b->w[i].sink.errors = NULL;
-}
 void bulk_result_free(BulkResult *r) {
     if (r) arena_free(r->arena);
 }
@@ -843,7 +838,7 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
     bulk_plan_undo(b);
-    if (!b->result) TRY(bulk_make_result(b, e));
+    TRY(make_result(b, e));
     bulk_mark(b, BP_RESULT);
     if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
     int64_t t1 = clock_ns();
@@ -883,6 +878,7 @@ static Status run_phases(Bulk *b, Err *e) {
         const char *reason = arena_strdup(b->result->arena, st.reason);
         st.reason = reason ? reason : "out of memory for the reason";
     }
+    st.ahead = b->adopted && b->args == b->adopted && b->device;
     st.depth = b->schedule.depth;
     st.width0 = b->schedule.width0;
     st.crossing = b->schedule.crossing;
@@ -907,7 +903,7 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
     bulk_device_end(&b);
-    bulk_ahead_free(b.args);
+    bulk_ahead_free(b.adopted);
     leave_memory(&b);
     mem_free(q->account, b.failed_foot, b.n_calls + 1);
     *again = s == ST_OK && b.again;

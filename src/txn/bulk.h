@@ -79,6 +79,7 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
+    bool ahead;          /* its arguments were on the device, or on their way, when it began (BulkTurn) */
     bool short_of_rows;  /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be forgotten */
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;

@@ -124,8 +124,7 @@ Status bulk_args_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (b->args) {
         if (b->args->code == v->code) return v->d->ops->sync(b->images->ahead_queue, NULL, NULL, e); /* for long, most likely */
-        bulk_ahead_free(b->args); /* its numbers stay: they are the seat's */
-    }
+    } /* else it has another module after all, and only its numbers are of use */
     bulk_mark_device(b, MARK_BEGIN);
     if (!(b->args = args_new(b))) return err_oom(e);
     TRY(lay_out(b, b->args, e));
@@ -164,7 +163,7 @@ bool bulk_ahead_adopt(Bulk *b) {
     }
     s->ahead = NULL;
     s->seat = b->seat = x->seat;
-    b->args = x;
+    b->args = b->adopted = x;
     b->type_of = x->type_of;
     b->pos_of = x->pos_of;
     b->part_order = x->part_order;

@@ -223,9 +223,10 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     return ST_OK;
 }
 
-/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there. */
-static bool foot_reads(const Bulk *b, const Image *im) {
-    if (b->opt->strategy == STRATEGY_SERIAL) return false; /* bulk_device_counts sees to it */
+/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there: read[], by entry. */
+static void find_read(const Bulk *b, bool *read) {
+    const ImageEntry *entries = b->images->entries;
+    if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts sees to it */
     for (int32_t k = 0; k < b->n_parts; k++) {
         const ProgRun *pr = b->parts[k].proc->foot;
         for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
@@ -233,14 +234,13 @@ static bool foot_reads(const Bulk *b, const Image *im) {
             int32_t table = -1;
             if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT) table = ((const RowKey *)in->aux)->table;
             if (in->op == OP_ROW_GET) table = ((const RowCol *)in->aux)->table;
-            if (table >= 0 && pr->tables[table].image == im && !(b->device && b->device->foot)) return true;
+            if (table >= 0 && !(b->device && b->device->foot)) read[images_entry(b->images, pr->proc->tables[table].table_id) - entries] = true;
             const ItemSite *it = in->aux;
-            if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount || pr->tables[it->table].image != im) continue;
+            if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount) continue;
             const ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
-            if (x->bound[it->col] < 0 && bulk_may_share(b, x, it->col)) return true;
+            if (x->bound[it->col] < 0 && bulk_may_share(b, x, it->col)) read[x - entries] = true;
         }
     }
-    return false;
 }
 
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
@@ -248,11 +248,14 @@ Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
     if (st == ST_OK && *reason && b->n_calls > 1 && b->opt->query->device.strict)
         st = err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", *reason);
     if (st != ST_OK || *reason) bulk_device_end(b);
+    bool *read = arena_calloc(b->arena, b->images->n + 1);
+    if (!read) return err_oom(e);
+    find_read(b, read);
     for (int64_t i = 0; st == ST_OK && i < b->images->n; i++) {
         Image *im = b->images->entries[i].image;
         if (!im || !im->mirror) continue;
         bool stays = b->device && b->device->copies;
-        if (!stays || foot_reads(b, im)) st = image_mirror_to_host(im, e);
+        if (!stays || read[i]) st = image_mirror_to_host(im, e);
         if (!stays) image_mirror_stale(im);
     }
     return st;
@@ -677,7 +680,6 @@ static Status foot_home(Bulk *b, Image *im, Err *e) {
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     *how = PLANNED_NOTHING;
     if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
-    if (*how == PLANNED_NOTHING && b->result) bulk_drop_result(b);
     if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
     return ST_OK;
 }
@@ -686,7 +688,6 @@ Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
     *counted = false;
     if (!b->device->copies) return ST_OK;
     if (b->device->foot && bulk_foot_count(b, counted, e) != ST_OK) TRY(give_up(b, reason, e));
-    if (!*counted && b->result) bulk_drop_result(b);
     return b->device && !*counted ? each_image(b, foot_home, e) : ST_OK;
 }
 

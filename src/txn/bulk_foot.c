@@ -65,7 +65,6 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
                 if (counts) TRY(ops->copy_out(v->queue, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
             }
     }
-    if (v->copies && !b->result) TRY(bulk_make_result(b, e));
     return device_finish(v->d, v->queue, bulk_device_poll, b, e);
 }
 

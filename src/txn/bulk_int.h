@@ -43,6 +43,7 @@ typedef struct Bulk {
     Arena *arena;       /* of this run */
     int seat;              /* ImageSet.seat, or the other one */
     bool ahead;            /* it does not run yet: its arguments are sent ahead */
+    struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
     struct BulkArgs *args; /* its arguments are on the device, or on their way; NULL: not yet */
     BulkResult *result;
     BulkWorker *w;
@@ -81,9 +82,6 @@ Status bulk_order_parts(Bulk *b, Err *e);
 /* bulk.c: numbers of calls by part. 53200; XX000: not each number once. */
 Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e);
 Status bulk_number_calls(Bulk *b, Err *e);
-/* bulk.c: memory for the result. A device's footprints have it made while the host would wait for them; where the machine has to make them after all, it goes: their failures are nobody's errors. 53200. */
-Status bulk_make_result(Bulk *b, Err *e);
-void bulk_drop_result(Bulk *b);
 /* The time since the last phase ended was this one's. */
 void bulk_mark(Bulk *b, BulkPhase p);
 

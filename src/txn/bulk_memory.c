@@ -1,11 +1,10 @@
 /* bulk_memory.c - memory of a bulk on a device, and what goes to and fro.
  *
  * What kernels find on a device with memory of its own:
- *   before the schedule   control words and arguments, all of which the host sends; then what only the device writes
+ *   arguments             bulk_args.c
+ *   before the schedule   control words, which the host sends; then what only the device writes
  *   after it              order and locks, when the host made them; OUT values
  *
- * There. The host's workers put arguments into one piece of pinned memory that is laid out as the device's; what is complete from the beginning on is sent while they
- * fill the rest. That memory stays from bulk to bulk.
  * Back. The results' columns lie in one piece, in the order and at the distances that they have on the device: one copy brings them, and nobody touches them again. That
  * piece is the result's (BulkLoan); drivers keep pinned memory that was freed, so bulks of one kind take turns with few pieces. OUT strings likewise.
  *        Control words, failures and results are fetched by copies queued right behind the kernel; of lists whose length only the device knows as much as bulks
@@ -16,7 +15,6 @@
 #include "base/log.h"
 #include "txn/bulk_device_int.h"
 
-enum { PIECE_BYTES = 64 << 10 /* that a worker copies at a time */, SEND_BYTES = 1 << 20, ALONE_BYTES = 128 << 10 /* not worth waking anybody */ };
 #define LENT_MAX (INT64_C(3) << 30) /* pinned memory that results may hold, together */
 
 /* ---- pinned memory ------------------------------------------------------------------------------ */

@@ -259,19 +259,23 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
 }
 
 /* ---- bulks --------------------------------------------------------------------------------------- */
-/* sequence[from ..]: the calls in the order that the result stands for. */
-static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outcome *out, BulkStats *stats, int64_t *sequence) {
-    int n_routines = (int)k->routines.n, n_parts = 0;
-    BulkCalls parts[MAX_ROUTINES];
-    int numbers[MAX_ROUTINES];
+/* The calls [from, to) as parts of a bulk. */
+typedef struct Piece { Arena *arena; int64_t from, to; int n_parts; BulkCalls parts[MAX_ROUTINES]; uint64_t ticket; } Piece;
+static void piece_free(Piece *x) {
+    arena_free(x->arena);
+    *x = (Piece){0};
+}
+static bool make_piece(const Case *k, Session *s, int64_t from, int64_t to, Piece *piece) {
+    int n_routines = (int)k->routines.n;
     Arena *a = check(arena_new(&s->db->account, &s->err));
     bool ok = true;
+    *piece = (Piece){.arena = a, .from = from, .to = to};
     for (int p = 0; p < n_routines && ok; p++) {
         const Routine *r = routine_of(k, s, p);
         int64_t n = 0;
         for (int64_t c = from; c < to; c++) n += k->calls[c].routine == p;
         if (n == 0) continue;
-        if (!r) return arena_free(a), false;
+        if (!r) return false;
         Vec *v = check(arena_calloc(a, (MAX_ARGS + 1) * (int64_t)sizeof *v));
         uint32_t *calls = check(arena_calloc(a, n * (int64_t)sizeof *calls + 8));
         int in = 0;
@@ -295,15 +299,30 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
         }
         for (int64_t c = from, at = 0; c < to; c++)
             if (k->calls[c].routine == p) calls[at++] = (uint32_t)(c - from);
-        numbers[n_parts] = p;
-        parts[n_parts++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
+        piece->parts[piece->n_parts++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
     }
+    return ok;
+}
+static bool next_piece(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+    const Piece *x = ctx;
+    *n_parts = x->n_parts;
+    *parts = x->parts;
+    return true;
+}
+/* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. sequence[from ..]: the calls in the order that the result stands for. */
+static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats, int64_t *sequence) {
+    const int64_t from = piece->from, to = piece->to;
+    const int n_parts = piece->n_parts;
+    const BulkCalls *parts = piece->parts;
     BulkResult *b = NULL;
-    if (ok && n_parts > 0) {
+    bool ok = true;
+    if (n_parts > 0) {
+        BulkFeed feed = {.next = next ? next_piece : NULL, .ctx = next, .ticket = piece->ticket};
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        Status st = session_bulk_run(s, n_parts, parts, NULL, &b);
+        Status st = session_bulk_run(s, n_parts, parts, &feed, &b);
         ok = session_end_statement(s, st) == ST_OK;
+        if (next) next->ticket = feed.next_ticket;
     }
     for (int p = 0; p < n_parts && ok; p++) {
         const Routine *r = parts[p].routine;
@@ -351,38 +370,48 @@ static bool bulk_piece(const Case *k, Session *s, int64_t from, int64_t to, Outc
         stats->strategy = b->stats.strategy;
         bulk_result_free(b);
     }
-    (void)numbers;
-    arena_free(a);
+    (void)k;
     return ok;
 }
 
 static bool has(const Config *g, char flag) { return strchr(g->flags, flag) != NULL; }
 
-/* All calls, cut as the configuration says. */
+/* Where the next piece ends. */
+static int64_t next_cut(const Case *k, const char **cuts) {
+    if (!**cuts || **cuts == '-') return k->n_calls;
+    char *end;
+    const int64_t to = MIN_OF((int64_t)strtol(*cuts, &end, 10), k->n_calls);
+    *cuts = *end == ',' ? end + 1 : end;
+    return to;
+}
+/* All calls, cut as the configuration says. Bulks are told what comes next; where calls run one by one in between, that was not true. */
 static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, int64_t *sequence) {
     Statement *kept[MAX_ROUTINES] = {0};
     int64_t from = 0;
     bool ok = true;
     const char *cuts = g->cuts;
+    Piece pieces[2] = {{0}, {0}}; /* this one and the next */
+    int64_t to = next_cut(k, &cuts);
     for (int piece = 0; ok && from < k->n_calls; piece++) {
-        int64_t to = k->n_calls;
-        if (*cuts && *cuts != '-') {
-            char *end;
-            to = MIN_OF((int64_t)strtol(cuts, &end, 10), k->n_calls);
-            cuts = *end == ',' ? end + 1 : end;
-        }
+        const int64_t then = MAX_OF(from, to) < k->n_calls ? next_cut(k, &cuts) : k->n_calls;
+        Piece *now = &pieces[piece % 2], *next = &pieces[(piece + 1) % 2];
         if (has(g, 'm') && piece % 2 == 1) {
             for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, sequence[c] = c, kept, &out[c]);
         } else if (to > from) {
-            ok = bulk_piece(k, s, from, to, out, stats, sequence);
+            if (!now->arena) ok = make_piece(k, s, from, to, now);
+            if (ok && then > to) ok = make_piece(k, s, to, then, next);
+            ok = ok && bulk_piece(k, s, now, next->arena ? next : NULL, out, stats, sequence);
         }
+        piece_free(now);
         for (int64_t t = 0; ok && has(g, 's') && t < k->tables.n; t++) {
             Lines rows = {0};
             ok = table_rows(s, k->tables.items[t], &rows);
             lines_free(&rows);
         }
         from = MAX_OF(from, to);
+        to = then;
     }
+    for (int i = 0; i < 2; i++) piece_free(&pieces[i]);
     for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
     return ok;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "stele/stele.h"
 #include "unit.h"
@@ -198,6 +199,16 @@ static void submissions_of_many(void **state) {
     clients(CLIENTS, n_calls(), "set bulk_size = 64", CLIENTS, &info);
     assert_true(info.calls >= 2 * PER_BULK * info.bulks || info.bulks < 100);
     assert_true(info.largest <= 64);
+}
+/* A device with memory of its own, and always a full bulk waiting: its arguments are sent while the one before runs. */
+static void submissions_ahead(void **state) {
+    (void)state;
+    stele_pool_info info;
+    clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on", CLIENTS, &info);
+    print_message("%lld bulks, %lld sent ahead\n", (long long)info.bulks, (long long)info.sent_ahead);
+    assert_true(info.sent_ahead > info.bulks / 10);
+    clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = off", CLIENTS, &info);
+    assert_int_equal(info.sent_ahead, 0);
 }
 static void mixed(void **state) {
     (void)state;
@@ -556,10 +567,317 @@ static void notices(void **state) {
     stele_disconnect(other);
 }
 
+/* ---- what was sent ahead does not fit ------------------------------------------------------------------- */
+/* A device with memory of its own, and full bulks waiting at all times, so that the next one's arguments are always sent ahead. Every call has a number, which is its delta: history says
+ * which have run, and with which arguments. A call that is known to have run is there once; one that is known not to have run is not; any other at most once. */
+#define AHEAD "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_size = 40; "
+#define PAY_LESS "create procedure pay_less(d bigint, a int) language plpgsql as $$ begin update accounts set bal = bal + d where aid = a;" \
+                 "  update branches set bal = bal + d where bid = 1 + a % 4; insert into history values (a, 1 + a % 4, d); end $$"
+enum { QUEUED = 8, HANG_S = 300 /* then SIGALRM ends the test */ };
+typedef enum Fate { UNKNOWN, RAN, RAN_NOT } Fate;
+typedef struct Payer {
+    int id, calls;          /* its calls' numbers are id * calls + 1 ... */
+    const char *settings[4]; /* used in turn, NULL: no more */
+    bool withdraws;         /* at random, and may be timed out */
+    bool redefined;         /* routines may be gone */
+    uint8_t *fates;         /* Fate of all clients' calls, by number */
+    unsigned seed;
+    stele_conn *c;
+    stele_bulk *b[QUEUED];
+    int first[QUEUED];      /* number of its first call, 0: not submitted */
+    const char *wrong;
+    char state[6];
+} Payer;
+static int account_of(int64_t number) { return 1 + (int)(number * 7919 % ACCOUNTS); }
+
+static void payer_open(Payer *k, int x) {
+    for (int i = 0; i < 2000; i++) {
+        if (stele_bulk_new(k->c, x % 3 == 2 ? "pay_less" : "pay", &k->b[x]) == STELE_OK) return;
+        if (!k->redefined || strcmp(state_of(k->c), "42883") != 0) break;
+        nap_ms(1); /* it is being replaced */
+    }
+    k->b[x] = NULL;
+    k->wrong = "new";
+    memcpy(k->state, state_of(k->c), 6);
+}
+static void payer_submit(Payer *k, int x, int first) {
+    int32_t a[PER_BULK], branch[PER_BULK];
+    int64_t d[PER_BULK];
+    for (int j = 0; j < PER_BULK; j++) d[j] = first + j, a[j] = account_of(d[j]), branch[j] = 1 + a[j] % 4;
+    const void *const pay[] = {a, branch, d}, *const less[] = {d, a};
+    k->first[x] = first;
+    if (stele_bulk_add_columns(k->b[x], PER_BULK, x % 3 == 2 ? less : pay, NULL) == STELE_OK && stele_bulk_submit(k->b[x]) == STELE_OK) return;
+    k->wrong = "submit";
+    memcpy(k->state, state_of(k->c), 6);
+}
+/* Of the calls of one handle, in one way or another; it is empty then. */
+static void payer_end(Payer *k, int x, int how) {
+    bool done = false;
+    Fate fate = UNKNOWN;
+    int64_t limit = how == 4 ? rand_r(&k->seed) % 500 : how == 5 ? 0 : -1;
+    for (int again = 0; how < 6; again++) {
+        if (stele_bulk_wait(k->b[x], limit, &done) == STELE_OK) {
+            fate = done ? RAN : UNKNOWN;
+            if (!done && limit < 0) k->wrong = "a wait without limit ended";
+        } else {
+            fate = RAN_NOT;
+            memcpy(k->state, state_of(k->c), 6);
+            if (!(done ? k->redefined && strcmp(k->state, "42883") == 0 : k->withdraws && strcmp(k->state, "57014") == 0)) k->wrong = "wait";
+            if (!done && again < 3 && !k->wrong && stele_bulk_submit(k->b[x]) == STELE_OK) continue; /* withdrawn; may be submitted again */
+        }
+        break;
+    }
+    for (int j = 0; fate == RAN && j < PER_BULK; j++)
+        if (stele_bulk_status(k->b[x], j, NULL) != STELE_OK || (x % 3 != 2 && !stele_bulk_value(k->b[x], j, 0, NULL))) k->wrong = "status";
+    for (int j = 0; j < PER_BULK; j++) k->fates[k->first[x] + j] = (uint8_t)fate;
+    k->first[x] = 0;
+    if (how == 7 || (done && fate == RAN_NOT)) { /* its memory goes too */
+        stele_bulk_free(k->b[x]);
+        payer_open(k, x);
+    } else {
+        stele_bulk_reset(k->b[x]);
+    }
+}
+static void *payer(void *arg) {
+    Payer *k = arg;
+    int n_settings = 0;
+    k->seed = (unsigned)k->id + 1;
+    while (n_settings < 4 && k->settings[n_settings]) n_settings++;
+    if (stele_connect(db, &k->c) != STELE_OK || stele_exec(k->c, k->settings[0], NULL, NULL) != STELE_OK) {
+        k->wrong = "connect";
+        return NULL;
+    }
+    for (int x = 0; x < QUEUED && !k->wrong; x++) payer_open(k, x);
+    for (int i = 0; i < k->calls / PER_BULK && !k->wrong; i++) {
+        int x = i % QUEUED;
+        if (k->first[x]) payer_end(k, x, k->withdraws ? rand_r(&k->seed) % 8 : 0);
+        if (n_settings > 1 && rand_r(&k->seed) % 10 == 0 && stele_exec(k->c, k->settings[rand_r(&k->seed) % (unsigned)n_settings], NULL, NULL) != STELE_OK) k->wrong = "set";
+        if (!k->wrong) payer_submit(k, x, k->id * k->calls + i * PER_BULK + 1);
+    }
+    for (int x = 0; x < QUEUED; x++) {
+        if (k->first[x] && !k->wrong) payer_end(k, x, 0);
+        stele_bulk_free(k->b[x]);
+    }
+    stele_disconnect(k->c);
+    return NULL;
+}
+
+typedef struct Seen { const uint8_t *fates; uint8_t *times; int64_t n, ran; const char *wrong; int64_t number; } Seen;
+static bool see_call(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    Seen *s = ctx;
+    (void)n, (void)names;
+    s->number = atoll(v[2]);
+    s->ran++;
+    if (s->number < 1 || s->number > s->n) s->wrong = "no such call";
+    else if (s->times[s->number]++) s->wrong = "ran twice";
+    else if (s->fates[s->number] == RAN_NOT) s->wrong = "ran after all";
+    else if (atoi(v[0]) != account_of(s->number) || atoi(v[1]) != 1 + account_of(s->number) % 4) s->wrong = "has arguments of another";
+    return s->wrong != NULL; /* true: no more */
+}
+/* Runs clients with these settings, each its own; meanwhile `disturb` may do something. Returns how many calls ran. */
+static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, const char *(*disturb)(void), stele_pool_info *info) {
+    pthread_t threads[CLIENTS];
+    Payer k[CLIENTS];
+    int per = n_calls() / PER_BULK * PER_BULK, n = CLIENTS * per;
+    Seen s = {.fates = calloc((size_t)n + 1, 1), .times = calloc((size_t)n + 1, 1), .n = n};
+    run(conn, "delete from history; update accounts set bal = 0; update branches set bal = 0");
+    stele_pool_get_info(conn, true, info);
+    alarm(HANG_S);
+    for (int i = 0; i < CLIENTS; i++) {
+        k[i] = like;
+        k[i].id = i, k[i].calls = per, k[i].fates = (uint8_t *)(uintptr_t)s.fates;
+        memcpy(k[i].settings, settings[i % n_settings], sizeof k[i].settings);
+        assert_int_equal(pthread_create(&threads[i], NULL, payer, &k[i]), 0);
+    }
+    const char *wrong = disturb ? disturb() : NULL;
+    for (int i = 0; i < CLIENTS; i++) pthread_join(threads[i], NULL);
+    alarm(0);
+    if (wrong) fail_msg("%s failed", wrong);
+    for (int i = 0; i < CLIENTS; i++)
+        if (k[i].wrong) fail_msg("client %d: %s %s", i, k[i].wrong, k[i].state);
+    stele_pool_get_info(conn, false, info);
+    assert_int_equal(info->waiting, 0);
+    (void)stele_exec(conn, "select aid, bid, delta from history", see_call, &s);
+    if (s.wrong) fail_msg("call %lld %s", (long long)s.number, s.wrong);
+    int64_t known = 0;
+    for (int64_t i = 1; i <= n; i++) {
+        known += s.fates[i] == RAN;
+        if (s.fates[i] == RAN && !s.times[i]) fail_msg("call %lld left nothing", (long long)i);
+    }
+    gives(conn, "select (select sum(bal) from accounts) = sum(delta) and (select sum(bal) from branches) = sum(delta) from history", "t");
+    gives(conn, "select count(*) from accounts a where bal <> coalesce((select sum(delta) from history h where h.aid = a.aid), 0)", "0");
+    print_message("%d calls, %lld ran, %lld of them for sure; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)known, (long long)info->bulks, (long long)info->sent_ahead);
+    free((void *)(uintptr_t)s.fates);
+    free(s.times);
+    return s.ran;
+}
+
+/* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend, are gathered, or run. Where bulk_size is 5 an entry is a bulk alone, and lends its columns. */
+static void withdrawn_ahead(void **state) {
+    (void)state;
+    stele_pool_info info;
+    const char *settings[][4] = {{AHEAD}, {AHEAD "set statement_timeout = '1ms'"}, {AHEAD "set bulk_size = 5"}};
+    run(conn, PAY_LESS);
+    int64_t ran = payers((Payer){.withdraws = true}, settings, 3, NULL, &info);
+    assert_true(ran > 0 && info.sent_ahead > 0);
+    run(conn, "drop procedure pay_less");
+}
+
+/* Definitions change while full bulks wait: calls of what is gone fail alone, and all others run once. */
+static const char *redefine(void) {
+    static const char pay[] = "create or replace procedure pay(a int, b int, d bigint, out balance bigint) language plpgsql as $$ begin %s"
+                              "  update accounts set bal = bal + d where aid = a returning bal into balance;"
+                              "  if not found then raise exception 'no account %%', a; end if;"
+                              "  update branches set bal = bal + d where bid = b; insert into history values (a, b, d); end $$";
+    static char replace[600];
+    const char *const texts[] = {replace, "create table passing(a int primary key, b text); create unique index passing_b on passing(b)", "drop procedure pay_less", PAY_LESS,
+                                 "begin; drop procedure pay_less; rollback", "drop table passing"};
+    const char *wrong = NULL;
+    stele_conn *c;
+    if (stele_connect(db, &c) != STELE_OK) return "connect";
+    for (int i = 0; i < 36 && !wrong; i++) {
+        snprintf(replace, sizeof replace, pay, i / 6 % 2 ? "" : "  balance := 0;");
+        if (stele_exec(c, texts[i % 6], NULL, NULL) != STELE_OK) wrong = texts[i % 6];
+        nap_ms(i % 4);
+    }
+    stele_disconnect(c);
+    return wrong;
+}
+static void definitions_ahead(void **state) {
+    (void)state;
+    stele_pool_info info;
+    const char *settings[][4] = {{AHEAD}};
+    run(conn, PAY_LESS);
+    int64_t ran = payers((Payer){.redefined = true}, settings, 1, redefine, &info);
+    assert_true(ran > 0 && info.sent_ahead > 0);
+    run(conn, "drop procedure pay_less");
+}
+
+/* Clients whose settings differ, and change: a bulk that was sent ahead may grow or not, and the one after it may need nothing of the device. */
+static void settings_ahead(void **state) {
+    (void)state;
+    stele_pool_info info;
+    const char *settings[][4] = {{AHEAD, AHEAD "set bulk_order = 'any'"}, {AHEAD "set bulk_copies = off", AHEAD "set bulk_order = 'timestamp'", "set bulk_size = 7"}, {AHEAD, "set executor = 'vm'"},
+                                 {AHEAD, "set bulk_strategy = 'serial'", "set bulk_strategy = 'auto'", "set threads = 1"}};
+    run(conn, PAY_LESS);
+    int64_t ran = payers((Payer){0}, settings, 4, NULL, &info);
+    assert_int_equal(ran, CLIENTS * (n_calls() / PER_BULK * PER_BULK));
+    ran = payers((Payer){.withdraws = true}, settings, 4, NULL, &info);
+    assert_true(ran > 0 && info.sent_ahead > 0);
+    run(conn, "drop procedure pay_less");
+}
+
+/* Texts and arrays of all lengths. The client's memory for them is used again as soon as the results are there, or the calls withdrawn. */
+enum { TEXT_MAX = 400, ELEMENTS_MAX = 40 };
+static void text_of(int64_t number, char *to) {
+    int n = (int)(number * 37 % 300);
+    if (number % 5 == 0) n = (int)(number % 14); /* around the longest that needs no memory of its own */
+    for (int i = 0; i < n; i++) to[i] = (char)('a' + (number + i) % 26);
+    to[n] = 0;
+}
+static int64_t array_of(int64_t number, char *to) {
+    int64_t sum = 0;
+    int n = (int)(number % ELEMENTS_MAX), at = snprintf(to, 2, "{");
+    for (int i = 0; i < n; i++) at += snprintf(to + at, 16, "%s%lld", i ? "," : "", (long long)(number % 1000 + i)), sum += number % 1000 + i;
+    snprintf(to + at, 2, "}");
+    return sum;
+}
+static void *writer(void *arg) {
+    Payer *k = arg;
+    stele_bulk **b = k->b;
+    k->seed = (unsigned)k->id + 1;
+    if (stele_connect(db, &k->c) != STELE_OK || stele_exec(k->c, k->settings[0], NULL, NULL) != STELE_OK) k->wrong = "connect";
+    for (int x = 0; x < QUEUED && !k->wrong; x++)
+        if (stele_bulk_new(k->c, "note", &b[x]) != STELE_OK) k->wrong = "new";
+    for (int i = 0; i < k->calls / PER_BULK + QUEUED && !k->wrong; i++) {
+        int x = i % QUEUED;
+        char number[24], t[TEXT_MAX], a[ELEMENTS_MAX * 16], sum[24];
+        if (k->first[x]) {
+            bool done = false, waits = rand_r(&k->seed) % 6 > 0;
+            if (waits && (stele_bulk_wait(b[x], -1, &done) != STELE_OK || !done)) k->wrong = "wait";
+            for (int j = 0; done && j < PER_BULK && !k->wrong; j++) {
+                int64_t c = k->first[x] + j;
+                text_of(c, t);
+                snprintf(sum, sizeof sum, "%lld", (long long)array_of(c, a));
+                const char *v = stele_bulk_value(b[x], j, 0, NULL);
+                if (c % 11 == 0 ? v != NULL : !v || strcmp(v, t) != 0) k->wrong = "text";
+                if (!(v = stele_bulk_value(b[x], j, 1, NULL)) || strcmp(v, sum) != 0) k->wrong = "sum";
+            }
+            for (int j = 0; j < PER_BULK; j++) k->fates[k->first[x] + j] = done ? RAN : UNKNOWN;
+            k->first[x] = 0;
+            if (rand_r(&k->seed) % 4) {
+                stele_bulk_reset(b[x]);
+            } else {
+                stele_bulk_free(b[x]);
+                if (stele_bulk_new(k->c, "note", &b[x]) != STELE_OK) k->wrong = "new";
+            }
+        }
+        if (i >= k->calls / PER_BULK || k->wrong) continue;
+        k->first[x] = k->id * k->calls + i * PER_BULK + 1;
+        for (int j = 0; j < PER_BULK; j++) {
+            int64_t c = k->first[x] + j;
+            snprintf(number, sizeof number, "%lld", (long long)c);
+            text_of(c, t);
+            (void)array_of(c, a);
+            if (stele_bulk_add(b[x], (const char *const[]){number, c % 11 == 0 ? NULL : t, a}) != STELE_OK) k->wrong = "add";
+        }
+        if (stele_bulk_submit(b[x]) != STELE_OK) k->wrong = "submit";
+    }
+    for (int x = 0; x < QUEUED; x++) stele_bulk_free(b[x]);
+    stele_disconnect(k->c);
+    return NULL;
+}
+static bool see_note(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    Seen *s = ctx;
+    char t[TEXT_MAX], a[ELEMENTS_MAX * 16];
+    (void)n, (void)names;
+    s->number = atoll(v[0]);
+    s->ran++;
+    if (s->number < 1 || s->number > s->n) return s->wrong = "no such call", true;
+    text_of(s->number, t);
+    if (s->times[s->number]++) s->wrong = "ran twice";
+    else if (s->number % 11 == 0 ? v[1] != NULL : !v[1] || strcmp(v[1], t) != 0) s->wrong = "has another text";
+    else if (atoll(v[2]) != array_of(s->number, a)) s->wrong = "has another array";
+    return s->wrong != NULL; /* true: no more */
+}
+static void texts_ahead(void **state) {
+    (void)state;
+    stele_pool_info info;
+    pthread_t threads[CLIENTS];
+    Payer k[CLIENTS];
+    int per = n_calls() / PER_BULK * PER_BULK, n = CLIENTS * per;
+    uint8_t *fates = calloc((size_t)n + 1, 1);
+    Seen s = {.fates = fates, .times = calloc((size_t)n + 1, 1), .n = n};
+    run(conn, "create table notes(k bigint, t text, s bigint);"
+              "create procedure note(k bigint, t text, a int[], out o text, out s bigint) language plpgsql as $$ declare e int; begin s := 0;"
+              "  foreach e in array a loop s := s + e; end loop; o := t; insert into notes values (k, t, s); end $$");
+    stele_pool_get_info(conn, true, &info);
+    alarm(HANG_S);
+    for (int i = 0; i < CLIENTS; i++) {
+        k[i] = (Payer){.id = i, .calls = per, .fates = fates, .settings = {i % 4 ? AHEAD : AHEAD "set bulk_size = 5"}};
+        assert_int_equal(pthread_create(&threads[i], NULL, writer, &k[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) pthread_join(threads[i], NULL);
+    alarm(0);
+    for (int i = 0; i < CLIENTS; i++)
+        if (k[i].wrong) fail_msg("client %d: %s", i, k[i].wrong);
+    (void)stele_exec(conn, "select k, t, s from notes", see_note, &s);
+    if (s.wrong) fail_msg("call %lld %s", (long long)s.number, s.wrong);
+    for (int64_t i = 1; i <= n; i++)
+        if (fates[i] == RAN && !s.times[i]) fail_msg("call %lld left nothing", (long long)i);
+    stele_pool_get_info(conn, false, &info);
+    print_message("%d calls, %lld ran; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)info.bulks, (long long)info.sent_ahead);
+    assert_true(info.sent_ahead > 0);
+    free(fates);
+    free(s.times);
+    run(conn, "drop procedure note; drop table notes");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(mixed),
+        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(submissions_ahead), cmocka_unit_test(mixed),
         cmocka_unit_test(cancelled), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
+        cmocka_unit_test(withdrawn_ahead), cmocka_unit_test(definitions_ahead), cmocka_unit_test(settings_ahead), cmocka_unit_test(texts_ahead),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);
 }
