@@ -373,20 +373,29 @@ static const Proc *proc_of(const BulkHub *h, const Routine *r) {
 }
 /* The next bulk's calls as parts. */
 typedef struct NextParts { BulkHub *h; BulkFeed *feed; Arena *arena; } NextParts;
-static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+static void parts_sent(void *ctx) {
     NextParts *x = ctx;
-    const BulkCalls *calls;
+    if (x->feed->sent) x->feed->sent(x->feed->ctx);
+}
+static bool make_parts(NextParts *x, int32_t n, const BulkCalls *calls, const BulkPart **parts) {
     Err e = {0};
-    if (!x->feed->next(x->feed->ctx, n_parts, &calls) || (!x->arena && !(x->arena = arena_new(&x->h->db->account, &e)))) return false;
-    BulkPart *p = arena_array(x->arena, BulkPart, *n_parts + 1);
-    if (!p) return false;
-    for (int32_t k = 0; k < *n_parts; k++) {
+    x->arena = arena_new(&x->h->db->account, &e);
+    BulkPart *p = x->arena ? arena_array(x->arena, BulkPart, n + 1) : NULL;
+    for (int32_t k = 0; p && k < n; k++) {
         const Proc *proc = proc_of(x->h, calls[k].routine);
         if (!proc || proc->reason || guesses_rows(proc)) return false;
         p[k] = (BulkPart){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
     }
     *parts = p;
-    return true;
+    return p != NULL;
+}
+static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+    NextParts *x = ctx;
+    const BulkCalls *calls;
+    if (!x->feed->next(x->feed->ctx, n_parts, &calls)) return false;
+    if (make_parts(x, *n_parts, calls, parts)) return true;
+    parts_sent(x);
+    return false;
 }
 
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out) {
@@ -443,7 +452,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (st == ST_OK && !guesses) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
     images_ns = clock_ns() - images_ns;
     NextParts next = {.h = h, .feed = feed};
-    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL, .ctx = &next, .ticket = feed ? feed->ticket : 0};
+    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL, .sent = parts_sent, .ctx = &next, .ticket = feed ? feed->ticket : 0};
     if (feed) opt.turn = &turn;
     if (st == ST_OK && !guesses) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
     if (feed) feed->next_ticket = turn.next_ticket;

@@ -39,8 +39,9 @@ typedef struct BulkCalls {
 } BulkCalls;
 /* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there meanwhile (BulkTurn, txn/bulk.h). */
 typedef struct BulkFeed {
-    /* Called at most once, by the thread that called session_bulk_run. What it gives stays as it is until that bulk has run, or the ticket is not used. False: there is none. */
+    /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are until that bulk has run, or the ticket is not used. False: there is none. */
     bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);
+    void (*sent)(void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
     void *ctx;
     uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
     uint64_t next_ticket; /* out; 0: nothing was sent */

@@ -34,7 +34,7 @@ typedef struct CallClient {
     int64_t window;  /* in which it was seen last */
 } CallClient;
 
-/* Entries of the next bulk, gathered while a bulk runs; they are pending again when it has run, and may be withdrawn. */
+/* Entries of the next bulk, gathered while a bulk runs; they are pending again as soon as that is done, and may be withdrawn. */
 typedef struct CallAhead {
     Arena *arena;           /* NULL: there is nothing */
     int64_t catalog_version;
@@ -353,27 +353,35 @@ static CallAhead describe(const CallEntry *list) {
 }
 /* While a bulk runs a full one is waiting: its columns are gathered then, and its arguments go to the device. */
 typedef struct NextCalls { CallPool *p; const CallSettings *set; CallEntry *list; CallAhead ahead; } NextCalls;
+static void calls_sent(void *ctx) {
+    NextCalls *x = ctx;
+    pthread_mutex_lock(&x->p->mutex);
+    put_back(x->p, x->list);
+    pthread_mutex_unlock(&x->p->mutex);
+    x->list = NULL;
+}
 static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     NextCalls *x = ctx;
     CallPool *p = x->p;
     Session *s = p->runner;
     int64_t n_calls = 0;
     pthread_mutex_lock(&p->mutex);
-    if (p->first && p->n_calls >= p->first->settings->settings.bulk_size && same_settings(p->first->settings, x->set)) x->list = take(p, DUE_SIZE, &n_calls);
+    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk_size && same_settings(p->first->settings, x->set)) x->list = take(p, DUE_SIZE, &n_calls);
     pthread_mutex_unlock(&p->mutex);
     if (!x->list) return false;
-    for (const CallEntry *k = x->list; k; k = k->next)
-        if (!catalog_routine_by_id(&p->db->catalog, k->routine)) return false;
     Err e = {0}, before;
     err_copy(&before, &s->err);
     x->ahead = describe(x->list);
     x->ahead.catalog_version = p->db->catalog.version;
     x->ahead.arena = arena_new(&p->db->account, &e);
-    bool ok = x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+    bool ok = x->ahead.arena != NULL;
+    for (const CallEntry *k = x->list; k && ok; k = k->next) ok = catalog_routine_by_id(&p->db->catalog, k->routine) != NULL;
+    ok = ok && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
     err_copy(&s->err, &before);
     if (!ok) {
         arena_free(x->ahead.arena);
         x->ahead = (CallAhead){0};
+        calls_sent(x);
         return false;
     }
     *n_parts = x->ahead.n_parts;
@@ -414,7 +422,7 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     p->ahead = (CallAhead){0};
     if (list) {
         if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, n_calls, &now.n_parts, &now.parts) : ST_ERROR;
-        BulkFeed feed = {.next = next_calls, .ctx = &next, .ticket = now.ticket};
+        BulkFeed feed = {.next = next_calls, .sent = calls_sent, .ctx = &next, .ticket = now.ticket};
         if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
         next.ahead.ticket = feed.next_ticket;
         p->ahead = next.ahead;
@@ -427,7 +435,6 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     }
     CallClient *wake = NULL;
     pthread_mutex_lock(&p->mutex);
-    if (next.list) put_back(p, next.list);
     if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
@@ -685,7 +692,7 @@ void call_release(Session *s, CallEntry *x) {
     CallPool *p = session_call_pool(s);
     if (!p || atomic_load(&x->state) == CALL_NEW) return;
     pthread_mutex_lock(&p->mutex);
-    for (CallState state; (state = atomic_load(&x->state)) != CALL_DONE;) { /* what was only gathered comes back */
+    for (CallState state; (state = atomic_load(&x->state)) != CALL_DONE;) { /* what is only being gathered comes back */
         if (state == CALL_PENDING) {
             withdraw(p, x);
             pthread_mutex_unlock(&p->mutex);

@@ -18,6 +18,9 @@
  * (55P03; counted from its arrival, bulk_interval apart), by closing its handle. One that has begun runs to its end; what bounds it is bulk_step_limit. An error of the whole bulk (memory) goes to all its entries;
  * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
  *
+ * Ahead. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that one's columns and has its arguments sent (BulkFeed). Its calls cannot be withdrawn
+ * during that, but afterwards; whoever leads next uses what was gathered when the entries are the same.
+ *
  * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks look at. Routines that cannot be
  * compiled run one call at a time, in bulks of their own.
  *

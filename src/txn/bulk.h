@@ -37,8 +37,9 @@ typedef struct BulkPart {
 
 /* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the next one, whose arguments then go there meanwhile (bulk_args.c). */
 typedef struct BulkTurn {
-    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; what they point to stays as it is until that bulk has run, or `ticket` is not used. */
+    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; columns stay where they are until that bulk has run, or `ticket` is not used. */
     bool (*next)(void *ctx, int32_t *n_parts, const BulkPart **parts);
+    void (*sent)(void *ctx); /* NULL, or called after each `next` that gave something: strings are not looked at any more, whether they were sent or not */
     void *ctx;
     uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not sent ahead */
     uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
@@ -65,8 +66,8 @@ typedef struct BulkOptions {
 typedef enum BulkPhase {
     BP_NUMBER,    /* of calls by part */
     BP_PREPARE,   /* programs, code, the device */
-    BP_PLACE,     /* images on a device, lengths of strings */
-    BP_GATHER,    /* arguments on their way to a device */
+    BP_PLACE,     /* images on a device, room for strings; behind BP_GATHER */
+    BP_GATHER,    /* arguments on their way to a device, lengths of strings */
     BP_FOOT, BP_RANK, BP_RESULT /* memory for it */, BP_RESERVE,
     BP_START,     /* what a device has to know besides */
     BP_RUN, BP_FAILURES, BP_FETCH /* results that did not come with the calls' end */, BP_FINISH,

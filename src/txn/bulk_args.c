@@ -5,8 +5,8 @@
  * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a tenth of a bulk; kernels need neither. So a bulk whose calls have
  * been launched asks what comes next (BulkTurn), and does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one runs, the next
  * one's arguments go to the other, by a queue of their own. Nothing else of the next bulk is known then: images, footprints, room for inserts depend on what this one does.
- * Whoever runs that bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so has whatever drops the kernels, or the device. It costs the work,
- * nothing else: a bulk always has its arguments at hand, and sends them itself where they are not there.
+ * Whoever runs that bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels, or another device. It costs the work,
+ * nothing else: a bulk always has its arguments at hand, and sends them itself where they are not there, or did not get there.
  */
 #include "base/log.h"
 #include "txn/bulk_device_int.h"
@@ -116,15 +116,23 @@ static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
 }
 static BulkArgs *args_new(Bulk *b) {
     BulkArgs *x = arena_new_of(b->arena, BulkArgs);
-    if (x) *x = (BulkArgs){.code = b->device->code, .any_order = b->opt->any_order, .n_parts = b->n_parts, .n_calls = b->n_calls, .seat = b->seat, .type_of = b->type_of, .pos_of = b->pos_of, .part_order = b->part_order};
+    if (x) *x = (BulkArgs){.d = b->device->d, .code = b->device->code, .any_order = b->opt->any_order, .n_parts = b->n_parts, .n_calls = b->n_calls, .seat = b->seat, .type_of = b->type_of, .pos_of = b->pos_of, .part_order = b->part_order};
     return x;
 }
 
+/* Until all that was sent ahead is there: false when it is not. What is wrong with the device shows elsewhere. */
+static bool wait_ahead(ImageSet *s) {
+    Err e = {0};
+    if (!s->ahead_queue || s->device->ops->sync(s->ahead_queue, NULL, NULL, &e) == ST_OK) return true;
+    s->device->ops->queue_free(s->device, s->ahead_queue);
+    s->ahead_queue = NULL;
+    return false;
+}
 Status bulk_args_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    if (b->args) {
-        if (b->args->code == v->code) return v->d->ops->sync(b->images->ahead_queue, NULL, NULL, e); /* for long, most likely */
-    } /* else it has another module after all, and only its numbers are of use */
+    const bool there = wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
+    if (there && b->args && b->args->code == v->code && b->args->d == v->d) return ST_OK;
+    /* sent for another module or device, or not to its end: only the numbers are of use */
     bulk_mark_device(b, MARK_BEGIN);
     if (!(b->args = args_new(b))) return err_oom(e);
     TRY(lay_out(b, b->args, e));
@@ -139,8 +147,7 @@ void bulk_ahead_free(BulkArgs *x) {
 }
 void images_drop_ahead(ImageSet *s) {
     if (!s->ahead) return;
-    Err e = {0};
-    (void)s->device->ops->sync(s->ahead_queue, NULL, NULL, &e); /* copies still read the seat's memory; what is wrong with the device shows elsewhere */
+    (void)wait_ahead(s); /* copies still read the seat's memory */
     bulk_ahead_free(s->ahead);
     s->ahead = NULL;
 }
@@ -198,6 +205,7 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart 
     if (!v || !copy || !n->parts) return err_oom(e);
     for (int32_t k = 0; k < n_parts; k++) copy[k] = parts[k];
     TRY(bulk_check_parts(n, n_parts, copy, e));
+    (void)wait_ahead(s);
     if (!s->ahead_queue) TRY(ops->queue_new(b->device->d, &s->ahead_queue, e));
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);
@@ -218,7 +226,7 @@ void bulk_args_next(Bulk *b) {
     const BulkPart *parts = NULL;
     if (!turn || !turn->next || b->cautious || b->device->asked || b->images->ahead) return;
     b->device->asked = true;
-    if (!turn->next(turn->ctx, &n_parts, &parts) || n_parts == 0) return;
+    if (!turn->next(turn->ctx, &n_parts, &parts)) return;
     Err e = {0};
     Bulk n = {.images = b->images, .opt = b->opt, .n_parts = n_parts, .err = &e, .workers = b->workers, .vector_size = b->vector_size, .seat = 1 - b->seat, .ahead = true};
     n.arena = arena_new(b->opt->query->account, &e);
@@ -226,6 +234,6 @@ void bulk_args_next(Bulk *b) {
     Status st = n.arena ? send_next(&n, b, n_parts, parts, &sent, &e) : ST_ERROR;
     if (st != ST_OK) log_write(LOG_INFO, "arguments of the next bulk could not be sent ahead: %s", e.message);
     if (sent) turn->next_ticket = b->images->ahead->ticket;
-    else if (b->images->ahead_queue) (void)b->device->d->ops->sync(b->images->ahead_queue, NULL, NULL, &e), arena_free(n.arena);
     else arena_free(n.arena);
+    if (turn->sent) turn->sent(turn->ctx);
 }

@@ -1,4 +1,5 @@
-/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_memory.c (memory and copies), bulk_foot.c (footprints) and bulk_texts.c (strings) only. */
+/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_args.c (arguments), bulk_memory.c (other memory and copies), bulk_foot.c (footprints), bulk_guard.c
+ * (locks by statement) and bulk_texts.c (strings) only. */
 #ifndef STELE_TXN_BULK_DEVICE_INT_H
 #define STELE_TXN_BULK_DEVICE_INT_H
 
@@ -43,8 +44,8 @@ typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUN
 typedef struct BulkArgs {
     uint64_t ticket;   /* BulkTurn; 0: sent with the bulk */
     Arena *arena;      /* its own; NULL: the bulk's */
-    MemAccount *account;
     /* for whom */
+    Device *d;
     const BulkCode *code;
     bool any_order;
     int32_t n_parts;
@@ -126,6 +127,7 @@ struct BulkDevice {
     DevPtr ops_at, uses_at;
     int64_t ops_max;
     RankLocks ranks;
+    bool counted;      /* kernels have counted inserts, and their counts stand */
     bool ranked;       /* the schedule is in `ranks`, */
     bool in_sets;      /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
     RankSets sets;

@@ -148,7 +148,7 @@ static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
     const RankSets *r = &v->sets;
     if (in.group_bits == 0) in.types = 0, in.n_types = 1;
     TRY(rank_device_sets(b->images->rank, v->queue, &in, &v->sets, e));
-    v->ranked = v->in_sets = true;
+    v->ranked = v->in_sets = v->counted = true;
     Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = r->depth, .width0 = r->width0, .crossing = r->crossing, .n_sets = r->depth, .why = "asked for"};
     if (!(s.set_start = arena_array(b->arena, int64_t, s.n_sets + 1))) return err_oom(e);
     for (int64_t k = 0; k <= s.n_sets; k++) s.set_start[k] = r->starts[k * in.n_types];
@@ -205,7 +205,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     }
     bulk_mark_device(b, MARK_RANKED);
     bulk_mark(b, BP_RANK);
-    v->ranked = true;
+    v->ranked = v->counted = true;
     b->n_ops = n;
     bool free = v->ranks.ops_left == 0;
     b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .depth = free ? 1 : depth, .width0 = free ? b->n_calls : 0, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
@@ -217,7 +217,7 @@ Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
     TRY(bulk_device_begin(b, e));
     TRY(ops_room(b, OPS_MORE, e)); /* nobody reads them */
     TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-    *counted = b->device->words[W_FOOT] == 0;
+    *counted = b->device->counted = b->device->words[W_FOOT] == 0;
     return ST_OK;
 }
 

@@ -224,6 +224,11 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     TRY(place_buffers(b, BM_AFTER, first, 0, &behind, e));
     for (int32_t i = first; i < v->n_buffers; i++)
         if (v->buffers[i].in) TRY(v->d->ops->copy_in(v->queue, v->buffers[i].at, v->buffers[i].host, v->buffers[i].bytes, e));
+    for (int32_t k = 0; k < b->n_parts && !v->counted; k++) /* the machine's */
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+            const uint32_t *counts = b->parts[k].proc->body->tables[i].counts;
+            if (counts) TRY(v->d->ops->copy_in(v->queue, at(b, counts), counts, b->parts[k].part->n * 4, e));
+        }
     if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
     if (v->outs_bytes == 0) return ST_OK;
     v->outs = v->buffers[first_out].host;

@@ -1,5 +1,5 @@
 /* bulk_texts.h - strings of a bulk that runs by kernels: room for those that it puts into images, and on devices with memory of their own copies of those in
- * arguments and constants, and a place for those of OUT values. bulk_device.c only.
+ * arguments and constants, and a place for those of OUT values. bulk_device.c and bulk_args.c only.
  *
  * On such a device arguments and constants have the device's addresses. Cells of images have the host's on both sides (image_mirror.h); so have OUT values, whose
  * bytes are in `outs` here.

@@ -573,7 +573,7 @@ static void notices(void **state) {
 #define AHEAD "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_size = 40; "
 #define PAY_LESS "create procedure pay_less(d bigint, a int) language plpgsql as $$ begin update accounts set bal = bal + d where aid = a;" \
                  "  update branches set bal = bal + d where bid = 1 + a % 4; insert into history values (a, 1 + a % 4, d); end $$"
-enum { QUEUED = 8, HANG_S = 300 /* then SIGALRM ends the test */ };
+enum { QUEUED = 8, HANG_S = 300 /* SIGALRM ends a test that hangs */ };
 typedef enum Fate { UNKNOWN, RAN, RAN_NOT } Fate;
 typedef struct Payer {
     int id, calls;          /* its calls' numbers are id * calls + 1 ... */
@@ -712,7 +712,8 @@ static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, co
     return s.ran;
 }
 
-/* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend, are gathered, or run. Where bulk_size is 5 an entry is a bulk alone, and lends its columns. */
+/* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend, are gathered, or run. Where bulk_size is 5 an entry is a
+ * bulk alone, and lends its columns. */
 static void withdrawn_ahead(void **state) {
     (void)state;
     stele_pool_info info;
