@@ -86,7 +86,8 @@ typedef struct Binder {
     const ViewGuard *views;
     VEC(Type) params;
     bool params_ok; /* false: $n is an error (defaults, checks) */
-    VEC(ColOwner) owner; /* by ColId */
+    VEC(ColOwner) owner; /* by ColId, from owner_first on; others have none */
+    ColId owner_first;
 } Binder;
 
 /* A bound relation. */

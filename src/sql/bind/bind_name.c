@@ -6,18 +6,26 @@
 #include "sql/bind/bind_int.h"
 
 Status bind_own(Binder *b, Query *q, ColId id, bool agg) {
+    const ColOwner none = {0};
     if (id <= 0) return ST_ERROR;
-    while (b->owner.len <= id) {
-        ColOwner none = {0};
-        if (!vec_push(b->a, &b->owner, none)) return ST_ERROR;
+    if (b->owner.len == 0) b->owner_first = id; /* a procedure's statements share the numbers: each one's columns lie side by side, far behind the first ones' */
+    if (id < b->owner_first) {
+        const int64_t had = b->owner.len, more = b->owner_first - id;
+        for (int64_t i = 0; i < more; i++)
+            if (!vec_push(b->a, &b->owner, none)) return ST_ERROR;
+        memmove(b->owner.items + more, b->owner.items, (size_t)had * sizeof *b->owner.items);
+        memset(b->owner.items, 0, (size_t)more * sizeof *b->owner.items);
+        b->owner_first = id;
     }
-    b->owner.items[id] = (ColOwner){q, agg};
+    while (b->owner.len <= id - b->owner_first)
+        if (!vec_push(b->a, &b->owner, none)) return ST_ERROR;
+    b->owner.items[id - b->owner_first] = (ColOwner){q, agg};
     return ST_OK;
 }
 
 ColOwner bind_owner(const Binder *b, ColId id) {
-    ColOwner none = {0};
-    return id > 0 && id < b->owner.len ? b->owner.items[id] : none;
+    const int64_t i = (int64_t)id - b->owner_first;
+    return id > 0 && i >= 0 && i < b->owner.len ? b->owner.items[i] : (ColOwner){0};
 }
 
 Status bind_add_item(Binder *b, Query *q, const NsItem *item) {

@@ -161,7 +161,7 @@ void cp_mark(Cp *c) {
     }
 }
 void cp_fresh(Cp *c) {
-    for (int64_t i = 0; i < c->pipe.n_cols; i++)
+    for (int64_t i = 0, n = MIN_OF((int64_t)c->pipe.n_cols, (int64_t)c->ctx.cols.len); i < n; i++)
         if (c->pipe.cols[i].where != CW_REG) c->pipe.cols[i].reg = 0;
     c->pipe.computed.len = 0;
 }
@@ -182,7 +182,7 @@ Status cp_leave(Cp *c, int64_t block, bool to_step) {
 /* ---- variables --------------------------------------------------------------------------------- */
 ColEntry *cp_entry(Cp *c, ColId id) {
     if (id >= c->pipe.n_cols) {
-        int64_t n = c->ctx.cols.len + 32;
+        int64_t n = MAX_OF(c->ctx.cols.len + 32, 2 * c->pipe.n_cols);
         ColEntry *cols = arena_array(c->arena, ColEntry, n);
         if (!cols) return c->oom = true, NULL;
         if (c->pipe.n_cols) memcpy(cols, c->pipe.cols, (size_t)c->pipe.n_cols * sizeof *cols);
