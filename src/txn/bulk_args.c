@@ -215,6 +215,7 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart 
     TRY(lay_out(n, x, e));
     TRY(send_all(n, x, s->ahead_queue, e));
     x->arena = n->arena;
+    arena_set_err(x->arena, NULL); /* it stays */
     x->ticket = atomic_fetch_add(&tickets, 1);
     s->ahead = x;
     *sent = true;

@@ -979,6 +979,85 @@ static void test_device_faults(void **state) {
     device_faults(STRATEGY_SERIAL);
 }
 
+/* Two bulks, the second one's arguments sent ahead, on a device that fails once: what fails on their way there is nobody's error. */
+static bool give_second(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+    const Built *b = ctx;
+    *n_parts = b->n_parts;
+    *parts = b->parts;
+    return true;
+}
+static void test_faults_ahead(void **state) {
+    (void)state;
+    enum { BULKS = 2, CUT = 150 };
+    Calls cs = random_calls(BULKS * CUT, 1u << P_TRANSFER | 1u << P_DEPOSIT | 1u << P_DIVIDE | 1u << P_LOOP);
+    Seen want;
+    run_calls(&(Config){STRATEGY_SERIAL, 64, 1, CUT, false, NULL, false}, &cs, &want);
+    int64_t spared = 0, ahead = 0;
+    for (int64_t fail_at = 1, calls = INT64_MAX; fail_at <= calls && fail_at < 600; fail_at++) {
+        World w;
+        world_new(&w);
+        Pool *pool = pool_new(1, &err);
+        FaultPlan plan = {.fail_at = fail_at};
+        QueryOptions q = {.pool = pool, .threads = 1, .vector_size = 16, .account = &root};
+        Host *h = &host_kept("host", 1)->h;
+        Device *faulty;
+        DevRuntime *runtime;
+        assert_int_equal(device_fault_new(h->device, &plan, &faulty, &err), ST_OK);
+        assert_int_equal(dev_runtime_new(faulty, h->cache, &root, &runtime, &err), ST_OK);
+        q.device = (DeviceUse){.runtime = runtime, .wait = true};
+        Built b[BULKS];
+        BulkTurn turns[BULKS] = {{.next = give_second, .ctx = &b[1]}, {0}};
+        Seen got = {0};
+        got.f = open_memstream(&got.text, &got.len);
+        bool ran = true, compiled = true;
+        for (int i = 0; i < BULKS; i++) {
+            Calls some = {CUT, cs.c + i * CUT};
+            build(&w, &some, &b[i]);
+        }
+        for (int i = 0; i < BULKS && ran; i++) {
+            Calls some = {CUT, cs.c + i * CUT};
+            const Proc *procs[N_PROCS];
+            BulkResult *r = NULL;
+            BulkOptions opt = {.query = &q, .strategy = STRATEGY_AUTO, .compiled = true, .copies = true, .step_limit = 500, .turn = &turns[i]};
+            for (int32_t k = 0; k < b[i].n_parts; k++) procs[k] = b[i].parts[k].proc;
+            turns[1].ticket = turns[0].next_ticket;
+            assert_int_equal(images_get(w.images, &w.catalog, b[i].n_parts, procs, pool, &err), ST_OK);
+            ran = bulk_run(w.images, b[i].n_parts, b[i].parts, &opt, &r, &err) == ST_OK; /* else what the first one had left there is lost */
+            if (!ran) err_clear(&err);
+            else see_results(&got, &some, &b[i], r);
+            compiled &= ran && !r->stats.reason;
+            ahead += ran && r->stats.ahead;
+            if (ran) bulk_result_free(r);
+        }
+        code_cache_drain(h->cache);
+        calls = atomic_load(&plan.calls);
+        plan.fail_at = 0;
+        if (ran) {
+            if (images_sync(w.images, 0, NULL, &err) != ST_OK) fail_msg("%d: %s", (int)fail_at, err.message);
+            fputs("tables\n", got.f);
+            for (int t = 0; t < N_TABLES; t++) see_table(&got, tables[t]);
+        }
+        fclose(got.f);
+        char what[80];
+        snprintf(what, sizeof what, "fault %d", (int)fail_at);
+        if (ran) same_text(want.text, got.text, what);
+        spared += compiled && calls >= fail_at;
+        free(got.text);
+        for (int i = 0; i < BULKS; i++) built_free(&b[i]);
+        images_free(w.images);
+        w.images = NULL;
+        dev_runtime_free(runtime);
+        code_cache_drop_device(h->cache, faulty);
+        faulty->ops->close(faulty);
+        pool_free(pool);
+        world_free(&w);
+    }
+    assert_true(ahead > 20);
+    assert_true(spared > 3); /* the queue, memory, copies */
+    free(want.text);
+    free(cs.c);
+}
+
 static Seen one(Call c) {
     Calls cs = {1, &c};
     Config cf = {STRATEGY_AUTO, 1024, 1, 1, false, NULL, false};
@@ -1116,7 +1195,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),  cmocka_unit_test(test_refused), cmocka_unit_test(test_transfer), cmocka_unit_test(test_adds),
                                        cmocka_unit_test(test_small),  cmocka_unit_test(test_inserts), cmocka_unit_test(test_loops),    cmocka_unit_test(test_divide),
                                        cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all), cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_results_stay), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_out_of_memory)};
+                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_results_stay), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_faults_ahead), cmocka_unit_test(test_out_of_memory)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hosts_free();
     return failed;
