@@ -374,9 +374,7 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     x->ahead = describe(x->list);
     x->ahead.catalog_version = p->db->catalog.version;
     x->ahead.arena = arena_new(&p->db->account, &e);
-    bool ok = x->ahead.arena != NULL;
-    for (const CallEntry *k = x->list; k && ok; k = k->next) ok = catalog_routine_by_id(&p->db->catalog, k->routine) != NULL;
-    ok = ok && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+    bool ok = x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
     err_copy(&s->err, &before);
     if (x->ahead.arena) arena_set_err(x->ahead.arena, NULL); /* it stays */
     if (!ok) {

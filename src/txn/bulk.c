@@ -92,7 +92,6 @@ static void number_check(void *ctx, int worker) { /* as many numbers as calls: w
 }
 
 Status bulk_number_calls(Bulk *b, Err *e) {
-    if (!b->ahead && bulk_ahead_adopt(b)) return ST_OK;
     for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
     if (b->opt->any_order) TRY(bulk_order_parts(b, e));
     if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
@@ -826,7 +825,7 @@ static Status run_phases(Bulk *b, Err *e) {
     int64_t t0 = clock_ns();
     bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
     b->marked = t0;
-    TRY(bulk_number_calls(b, e));
+    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));

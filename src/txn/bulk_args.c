@@ -229,7 +229,7 @@ void bulk_args_next(Bulk *b) {
     b->device->asked = true;
     if (!turn->next(turn->ctx, &n_parts, &parts)) return;
     Err e = {0};
-    Bulk n = {.images = b->images, .opt = b->opt, .n_parts = n_parts, .err = &e, .workers = b->workers, .vector_size = b->vector_size, .seat = 1 - b->seat, .ahead = true};
+    Bulk n = {.images = b->images, .opt = b->opt, .n_parts = n_parts, .err = &e, .workers = b->workers, .vector_size = b->vector_size, .seat = 1 - b->seat};
     n.arena = arena_new(b->opt->query->account, &e);
     bool sent = false;
     Status st = n.arena ? send_next(&n, b, n_parts, parts, &sent, &e) : ST_ERROR;

@@ -42,7 +42,6 @@ typedef struct Bulk {
     uint32_t *pos_of;   /* per call: position in its part; NULL: the same */
     Arena *arena;       /* of this run */
     int seat;              /* ImageSet.seat, or the other one */
-    bool ahead;            /* it does not run yet: its arguments are sent ahead */
     struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
     struct BulkArgs *args; /* its arguments are on the device, or on their way; NULL: not yet */
     BulkResult *result;

@@ -4,10 +4,9 @@
  *   2. each part's depths are found by one worker, piece by piece, in a table of its own
  *   3. the depths are where the operations were; who sorts the calls by them (schedule.c) reads them piece by piece again, so that workers write side by side, not into each other's lines
  */
-#include "base/log.h"
 #include "txn/schedule_int.h"
 
-enum { LONE_OPS_MIN = 4096, PIECE_OPS = 1024, DEAL_PIECES = 8 /* that a worker takes at a time */ };
+enum { LONE_OPS_MIN = 4096, PIECE_OPS = 1024, SAMPLES = 16 /* pieces that are looked at first */, DEAL_PIECES = 8 /* that a worker takes at a time */ };
 
 ALWAYS_INLINE uint64_t part_of(int64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (uint64_t)(n_parts - 1); }
 
@@ -63,18 +62,15 @@ static void deal_worker(void *ctx, int worker) {
 /* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 2 | kind + 1.
  * False: the table is full. */
 static bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
-    Slot *const slots = t->slots, *const end = slots + (INT64_C(1) << t->bits);
     const ItemTable table = *t;
     int64_t used = t->used, width0 = 0;
     uint64_t most = 0;
     for (int64_t k = 0; k < n; k++) {
         const uint64_t item = ops[k].item, kind = (uint64_t)ops[k].kind + 1;
-        Slot *s = slot_home(&table, item);
-        while (s->state && s->item != item)
-            if (++s == end) s = slots;
+        Slot *s = slot_find(&table, item);
         const uint64_t depth = (s->state >> 2) - joins(kind, s->state & 3);
         used += s->state == 0;
-        if (UNLIKELY(used > t->limit)) return false;
+        if (UNLIKELY(used > table.limit)) return false;
         *s = (Slot){item, (depth + 1) << 2 | kind};
         ops[k].item = depth;
         width0 += depth == 0;
@@ -101,7 +97,7 @@ static int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
     }
     return calls;
 }
-static bool part_depths(const Lone *l, int64_t part, bool several) {
+static bool part_depths(Lone *l, int64_t part, bool several) {
     ItemTable t = l->parts[part].t;
     Figures f = {0};
     int64_t calls = 0;
@@ -115,7 +111,7 @@ static bool part_depths(const Lone *l, int64_t part, bool several) {
         if (whole < 0) return false;
         calls += whole;
     }
-    LonePart *p = (LonePart *)(uintptr_t)&l->parts[part];
+    LonePart *p = &l->parts[part];
     p->t.used = t.used;
     p->f = f;
     p->calls = calls;
@@ -129,11 +125,14 @@ static void part_worker(void *ctx, int worker) {
 }
 
 /* ---- all of it ---- */
-/* No call among some has operations in several parts. */
+/* No call among some, from all over the bulk, has operations in several parts: calls that lie side by side are often of one procedure. */
 static bool seem_lone(const Lone *l) {
-    const TxnOp *ops = l->pieces[0].ops;
-    for (int64_t i = 1; i < MIN_OF(l->pieces[0].n, (int64_t)LONE_OPS_MIN); i++)
-        if (ops[i].call == ops[i - 1].call && part_of(l->n_parts, ops[i].item) != part_of(l->n_parts, ops[i - 1].item)) return false;
+    for (int64_t s = 0; s < SAMPLES; s++) {
+        const OpRun *piece = &l->pieces[s * l->n_pieces / SAMPLES];
+        const TxnOp *ops = piece->ops;
+        for (int64_t i = 1; i < MIN_OF(piece->n, (int64_t)(LONE_OPS_MIN / SAMPLES)); i++)
+            if (ops[i].call == ops[i - 1].call && part_of(l->n_parts, ops[i].item) != part_of(l->n_parts, ops[i - 1].item)) return false;
+    }
     return true;
 }
 /* Pieces of one array end behind a call's last operation. */

@@ -913,59 +913,79 @@ static void test_results_stay(void **state) {
     world_free(&w);
 }
 
+/* A world of its own on a device with copies whose operations fail as planned. */
+typedef struct Faulty { World w; Pool *pool; Host *h; FaultPlan plan; Device *device; DevRuntime *runtime; QueryOptions q; } Faulty;
+static void faulty_new(Faulty *x, int64_t fail_at, bool sticky) {
+    *x = (Faulty){.pool = pool_new(1, &err), .h = &host_kept("host", 1)->h, .plan = {.fail_at = fail_at, .sticky = sticky}};
+    world_new(&x->w);
+    assert_int_equal(device_fault_new(x->h->device, &x->plan, &x->device, &err), ST_OK);
+    assert_int_equal(dev_runtime_new(x->device, x->h->cache, &root, &x->runtime, &err), ST_OK);
+    x->q = (QueryOptions){.pool = x->pool, .threads = 1, .vector_size = 16, .account = &root, .device = {.runtime = x->runtime, .wait = true}};
+}
+static BulkOptions faulty_options(Faulty *x, Strategy strategy) {
+    return (BulkOptions){.query = &x->q, .strategy = strategy, .compiled = true, .copies = true, .step_limit = 500};
+}
+static Status faulty_run(Faulty *x, const Built *b, const BulkOptions *opt, BulkResult **r) {
+    const Proc *procs[N_PROCS];
+    for (int32_t i = 0; i < b->n_parts; i++) procs[i] = b->parts[i].proc;
+    assert_int_equal(images_get(x->w.images, &x->w.catalog, b->n_parts, procs, x->pool, &err), ST_OK);
+    return bulk_run(x->w.images, b->n_parts, b->parts, opt, r, &err);
+}
+/* What the bulks have left; nothing fails any more. */
+static void faulty_tables(Faulty *x, Seen *got) {
+    code_cache_drain(x->h->cache); /* what is compiled beside the bulk asks the plan as well */
+    x->plan.fail_at = 0;
+    if (images_sync(x->w.images, 0, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+    fputs("tables\n", got->f);
+    for (int t = 0; t < N_TABLES; t++) see_table(got, tables[t]);
+}
+/* How many operations there were. */
+static int64_t faulty_free(Faulty *x) {
+    int64_t calls = atomic_load(&x->plan.calls);
+    images_free(x->w.images);
+    x->w.images = NULL;
+    dev_runtime_free(x->runtime);
+    code_cache_drop_device(x->h->cache, x->device);
+    x->device->ops->close(x->device);
+    pool_free(x->pool);
+    world_free(&x->w);
+    return calls;
+}
+static void same_faulty(const Seen *want, const Seen *got, int64_t fail_at) {
+    char what[80];
+    snprintf(what, sizeof what, "fault %d", (int)fail_at);
+    same_text(want->text, got->text, what);
+}
+
 /* A device with copies that fails, wherever: the machine does what it did not, or the error is told and the images are as before the bulk. */
 static void device_faults(Strategy strategy) {
     Calls cs = random_calls(300, 1u << P_TRANSFER | 1u << P_DEPOSIT | 1u << P_DIVIDE | 1u << P_LOOP);
     Seen want;
     run_calls(&(Config){STRATEGY_SERIAL, 64, 1, 300, false, NULL, false}, &cs, &want);
     int64_t errors = 0, alone = 0;
-    for (int64_t fail_at = 1; fail_at < 400; fail_at++) {
-        World w;
-        world_new(&w);
-        Pool *pool = pool_new(1, &err);
-        FaultPlan plan = {.fail_at = fail_at, .sticky = fail_at % 2};
-        QueryOptions q = {.pool = pool, .threads = 1, .vector_size = 16, .account = &root};
-        Host *h = &host_kept("host", 1)->h;
-        Device *faulty;
-        DevRuntime *runtime;
-        assert_int_equal(device_fault_new(h->device, &plan, &faulty, &err), ST_OK);
-        assert_int_equal(dev_runtime_new(faulty, h->cache, &root, &runtime, &err), ST_OK);
-        q.device = (DeviceUse){.runtime = runtime, .wait = true};
-        BulkOptions opt = {.query = &q, .strategy = strategy, .compiled = true, .copies = true, .step_limit = 500};
+    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 400; fail_at++) { /* until a run has no operation of that number */
+        Faulty x;
+        faulty_new(&x, fail_at, fail_at % 2);
+        const BulkOptions opt = faulty_options(&x, strategy);
         Built b;
-        build(&w, &cs, &b);
-        const Proc *procs[N_PROCS];
-        for (int32_t i = 0; i < b.n_parts; i++) procs[i] = b.parts[i].proc;
-        assert_int_equal(images_get(w.images, &w.catalog, b.n_parts, procs, pool, &err), ST_OK);
+        build(&x.w, &cs, &b);
         BulkResult *r = NULL;
         Seen got = {0};
         got.f = open_memstream(&got.text, &got.len);
-        if (bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err) == ST_OK) {
+        if (faulty_run(&x, &b, &opt, &r) == ST_OK) {
             see_results(&got, &cs, &b, r);
             alone += r->stats.reason != NULL;
             bulk_result_free(r);
-            code_cache_drain(h->cache); /* what is compiled beside the bulk asks the plan as well */
-            plan.fail_at = 0;
-            if (images_sync(w.images, 0, NULL, &err) != ST_OK) fail_msg("%d: %s", (int)fail_at, err.message);
-            fputs("tables\n", got.f);
-            for (int t = 0; t < N_TABLES; t++) see_table(&got, tables[t]);
+            faulty_tables(&x, &got);
         } else {
             errors++;
             err_clear(&err);
         }
         fclose(got.f);
-        if (r) { char what[80]; snprintf(what, sizeof what, "fault %d", (int)fail_at); same_text(want.text, got.text, what); }
+        if (r) same_faulty(&want, &got, fail_at);
         free(got.text);
         built_free(&b);
-        int64_t calls = atomic_load(&plan.calls);
-        images_free(w.images);
-        w.images = NULL;
-        dev_runtime_free(runtime);
-        code_cache_drop_device(h->cache, faulty);
-        faulty->ops->close(faulty);
-        pool_free(pool);
-        world_free(&w);
-        if (calls < fail_at) break;
+        calls = faulty_free(&x);
     }
     assert_in_range(alone, 5, 400);
     assert_int_equal(errors, 0); /* there were no changes of earlier bulks to be lost */
@@ -993,65 +1013,37 @@ static void test_faults_ahead(void **state) {
     Seen want;
     run_calls(&(Config){STRATEGY_SERIAL, 64, 1, CUT, false, NULL, false}, &cs, &want);
     int64_t spared = 0, ahead = 0;
-    for (int64_t fail_at = 1, calls = INT64_MAX; fail_at <= calls && fail_at < 600; fail_at++) {
-        World w;
-        world_new(&w);
-        Pool *pool = pool_new(1, &err);
-        FaultPlan plan = {.fail_at = fail_at};
-        QueryOptions q = {.pool = pool, .threads = 1, .vector_size = 16, .account = &root};
-        Host *h = &host_kept("host", 1)->h;
-        Device *faulty;
-        DevRuntime *runtime;
-        assert_int_equal(device_fault_new(h->device, &plan, &faulty, &err), ST_OK);
-        assert_int_equal(dev_runtime_new(faulty, h->cache, &root, &runtime, &err), ST_OK);
-        q.device = (DeviceUse){.runtime = runtime, .wait = true};
+    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 600; fail_at++) { /* until a run has no operation of that number */
+        Faulty x;
+        faulty_new(&x, fail_at, false);
         Built b[BULKS];
         BulkTurn turns[BULKS] = {{.next = give_second, .ctx = &b[1]}, {0}};
         Seen got = {0};
         got.f = open_memstream(&got.text, &got.len);
         bool ran = true, compiled = true;
-        for (int i = 0; i < BULKS; i++) {
-            Calls some = {CUT, cs.c + i * CUT};
-            build(&w, &some, &b[i]);
-        }
+        for (int i = 0; i < BULKS; i++) build(&x.w, &(Calls){CUT, cs.c + i * CUT}, &b[i]);
         for (int i = 0; i < BULKS && ran; i++) {
             Calls some = {CUT, cs.c + i * CUT};
-            const Proc *procs[N_PROCS];
             BulkResult *r = NULL;
-            BulkOptions opt = {.query = &q, .strategy = STRATEGY_AUTO, .compiled = true, .copies = true, .step_limit = 500, .turn = &turns[i]};
-            for (int32_t k = 0; k < b[i].n_parts; k++) procs[k] = b[i].parts[k].proc;
+            BulkOptions opt = faulty_options(&x, STRATEGY_AUTO);
+            opt.turn = &turns[i];
             turns[1].ticket = turns[0].next_ticket;
-            assert_int_equal(images_get(w.images, &w.catalog, b[i].n_parts, procs, pool, &err), ST_OK);
-            ran = bulk_run(w.images, b[i].n_parts, b[i].parts, &opt, &r, &err) == ST_OK; /* else what the first one had left there is lost */
+            ran = faulty_run(&x, &b[i], &opt, &r) == ST_OK; /* else what the first one had left there is lost */
             if (!ran) err_clear(&err);
             else see_results(&got, &some, &b[i], r);
             compiled &= ran && !r->stats.reason;
             ahead += ran && r->stats.ahead;
             if (ran) bulk_result_free(r);
         }
-        code_cache_drain(h->cache);
-        calls = atomic_load(&plan.calls);
-        plan.fail_at = 0;
-        if (ran) {
-            if (images_sync(w.images, 0, NULL, &err) != ST_OK) fail_msg("%d: %s", (int)fail_at, err.message);
-            fputs("tables\n", got.f);
-            for (int t = 0; t < N_TABLES; t++) see_table(&got, tables[t]);
-        }
+        if (ran) faulty_tables(&x, &got);
         fclose(got.f);
-        char what[80];
-        snprintf(what, sizeof what, "fault %d", (int)fail_at);
-        if (ran) same_text(want.text, got.text, what);
-        spared += compiled && calls >= fail_at;
+        if (ran) same_faulty(&want, &got, fail_at);
         free(got.text);
         for (int i = 0; i < BULKS; i++) built_free(&b[i]);
-        images_free(w.images);
-        w.images = NULL;
-        dev_runtime_free(runtime);
-        code_cache_drop_device(h->cache, faulty);
-        faulty->ops->close(faulty);
-        pool_free(pool);
-        world_free(&w);
+        calls = faulty_free(&x);
+        spared += compiled && calls >= fail_at;
     }
+    print_message("%lld bulks had their arguments sent ahead, %lld faults cost no device\n", (long long)ahead, (long long)spared);
     assert_true(ahead > 20);
     assert_true(spared > 3); /* the queue, memory, copies */
     free(want.text);
