@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -235,6 +236,26 @@ def tally(name, rc, out, s):
     count(name, ok, bad, s, out)
 
 
+def lanes(build, oracle):
+    """CUDA kernels, lane by lane on the CPU: tests/lanes."""
+    fake = os.path.join(build, "libfake_cuda.so")
+    with tempfile.TemporaryDirectory() as tmp:
+        env = {**os.environ, "STELE_LIBCUDA": fake, "STELE_NVRTC": fake, "FAKE_CUDA_LANES": os.path.join(ROOT, "tests", "lanes"), "TMPDIR": tmp, "STELE_CACHE_DIR": os.path.join(tmp, "code")}
+        os.mkdir(env["STELE_CACHE_DIR"], mode=0o700)
+        cuda = "set executor = 'compiled'; set device = 'cuda:0'; set device_wait = on; set bulk_release = 'statement'"
+        script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "3", "--reduce", "0", "--seconds", "200", "--set", cuda], 300, env)
+        with open(os.path.join(ROOT, "tests", "sql", "bulk", "queue.test")) as f:
+            text = f.read()
+        queue = os.path.join(tmp, "queue.test")
+        with open(queue, "w") as f:
+            f.write(text.replace("device = 'cpu'", "device = 'cuda:0'"))
+        assert text.count("device = 'cpu'") > 0
+        script("queues, CUDA's lanes", [os.path.join(build, "slt"), queue], 300, env)
+        with open(os.path.join(tmp, "bulks")) as f:  # a bulk goes on without its device when that cannot be used
+            ran = [int(n) for n in f]
+        count("... that ran kernels", int(min(ran) > 0), int(min(ran) == 0), 0, f"launches of calls by process: {ran}")
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
@@ -279,6 +300,7 @@ def main():
         script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
         script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
         script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "240", "--set", guards], 300, env)
+        lanes(build, oracle)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)

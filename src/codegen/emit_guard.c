@@ -4,17 +4,26 @@
 
 enum { QUEUE_STOP_BITS = 1 << STOP_UNDO_BIT | 1 << STOP_QUEUE_BIT, FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
 
-/* The variable that keeps the hash which the guard makes or takes, -1 none: the lock that was found is kept beside it. */
-static int32_t hash_var(const ProcEm *x, const Instr *in) {
+int32_t proc_hash_var(const ProcEm *x, const Instr *in) {
     const Instr *of = in->a ? made_by(x, in->a) : NULL;
     if (in->a) return of && of->op == OP_LOAD ? (int32_t)of->imm : -1;
     for (int32_t i = 0; in->dst && i < x->p->n_instrs; i++)
         if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].a == in->dst) return (int32_t)x->p->instrs[i].imm;
     return -1;
 }
+bool proc_guard_takes(const ProcEm *x, const ItemSite *it) { return proc_owns(x, (int32_t)it->table, OWN_QUEUE) && it->group == ITEM_ROWS; }
+/* In a round, whose hashes and locks are known, and whose turn it is. */
+static void guard_in_round(ProcEm *x, const Instr *in) {
+    const ItemSite *it = in->aux;
+    int32_t k = proc_asked(x, in);
+    W("const u64 h = hash%d;\nu64 use = ask%d;\n(void)h;\n#if defined(KC_CUDA)\n", k, k);
+    if (proc_guard_takes(x, it)) W("if (%p != 0) use = queue_use(kp, use_at, use_end, names, h, true);\nelse\n", PARAM(PP_TAKES, 0, 0));
+    W("use = guard_hold(kp, use, %s);\n#else\nuse = ", it->kind == OPK_READ ? "0u" : "GUARD_WROTE");
+    if (proc_guard_takes(x, it)) W("%p != 0 ? queue_use(kp, use_at, use_end, names, h, true) : ", PARAM(PP_TAKES, 0, 0));
+    W("guard_take(kp, use_at, use_end, names, h, %s, true, 0, 0, false);\n#endif\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE");
+}
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
-    const char *shared = x->round ? "true" : "false"; /* other lanes work for the same call */
     if (x->out->holds_all) {
         if (in->dst) W("const i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
         return;
@@ -23,25 +32,30 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     bool once = x->once[it->guard] != 0;
     if (once) W("if (use_at != use_end && !had%d) {\n", it->guard);
     else W("if (use_at != use_end) {\n");
-    if (in->a) W("const u64 h = (u64)%r;\n", in->a);
-    else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+    int32_t back = x->round ? 0 : x->goes_back[pc], kept = proc_hash_var(x, in);
+    bool narrow = x->narrow[pc] && !x->round, takes = proc_guard_takes(x, it);
+    if (x->round) {
+        guard_in_round(x, in);
+    } else {
+        const char *wrote = it->kind == OPK_READ ? "0u" : "GUARD_WROTE";
+        if (in->a) W("const u64 h = (u64)%r;\n", in->a);
+        else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+        W("const u64 use = ");
+        if (in->a && kept >= 0) W("use%d != GUARD_UNKNOWN ? guard_again(kp, use%d, %s) : ", kept, kept, wrote);
+        if (takes) W("%p != 0 ? queue_use(kp, use_at, use_end, names, h, false) : ", PARAM(PP_TAKES, 0, 0));
+        W("guard_take(kp, use_at, use_end, names, h, %s, false, %s, %s, %s);\n", wrote, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false");
+    }
+    W("if (use == GUARD_STOP) FAIL(%d);\n", fail_code(x, PF_STOPPED));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
-    int32_t back = x->round ? 0 : x->goes_back[pc];
-    bool narrow = x->narrow[pc] && !x->round;
-    int32_t kept = hash_var(x, in);
-    const char *wrote = it->kind == OPK_READ ? "0u" : "GUARD_WROTE";
-    W("const u64 use = ");
-    if (in->a && kept >= 0) W("use%d != GUARD_UNKNOWN ? guard_again(kp, use%d, %s, %s) : ", kept, kept, wrote, shared);
-    bool takes = proc_owns(x, (int32_t)it->table, OWN_QUEUE) && it->group == ITEM_ROWS;
-    if (takes) W("%p != 0 ? queue_use(kp, use_at, use_end, names, h, %s) : ", PARAM(PP_TAKES, 0, 0), shared);
-    W("guard_take(kp, use_at, use_end, names, h, %s, %s, %s, %s, %s);\nif (use == GUARD_STOP) FAIL(%d);\n", wrote, shared, back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0", narrow ? "true" : "false", fail_code(x, PF_STOPPED));
     if (back) W("if (use == GUARD_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     if (takes) W("queue_at = use;\n");
     if (once) W("had%d = true;\n", it->guard);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
-    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
+    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
+    if (narrow && back) W("if (!LANE_ALONE(together) && spins > SPINS) {\n*wait = use;\nSUSPEND(%d);\n}\n", x->split[back - 1]); /* it may be another call of this warp, which cannot go on meanwhile */
+    if (narrow) W("RELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n");
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
@@ -102,9 +116,9 @@ void proc_guard_vars(ProcEm *x, Out *o) {
     }
     for (int32_t i = 0; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
-        int32_t kept = in->op == OP_GUARD && in->dst ? hash_var(x, in) : -1;
+        int32_t kept = in->op == OP_GUARD && in->dst ? proc_hash_var(x, in) : -1;
         for (int32_t k = 0; kept >= 0 && k < i; k++)
-            if (x->p->instrs[k].op == OP_GUARD && x->p->instrs[k].dst && hash_var(x, &x->p->instrs[k]) == kept) kept = -1;
+            if (x->p->instrs[k].op == OP_GUARD && x->p->instrs[k].dst && proc_hash_var(x, &x->p->instrs[k]) == kept) kept = -1;
         if (kept >= 0) out_w(&x->m, o, "u64 use%d = GUARD_UNKNOWN;\n(void)use%d;\n", kept, kept);
     }
 }
@@ -168,8 +182,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
         x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
         if (has_effect(p, last, pc)) last = -1;
         depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
-        if (!in->dst) continue;
-        for (int32_t k = to; k > pc; k--) { /* who uses it last */
+        for (int32_t k = to; in->dst && k > pc; k--) { /* who uses it last */
             Reg r;
             bool used = false;
             if (k == p->n_instrs) continue;
@@ -178,6 +191,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
             live_to = MAX_OF(live_to, k + 1);
             break;
         }
+        x->crosses[pc] = depth > 0 || live_to > pc + 1;
     }
 }
 void proc_find_states(ProcEm *x) {
@@ -354,7 +368,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x07ffffffu\n#define QUEUE_TOOK 0x20000000u\n#define QUEUE_LEFT 0x10000000u\n#define QUEUE_USED 0x08000000u\n#define QUEUE_STOPS ((i64)-2)\n"
-                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define SPINS 64u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << ((spilled & 2) != 0 ? %d : spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
           STOP_QUEUE_BIT, STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);
@@ -385,8 +399,13 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE_TAKE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE_TAKE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
                 "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
     /* Of an item that the call has its turn at, and had better have: it is asked for once more. */
-    out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote, const bool shared) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
-                "if ((s & wrote) != wrote) {\nif (shared) ga_or_u32(%p + use * 4, wrote);\nelse G(u32, %p)[use] = s | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
+    out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
+                "if ((s & wrote) != wrote) G(u32, %p)[use] = s | wrote;\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
+    /* Rounds of a loop that lanes share. The call's lock for the item; it is taken later, when its turn has come. */
+    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 guard_ask(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h) {\nconst u32 name = item_name(h);\nif ((mask >> (name >> 1 & 63) & 1) == 0) return GUARD_NONE;\n"
+                "const u64 i = guard_find(kp, use_at, use_end, name);\nif (i == use_end) return GUARD_NONE;\nreturn i;\n}\n"
+                "FN_BIG u64 guard_hold(KP_ARG, const u64 use, const u32 wrote) {\nif (use == GUARD_NONE) return use;\nif (G(u32, %p)[use] == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\nga_or_u32(%p + use * 4, GUARD_HELD | wrote);\nreturn use;\n}\n#endif\n",
+          states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */
     out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled |= 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",

@@ -779,6 +779,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
         else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
     if (im->n_indexes > 0) {
+        proc_spread_meet(x); /* not behind this: who enters a key waits for another lane that has the same */
         W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE_GIVE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
         W("if (!made) {\nGVOL(u8, %p)[row] = ROW_DEAD;\n", live);
@@ -851,6 +852,12 @@ static const char *item_reason(const Program *p, const Instr *in) {
     return NULL;
 }
 /* As vm_rows.c names items: declares h. */
+void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash) {
+    if (hash_constant) out_w(&x->m, o, "%s = 0;\n", hash);
+    if (!x->queues) return;
+    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]]) out_w(&x->m, o, "%s = (%s & ~%p) | %p;\n", hash, hash, PARAM(PP_QUEUED, 0, 0), PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
+    else out_w(&x->m, o, "%s &= ~%p;\n", hash, PARAM(PP_QUEUED, 0, 0));
+}
 void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
     W("u64 h = %p;\n", base);
     for (int32_t i = 0; i < it->n; i++) {
@@ -865,10 +872,7 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
         else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
         else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
     }
-    if (hash_constant) W("h = 0;\n");
-    if (!x->queues) return;
-    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]]) W("h = (h & ~%p) | %p;\n", PARAM(PP_QUEUED, 0, 0), PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
-    else W("h &= ~%p;\n", PARAM(PP_QUEUED, 0, 0));
+    proc_hash_ends(x, &x->m.body, it, "h");
 }
 
 static void item(ProcEm *x, const Instr *in) {
@@ -1039,6 +1043,21 @@ static void write_narrow(ProcEm *x, int32_t pc) {
     }
     for (int32_t k = pc; k < x->narrow[pc]; k++) proc_spread_behind(x, k);
 }
+/* Where what a round does under locks begins, or ends. */
+static void section(ProcEm *x, bool begins) {
+    if (begins) {
+        proc_spread_meet(x);
+        proc_section_begins(x);
+        begin_fails(x);
+        x->nested++;
+    } else {
+        x->nested--;
+        proc_section_ends(x);
+        x->n_fails--;
+        fail_to(x);
+        W("if (status != 0) goto FAIL_TO;\n");
+    }
+}
 /* The instructions [from, to), inside of so many loops. */
 static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, int32_t loops) {
     const Program *p = x->p;
@@ -1047,6 +1066,14 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
         const Instr *in = &p->instrs[pc];
         x->m.pc = x->plain ? x->plain[pc] : pc;
         x->in_loop = loops > 0;
+        if (x->round && x->round->from < x->round->to && (pc == x->round->from || pc == x->round->to)) {
+            if (open) {
+                W("}\n");
+                end_fails(x);
+            }
+            open = ends = false;
+            section(x, pc == x->round->from);
+        }
         if (!is_statement(in)) {
             if (x->split[pc] && !ends && !x->round) {
                 if (open) {
@@ -1056,7 +1083,11 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
                 open = false;
                 proc_put_split(x, pc);
             }
-            if (!open) begin_fails(x), W("{\n");
+            if (!open) {
+                proc_spread_meet(x);
+                begin_fails(x);
+                W("{\n");
+            }
             if (!open || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF) x->marked = 0;
             open = true;
             if (ends || skip[pc]) continue;
@@ -1076,11 +1107,15 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
             end_fails(x);
         }
         open = ends = false;
+        x->nested -= in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP;
         write_statement(x, in, pc, &loops);
+        x->nested += in->op == OP_P_IF || in->op == OP_P_LOOP;
     }
-    if (!open) return;
-    W("}\n");
-    end_fails(x);
+    if (open) {
+        W("}\n");
+        end_fails(x);
+    }
+    if (x->round && x->round->from < x->round->to && x->round->to == to) section(x, false);
 }
 
 void proc_append(ProcEm *x, Out *o, const Out *part) {
@@ -1442,11 +1477,12 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->split = arena_array(a, int32_t, p->n_instrs + 1);
     x->goes_back = arena_array(a, int32_t, p->n_instrs + 1);
     x->gathers = arena_array(a, bool, p->n_instrs + 1);
+    x->crosses = arena_array(a, bool, p->n_instrs + 1);
     x->narrow = arena_array(a, int32_t, p->n_instrs + 1);
     x->late = arena_array(a, bool, p->n_instrs + 1);
     x->narrow_guards = arena_array(a, bool, proc->n_guards + 1);
     x->once = arena_array(a, int32_t, proc->n_guards + 1);
-    if (!x->split || !x->goes_back || !x->gathers || !x->narrow || !x->late || !x->narrow_guards || !x->once) return err_oom(e);
+    if (!x->split || !x->goes_back || !x->gathers || !x->crosses || !x->narrow || !x->late || !x->narrow_guards || !x->once) return err_oom(e);
     x->m.views = arena_array(a, int32_t, p->n_regs + 1);
     x->m.views_used = arena_array(a, bool, x->n_vars + 1);
     if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
@@ -1475,6 +1511,7 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     memcpy(puts, x->out->text_puts, (size_t)x->proc->n_tables * sizeof *puts); /* it runs instead of the loop */
     memcpy(bytes, x->out->text_bytes, (size_t)x->proc->n_tables * sizeof *bytes);
     x->round = s;
+    x->nested = x->n_meets = 0;
     write_body(x, skip, s->first, s->end, 1);
     memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
     memcpy(x->out->text_bytes, bytes, (size_t)x->proc->n_tables * sizeof *bytes);

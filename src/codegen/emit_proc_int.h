@@ -59,6 +59,8 @@ typedef struct ProcEm {
     const Spread *round;   /* its round is being written, as a function of its own */
     Out rounds;            /* these functions */
     bool *spreading;       /* procedures of the module that have some */
+    int32_t nested, n_meets, met_before; /* ... IFs, loops and its section around the instruction in hand; places where lanes meet, before its section */
+    bool *crosses;         /* by instruction: a register lives on behind it */
     bool framed;           /* variables are kept in the call's frame all the time */
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
@@ -91,6 +93,8 @@ void proc_log_front(ProcEm *x, int32_t table);
 int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col);
 /* Declares h, the hash of the item, as vm_rows.c names items. */
 void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base);
+/* What comes last of that: the hash of keys becomes the item's. */
+void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash);
 /* Rows inserted there wait for nobody: that two have one key is found by the index. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table);
 void proc_append(ProcEm *x, Out *o, const Out *part);
@@ -116,6 +120,10 @@ void proc_loop_begins(ProcEm *x, int32_t loop);
 /* ---- emit_guard.c ---- */
 typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc);
+/* The variable that keeps the hash which the guard makes or takes, -1 none. */
+int32_t proc_hash_var(const ProcEm *x, const Instr *in);
+/* The guard is of the rows of the procedure's queue: in a bulk with PP_TAKES nobody waits for it. */
+bool proc_guard_takes(const ProcEm *x, const ItemSite *it);
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc);
 /* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in loops. */
 bool proc_holds_all(const ProcEm *x);
@@ -156,6 +164,7 @@ void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 struct Spread {
     int32_t loop, first, end, state; /* instructions: the loop, what follows the test at its top; the state at its top */
     int32_t cur, hi, by;       /* variables: the counter, its end, its step */
+    int32_t from, to;          /* what a round does under locks; none: to is from */
     int32_t told;              /* the instruction behind which the loop's own variable is known */
     int32_t logs;              /* changes of a round, -1: it has loops itself */
     int32_t *inserts;          /* per table: rows of a round */
@@ -168,6 +177,13 @@ void proc_find_spreads(ProcEm *x);
 void proc_spread_top(ProcEm *x, int32_t pc);
 void proc_spread_behind(ProcEm *x, int32_t pc);
 void proc_spread_over(ProcEm *x, int32_t pc);
+/* In a round: lanes meet here, if all come by. */
+void proc_spread_meet(ProcEm *x);
+/* In a round: what stands before, and behind, what it does under locks; the label of failures in it is the innermost one. */
+void proc_section_begins(ProcEm *x);
+void proc_section_ends(ProcEm *x);
+/* In a round: the guard's lock is ask<k>. */
+int32_t proc_asked(const ProcEm *x, const Instr *guard);
 /* round_K_S: `vars` and `body` as for run_K. */
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body);
 /* It has to be known whether a round has assigned the variable: s<var>. */

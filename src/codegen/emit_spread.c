@@ -5,6 +5,10 @@
  * the loop's counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared memory: all lanes read it, none
  * writes it.
  *
+ * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round does under locks (MEET), and what it does there is a section: those that have
+ * their turn at all locks of it go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the midst of a section, nor for other lanes while it
+ * has one.
+ *
  * Rounds are apart when
  *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up (v := v + e): then what the lanes have added is summed
  *     in the order of rounds;
@@ -209,20 +213,44 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     out_w(&x->m, o, "%s e%d = 0;\nconst bool ok%d = ok%d && arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n", c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
     return *ids;
 }
-/* Declares name<k> for the loop's guards. */
+/* The guards of a loop, in order. */
+static int32_t guards_of(const ProcEm *x, const Spread *s, const Instr *guards[SITES_MAX]) {
+    int32_t n = 0;
+    for (int32_t i = s->loop; i < s->end && n < SITES_MAX; i++)
+        if (x->p->instrs[i].op == OP_GUARD) guards[n++] = &x->p->instrs[i];
+    return n;
+}
+/* The first one that names the same item as guard k: it takes over its hash. */
+static int32_t first_alike(const ProcEm *x, const Instr *const *guards, int32_t k) {
+    int32_t kept = guards[k]->a ? proc_hash_var(x, guards[k]) : -1;
+    for (int32_t i = 0; kept >= 0 && i < k; i++)
+        if (guards[i]->dst && proc_hash_var(x, guards[i]) == kept) return i;
+    return k;
+}
+int32_t proc_asked(const ProcEm *x, const Instr *guard) {
+    const Instr *guards[SITES_MAX];
+    int32_t n = guards_of(x, x->round, guards);
+    for (int32_t k = 0; k < n; k++)
+        if (guards[k] == guard) return first_alike(x, guards, k);
+    return -1;
+}
+/* Makes hash<k>, the items of the loop's guards. */
 static bool put_names(ProcEm *x, const Spread *s, Out *o) {
-    int32_t ids = 0, k = 0;
-    for (int32_t i = s->loop; i < s->end; i++) {
-        if (x->p->instrs[i].op != OP_GUARD) continue;
-        const ItemSite *it = x->p->instrs[i].aux;
+    const Instr *guards[SITES_MAX];
+    int32_t ids = 0, n = guards_of(x, s, guards);
+    if (n == SITES_MAX) return false;
+    for (int32_t k = 0; k < n; k++) {
+        const ItemSite *it = guards[k]->aux;
         int32_t keys[32];
-        if (it->n > (int32_t)ARRAY_LEN(keys) || k == SITES_MAX) return false;
+        if (it->n > (int32_t)ARRAY_LEN(keys)) return false;
+        if (first_alike(x, guards, k) != k) continue;
         for (int32_t c = 0; c < it->n; c++)
             if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
-        out_w(&x->m, o, "u64 h%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
-        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "h%d = ok%d ? hash_combine(h%d, (u64)n%d) : hash_u64(h%d);\n", k, keys[c], k, keys[c], k);
-        out_w(&x->m, o, "const u32 name%d = (u32)(h%d >> 32);\n", k, k);
-        k++;
+        out_w(&x->m, o, "hash%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
+        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "hash%d = ok%d ? hash_combine(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c], k);
+        char hash[16];
+        snprintf(hash, sizeof hash, "hash%d", (int)k);
+        proc_hash_ends(x, o, it, hash);
     }
     return true;
 }
@@ -248,6 +276,40 @@ static bool find_effects(ProcEm *x, Spread *s) {
     if (nested > 0) s->logs = s->logs > 0 ? -1 : 0;
     return rows && (nested == 0 || x->out->scratch == 0);
 }
+/* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks. Nobody jumps into it or out of it. */
+static bool find_section(const ProcEm *x, Spread *s) {
+    const Program *p = x->p;
+    int32_t depth = 0, unit = s->first; /* where the outermost run or statement began */
+    bool found = false, ends = false; /* the last of them is in this one */
+    s->from = s->to = s->end;
+    for (int32_t i = s->first; i < s->end; i++) {
+        const Instr *in = &p->instrs[i];
+        bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK, closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
+        const bool begins = is_statement(&p->instrs[i - 1]) || (is_statement(in) && in->op != OP_P_IF); /* a run and the IF that asks for what it made are one */
+        if (depth == 0 && (begins || (i == s->told + 1 && !x->crosses[s->told]))) {
+            if (ends) s->to = i;
+            ends = false;
+            unit = i;
+        }
+        if (in->op == OP_GUARD || in->op == OP_UNGUARD) {
+            if (!found) s->from = unit;
+            found = ends = true;
+        }
+        depth += opens - closes;
+        if (ends && depth == 0 && in->op == OP_UNGUARD && !x->crosses[i]) s->to = i + 1, ends = false;
+    }
+    if (ends) s->to = s->end;
+    for (int32_t i = s->first, at = s->first; found && i < s->end; i++) { /* a round's end is reached from anywhere */
+        const Instr *in = &p->instrs[i];
+        depth += in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK;
+        if (depth == 1 && (in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK)) at = i;
+        depth -= in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
+        if (in->op != OP_P_LEAVE) continue;
+        if (i < s->from && in->jump >= s->from) s->from = at;
+        if (i >= s->from && i < s->to && in->jump >= s->to) s->to = s->end;
+    }
+    return s->from > s->told;
+}
 void proc_find_spreads(ProcEm *x) {
     const Program *p = x->p;
     x->spreads = arena_array(x->m.arena, Spread, p->n_instrs + 1);
@@ -256,7 +318,7 @@ void proc_find_spreads(ProcEm *x) {
         Spread *s = &x->spreads[x->n_spreads];
         Out names = {0};
         *s = (Spread){.loop = i, .end = p->instrs[i].jump};
-        if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && put_names(x, s, &names)) {
+        if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && find_section(x, s) && put_names(x, s, &names)) {
             s->state = ++x->n_states;
             x->n_spreads++;
             x->out->waits_in_loops = true; /* a warp for each call */
@@ -288,20 +350,47 @@ void proc_spread_behind(ProcEm *x, int32_t pc) {
     if (!s) return;
     if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET) W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
     if (s->told != pc) return;
-    const ItemSite *sites[SITES_MAX];
-    int32_t n = 0;
-    for (int32_t i = s->loop; i < s->end; i++)
-        if (x->p->instrs[i].op == OP_GUARD) sites[n++] = x->p->instrs[i].aux;
+    const Instr *guards[SITES_MAX];
+    int32_t n = guards_of(x, s, guards);
     W("{\n");
     put_names(x, s, &x->m.body);
     W("#if defined(KC_CUDA)\nbool alike = false;\n");
+    bool done[SITES_MAX] = {false};
     for (int32_t a = 0; a < n; a++)
-        for (int32_t b = a; b < n; b++)
-            if (excludes(sites[a], sites[b])) W(a == b ? "alike |= names_meet(together, name%d);\n" : "alike |= names_cross(together, name%d, name%d);\n", a, b);
-    for (int32_t a = 0; a < n; a++) W("(void)name%d;\n", a);
+        for (int32_t b = a; b < n; b++) {
+            int32_t ia = first_alike(x, guards, a), ib = first_alike(x, guards, b);
+            if (!excludes(guards[a]->aux, guards[b]->aux) || (ia == ib && done[ia])) continue;
+            if (ia == ib) W("alike |= names_meet(together, (u32)(hash%d >> 32));\n", ia), done[ia] = true;
+            else W("alike |= names_cross(together, (u32)(hash%d >> 32), (u32)(hash%d >> 32));\n", ia, ib);
+        }
     W("if (__any_sync(together, alike)) FAIL(AS_EVER);\n#else\nif (together == 0) {\n");
-    for (int32_t a = 0; a < n; a++) W("left[%d] = name%d;\n", a, a);
+    for (int32_t a = 0; a < n; a++) W("left[%d] = hash%d >> 32;\n", a, first_alike(x, guards, a));
     W("FAIL(AS_EVER);\n}\n#endif\n}\n");
+}
+void proc_spread_meet(ProcEm *x) {
+    if (x->round && x->nested == 0) W("MEET(%d);\n", ++x->n_meets);
+}
+void proc_section_begins(ProcEm *x) {
+    const Instr *guards[SITES_MAX];
+    int32_t n = guards_of(x, x->round, guards);
+    x->met_before = x->n_meets;
+    W("#if defined(KC_CUDA)\nif (use_at != use_end) {\n");
+    for (int32_t a = 0; a < n; a++) {
+        if (first_alike(x, guards, a) != a) continue;
+        if (proc_guard_takes(x, guards[a]->aux)) W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* nobody waits for that */
+        W("ask%d = guard_ask(kp, use_at, use_end, names, hash%d);\n", a, a);
+    }
+    W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");
+    for (int32_t a = 0; a < n; a++)
+        if (first_alike(x, guards, a) == a) W("if (turn && ask%d != GUARD_NONE) turn = guard_turn(kp, ask%d);\n", a, a);
+    W("#endif\nif (turn) {\nif ((GUARD_NONE");
+    for (int32_t a = 0; a < n; a++)
+        if (first_alike(x, guards, a) == a) W(" & ask%d", a);
+    W(") != GUARD_NONE) FENCE_TAKE();\n");
+}
+void proc_section_ends(ProcEm *x) {
+    W("}\n");
+    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && KC_PEEK(P(0) + 8) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) __nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n", x->fails[x->n_fails - 1], fail_code(x, PF_STOPPED));
 }
 void proc_spread_over(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
@@ -330,8 +419,11 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0), w = W_VARS;
     out_w(m, o, "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 k, const u32 together, PRIV u64 *left) {\nFRAME_IS_SHARED(f);\n", x->number, s->state, x->number);
     put_rounds(x, s, o);
-    out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nPRIV u64 *const wait = left;\n(void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)wait; (void)pos; (void)undo;\n");
+    out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has been through its section; all have */\n(void)met; (void)over; (void)passed; (void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)pos; (void)undo;\n");
     out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = f->names;\n(void)names;\n", starts, step, starts, step);
+    const Instr *guards[SITES_MAX];
+    for (int32_t i = 0, n = guards_of(x, s, guards); i < n; i++)
+        if (first_alike(x, guards, i) == i) out_w(m, o, "u64 hash%d = 0, ask%d = GUARD_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
     proc_guard_vars(x, o);
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) {
@@ -344,7 +436,8 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
     out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps;\nspilled = f->spilled;\n", s->cur, s->cur);
     proc_append(x, o, body);
-    out_w(m, o, "failed: ;\nif (status == AS_EVER) return status;\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n", logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o, "failed: ;\nif (status == AS_EVER) return status;\n"
+                "#if defined(KC_CUDA)\nif (%d && !passed) {\nMEET(%d);\nwhile (!__all_sync(together, true)) {\n}\n}\n#endif\nMEET(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n", s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] >= ROLE_LAST) {
             out_w(m, o, "left[%d] = (u64)%sy%d;\nleft[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v, w + 1, v);
@@ -359,12 +452,14 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 void proc_spread_helpers(ProcEm *x, Out *o) {
     out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
+                    /* all lanes that have a round; one that has left it early comes past the places where it is waited for */
+                    "#define MEET(n) do { ROLLED for (; met < (n); met++) __syncwarp(together); } while (0)\n"
                     "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
                     "FN i64 lanes_sum(i64 v) {\nfor (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
                     "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
                     "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
                     "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#endif\n");
+                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define MEET(n) ((void)0)\n#endif\n");
 }
 /* The greatest value of a sum. */
 static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {

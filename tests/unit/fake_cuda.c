@@ -4,20 +4,27 @@
  * real driver does when it reports an earlier error. Wrong use is refused as the real driver refuses it: no context, unknown pointers, overlapping
  * registrations, copies across the border of a registration.
  * Code is text: a kernel exists when its name is in it. "add_k": dst[i] = src[i] + k for 64-bit dst, src, n, k. "crash": an illegal address.
+ * With $FAKE_CUDA_LANES (the folder tests/lanes) real kernels are compiled by the host's C++ compiler, and run lane by lane: see the README there.
  */
 #include "fake_cuda.h"
 
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "../lanes/lanes_run.h"
 #include "device/cuda/cuda_api.h"
 
 struct CuCtx_st { int refs; };
-struct CuMod_st { char *text; struct CuFunc_st { struct CuMod_st *m; int kind; int raised; } functions[4]; };
+enum { FUNCTIONS = 32 }; /* of a module */
+struct CuMod_st { char *text; void *code; struct CuFunc_st { struct CuMod_st *m; int kind; int raised; void (*run)(const void *); } functions[FUNCTIONS]; int n; };
 struct CuStream_st { int busy; };
 struct CuEvent_st { bool recorded; CuStream s; };
 struct Range { struct Range *next; char *at; size_t n; };
@@ -29,11 +36,29 @@ FakeCuda *fake_cuda(void);
 static FakeCuda state = {.version = 13000, .devices = 1, .param_info = 1};
 FakeCuda *fake_cuda(void) { return &state; }
 
+static const char *lanes_folder(void) { return getenv("FAKE_CUDA_LANES"); }
+static size_t device_memory(void) { return lanes_folder() ? (size_t)8 << 30 : 8u << 20; }
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CuCtx_st primary;
 static struct Range *chunks, *pinned, *regions, *reserved;
 static struct Mapping *mappings;
 static _Thread_local CuContext current;
+
+/* With lanes: how many launches of calls there were is added to the file "bulks" in $TMPDIR, so that tests know that they have tested something. */
+static int64_t bulks; /* under lock */
+static const char *scratch_folder(void) {
+    const char *tmp = getenv("TMPDIR");
+    return tmp ? tmp : "/tmp";
+}
+__attribute__((destructor)) static void tell_bulks(void) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/bulks", scratch_folder());
+    FILE *f = lanes_folder() ? fopen(path, "a") : NULL;
+    if (!f) return;
+    fprintf(f, "%lld\n", (long long)bulks);
+    fclose(f);
+}
 
 static CuResult count_call(void) {
     int64_t n = atomic_fetch_add(&state.calls, 1) + 1;
@@ -108,6 +133,7 @@ static bool in_mappings(const char *at, size_t n) {
     return n == 0;
 }
 static bool device_range(CuDeviceptr p, size_t n) {
+    if (lanes_folder()) return true; /* constants of a module are memory of its library */
     bool touches;
     void *at = (void *)p;
     if (in_mappings(at, n)) return true;
@@ -140,7 +166,7 @@ CuResult cuGetErrorString(CuResult r, const char **out) {
 CuResult cuDeviceGetCount(int *n) { COUNT(); *n = state.devices; return CU_SUCCESS; }
 CuResult cuDeviceGet(CuDevice *d, int i) { COUNT(); *d = i; return i < state.devices ? CU_SUCCESS : 101; }
 CuResult cuDeviceGetName(char *s, int n, CuDevice d) { COUNT(); snprintf(s, (size_t)n, "Fake %d", d); return CU_SUCCESS; }
-CuResult cuDeviceTotalMem_v2(size_t *n, CuDevice d) { (void)d; COUNT(); *n = 8u << 20; return CU_SUCCESS; }
+CuResult cuDeviceTotalMem_v2(size_t *n, CuDevice d) { (void)d; COUNT(); *n = device_memory(); return CU_SUCCESS; }
 CuResult cuDeviceGetAttribute(int *v, int a, CuDevice d) {
     (void)d;
     COUNT();
@@ -148,7 +174,7 @@ CuResult cuDeviceGetAttribute(int *v, int a, CuDevice d) {
     case CU_ATTR_MAX_THREADS_PER_BLOCK: *v = 1024; break;
     case CU_ATTR_MAX_SHARED_PER_BLOCK: *v = 49152; break;
     case CU_ATTR_WARP_SIZE: *v = 32; break;
-    case CU_ATTR_MULTIPROCESSORS: *v = 10; break;
+    case CU_ATTR_MULTIPROCESSORS: *v = lanes_folder() ? 1 : 10; break;
     case CU_ATTR_COMPUTE_MODE: *v = state.compute_mode; break;
     case CU_ATTR_MEMORY_CLOCK_KHZ: *v = 1000000; break;
     case CU_ATTR_MEMORY_BUS_BITS: *v = 512; break;
@@ -184,7 +210,7 @@ CuResult cuCtxSetCurrent(CuContext c) { current = c; return count_call(); }
 
 CuResult cuMemGetInfo_v2(size_t *f, size_t *t) {
     COUNT_IN_CONTEXT();
-    *t = 8u << 20;
+    *t = device_memory();
     *f = *t - (size_t)atomic_load(&state.device_bytes) % *t;
     return CU_SUCCESS;
 }
@@ -453,10 +479,17 @@ CuResult cuModuleLoadData(CuModule *m, const void *image) {
     *m = calloc(1, sizeof **m);
     if (!*m) return CU_OUT_OF_MEMORY;
     (*m)->text = strdup(image);
+    Dl_info here; /* what is loaded calls what is in this library */
+    if (lanes_folder() && dladdr(&state, &here)) (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+    if (lanes_folder() && !((*m)->code = dlopen((*m)->text, RTLD_NOW | RTLD_LOCAL))) {
+        fprintf(stderr, "fake_cuda: %s\n", dlerror());
+        abort(); /* a bulk would go on without the device */
+    }
     atomic_fetch_add(&state.modules, 1);
     return CU_SUCCESS;
 }
 CuResult cuModuleUnload(CuModule m) {
+    if (m->code) dlclose(m->code);
     free(m->text);
     free(m);
     atomic_fetch_sub(&state.modules, 1);
@@ -464,12 +497,26 @@ CuResult cuModuleUnload(CuModule m) {
     return CU_SUCCESS;
 }
 CuResult cuModuleGetGlobal_v2(CuDeviceptr *p, size_t *n, CuModule m, const char *name) { /* its modules have none */
-    (void)p, (void)n, (void)m, (void)name;
     COUNT_IN_CONTEXT();
-    return 500;
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *at = m->code ? dlsym(m->code, name) : NULL;
+    if (!at || !dladdr1(at, &info, (void **)(uintptr_t)&symbol, RTLD_DL_SYMENT) || !symbol) return 500;
+    *p = (CuDeviceptr)(uintptr_t)at;
+    *n = symbol->st_size;
+    return CU_SUCCESS;
 }
 CuResult cuModuleGetFunction(CuFunction *f, CuModule m, const char *name) {
     COUNT_IN_CONTEXT();
+    if (m->code) {
+        void *at = dlsym(m->code, name);
+        if (!at || m->n == FUNCTIONS) return 500;
+        *f = &m->functions[m->n++];
+        (*f)->m = m;
+        memcpy(&(*f)->run, &at, sizeof at);
+        (*f)->kind = strcmp(name, "bulk_main") == 0;
+        return CU_SUCCESS;
+    }
     if (!strstr(m->text, name)) return 500;
     int kind = strcmp(name, "add_k") == 0 ? 1 : strcmp(name, "crash") == 0 ? 2 : 0;
     m->functions[kind].m = m;
@@ -492,6 +539,12 @@ CuResult cuFuncSetAttribute(CuFunction f, int a, int v) {
 }
 CuResult cuFuncGetParamInfo(CuFunction f, size_t i, size_t *offset, size_t *n) {
     COUNT_IN_CONTEXT();
+    const unsigned long *bytes = f->run && !i ? dlsym(f->m->code, "lanes_params") : NULL;
+    if (bytes) {
+        *offset = 0;
+        *n = *bytes;
+        return CU_SUCCESS;
+    }
     if (i || f->kind == 0 || !state.param_info) return CU_INVALID_VALUE;
     *offset = 0;
     *n = f->kind == 1 ? 32 : 8;
@@ -512,6 +565,13 @@ CuResult cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, uns
     state.launched_size = bx;
     state.launched_local = shared;
     s->busy = state.busy;
+    if (f->run) {
+        pthread_mutex_lock(&lock);
+        bulks += f->kind == 1;
+        lanes_run(f->run, params[0], gx, bx);
+        pthread_mutex_unlock(&lock);
+        return CU_SUCCESS;
+    }
     if (f->kind == 1) {
         uint64_t p[4];
         memcpy(p, params[0], sizeof p);
@@ -557,7 +617,54 @@ int nvrtcDestroyProgram(Program **p) {
     atomic_fetch_sub(&state.programs, 1);
     return 0;
 }
+/* What a C++ compiler of the host cannot read, in its words. */
+static char *in_host_words(const char *source) {
+    static const char *const words[][2] = {
+        {"extern __shared__", "extern"},
+        {"const __grid_constant__ KernelParams kp", "const KernelParams &kp"},
+        {"asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(", "lanes_below_to(("},
+        {"asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(", "lanes_number_to(("},
+    };
+    size_t n = 0, cap = strlen(source) * 2 + 1;
+    char *out = malloc(cap);
+    while (out && *source) {
+        size_t old = 1, new = 1;
+        const char *with = source;
+        for (int64_t i = 0; i < ARRAY_LEN(words); i++) {
+            if (strncmp(source, words[i][0], strlen(words[i][0])) != 0) continue;
+            with = words[i][1];
+            old = strlen(words[i][0]);
+            new = strlen(with);
+            break;
+        }
+        memcpy(out + n, with, new);
+        n += new;
+        source += old;
+    }
+    if (out) out[n] = 0;
+    return out;
+}
+/* The code is a shared object; in its place the compiler gives its name. */
+static int compile_lanes(Program *p) {
+    char dir[512], line[2048];
+    snprintf(dir, sizeof dir, "%s/fake_cuda_XXXXXX", scratch_folder());
+    char *text = in_host_words(p->source);
+    if (!text || !mkdtemp(dir)) return 6;
+    snprintf(line, sizeof line, "%s/k.cc", dir);
+    FILE *f = fopen(line, "w");
+    if (!f) return 6;
+    fprintf(f, "%s\nunsigned char kc_local_memory[232448] __attribute__((aligned(16)));\nextern \"C\" const unsigned long lanes_params = sizeof(KernelParams);\n", text);
+    free(text);
+    fclose(f);
+    snprintf(line, sizeof line, "c++ -O1 -std=c++17 -w -fPIC -shared -D__CUDACC_RTC__ -include %s/lanes.h -o %s/k.so %s/k.cc", lanes_folder(), dir, dir);
+    if (system(line) != 0) abort();
+    snprintf(line, sizeof line, "%s/k.so", dir);
+    free(p->source);
+    p->source = strdup(line);
+    return 0;
+}
 int nvrtcCompileProgram(Program *p, int n, const char *const *options) {
+    if (lanes_folder()) return compile_lanes(p);
     state.options[0] = 0;
     for (int i = 0; i < n; i++) {
         size_t used = strlen(state.options);
