@@ -403,7 +403,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if ((s & wrote) != wrote) G(u32, %p)[use] = s | wrote;\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
     /* Rounds of a loop that lanes share. The call's lock for the item; it is taken later, when its turn has come. */
     out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 guard_ask(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h) {\nconst u32 name = item_name(h);\nif ((mask >> (name >> 1 & 63) & 1) == 0) return GUARD_NONE;\n"
-                "const u64 i = guard_find(kp, use_at, use_end, name);\nif (i == use_end) return GUARD_NONE;\nreturn i;\n}\n"
+                "const u64 i = guard_find(kp, use_at, use_end, name);\nreturn i == use_end ? GUARD_NONE : i;\n}\n"
                 "FN_BIG u64 guard_hold(KP_ARG, const u64 use, const u32 wrote) {\nif (use == GUARD_NONE) return use;\nif (G(u32, %p)[use] == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\nga_or_u32(%p + use * 4, GUARD_HELD | wrote);\nreturn use;\n}\n#endif\n",
           states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */

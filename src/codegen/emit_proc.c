@@ -851,13 +851,13 @@ static const char *item_reason(const Program *p, const Instr *in) {
     }
     return NULL;
 }
-/* As vm_rows.c names items: declares h. */
 void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash) {
     if (hash_constant) out_w(&x->m, o, "%s = 0;\n", hash);
     if (!x->queues) return;
     if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]]) out_w(&x->m, o, "%s = (%s & ~%p) | %p;\n", hash, hash, PARAM(PP_QUEUED, 0, 0), PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
     else out_w(&x->m, o, "%s &= ~%p;\n", hash, PARAM(PP_QUEUED, 0, 0));
 }
+/* As vm_rows.c names items: declares h. */
 void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
     W("u64 h = %p;\n", base);
     for (int32_t i = 0; i < it->n; i++) {
