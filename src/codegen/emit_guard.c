@@ -53,9 +53,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (once) W("had%d = true;\n", it->guard);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
-    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
-    if (narrow && back) W("if (!LANE_ALONE(together) && spins > SPINS) {\n*wait = use;\nSUSPEND(%d);\n}\n", x->split[back - 1]); /* it may be another call of this warp, which cannot go on meanwhile */
-    if (narrow) W("RELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n");
+    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
@@ -368,7 +366,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     Em *m = &x->m;
     int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x07ffffffu\n#define QUEUE_TOOK 0x20000000u\n#define QUEUE_LEFT 0x10000000u\n#define QUEUE_USED 0x08000000u\n#define QUEUE_STOPS ((i64)-2)\n"
-                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define SPINS 64u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
+                "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << ((spilled & 2) != 0 ? %d : spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
           STOP_QUEUE_BIT, STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);

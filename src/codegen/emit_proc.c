@@ -1066,6 +1066,7 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
         const Instr *in = &p->instrs[pc];
         x->m.pc = x->plain ? x->plain[pc] : pc;
         x->in_loop = loops > 0;
+        if (in->op == OP_P_IF && !ends) W("cond = %v && %r;\n", in->a, in->a);
         if (x->round && x->round->from < x->round->to && (pc == x->round->from || pc == x->round->to)) {
             if (open) {
                 W("}\n");
@@ -1101,7 +1102,6 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
             ends = in->op == OP_RAISE;
             continue;
         }
-        if (in->op == OP_P_IF && !ends) W("cond = %v && %r;\n", in->a, in->a);
         if (open) {
             W("}\n");
             end_fails(x);
@@ -1512,6 +1512,7 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     memcpy(bytes, x->out->text_bytes, (size_t)x->proc->n_tables * sizeof *bytes);
     x->round = s;
     x->nested = x->n_meets = 0;
+    proc_round_begins(x);
     write_body(x, skip, s->first, s->end, 1);
     memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
     memcpy(x->out->text_bytes, bytes, (size_t)x->proc->n_tables * sizeof *bytes);

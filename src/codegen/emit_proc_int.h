@@ -177,6 +177,8 @@ void proc_find_spreads(ProcEm *x);
 void proc_spread_top(ProcEm *x, int32_t pc);
 void proc_spread_behind(ProcEm *x, int32_t pc);
 void proc_spread_over(ProcEm *x, int32_t pc);
+/* At a round's top. */
+void proc_round_begins(ProcEm *x);
 /* In a round: lanes meet here, if all come by. */
 void proc_spread_meet(ProcEm *x);
 /* In a round: what stands before, and behind, what it does under locks; the label of failures in it is the innermost one. */

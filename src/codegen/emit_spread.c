@@ -82,11 +82,29 @@ static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
     default: return false;
     }
 }
+/* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own part of it only. */
+static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t store) {
+    bool *of_it = arena_array(x->m.arena, bool, x->p->n_regs + 1);
+    if (!of_it || load > store) return false;
+    of_it[x->p->instrs[load].dst] = true;
+    for (int32_t i = load + 1; i < x->p->n_instrs; i++) {
+        const Instr *in = &x->p->instrs[i];
+        const bool adds = in->op == OP_CVT || in->op == OP_RESCALE || in->op == OP_ADD || in->op == OP_ADD_N || in->op == OP_SUB || in->op == OP_SUB_N;
+        Reg r;
+        bool uses = false;
+        for (int32_t u = 0; (r = instr_use(in, u)) >= 0; u++) uses |= of_it[r];
+        if (!uses || i == store) continue;
+        if (i > store || !adds) return false;
+        of_it[in->dst] = true;
+    }
+    return store < s->end;
+}
 static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     int32_t load, store;
     if (!whole(x->vars[var].phys) || count_of(x, s->loop, s->end, OP_LOAD, var, &load) != 1 || count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1) return false;
     for (int32_t i = MIN_OF(load, store); i < MAX_OF(load, store); i++)
         if (is_statement(&x->p->instrs[i])) return false;
+    if (!only_summed(x, s, load, store)) return false;
     Type t = x->vars[var].type;
     if (t.id == T_NUMERIC && (t.precision == 0 || t.precision > 18)) return false;
     s->precision[var] = t.id == T_NUMERIC ? t.precision : 0;
@@ -277,7 +295,7 @@ static bool find_effects(ProcEm *x, Spread *s) {
     return rows && (nested == 0 || x->out->scratch == 0);
 }
 /* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks. Nobody jumps into it or out of it. */
-static bool find_section(const ProcEm *x, Spread *s) {
+static void find_section(const ProcEm *x, Spread *s) {
     const Program *p = x->p;
     int32_t depth = 0, unit = s->first; /* where the outermost run or statement began */
     bool found = false, ends = false; /* the last of them is in this one */
@@ -286,7 +304,7 @@ static bool find_section(const ProcEm *x, Spread *s) {
         const Instr *in = &p->instrs[i];
         bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK, closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
         const bool begins = is_statement(&p->instrs[i - 1]) || (is_statement(in) && in->op != OP_P_IF); /* a run and the IF that asks for what it made are one */
-        if (depth == 0 && (begins || (i == s->told + 1 && !x->crosses[s->told]))) {
+        if (depth == 0 && begins) {
             if (ends) s->to = i;
             ends = false;
             unit = i;
@@ -308,7 +326,6 @@ static bool find_section(const ProcEm *x, Spread *s) {
         if (i < s->from && in->jump >= s->from) s->from = at;
         if (i >= s->from && i < s->to && in->jump >= s->to) s->to = s->end;
     }
-    return s->from > s->told;
 }
 void proc_find_spreads(ProcEm *x) {
     const Program *p = x->p;
@@ -318,7 +335,8 @@ void proc_find_spreads(ProcEm *x) {
         Spread *s = &x->spreads[x->n_spreads];
         Out names = {0};
         *s = (Spread){.loop = i, .end = p->instrs[i].jump};
-        if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && find_section(x, s) && put_names(x, s, &names)) {
+        if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && put_names(x, s, &names)) {
+            find_section(x, s);
             s->state = ++x->n_states;
             x->n_spreads++;
             x->out->waits_in_loops = true; /* a warp for each call */
@@ -349,7 +367,12 @@ void proc_spread_behind(ProcEm *x, int32_t pc) {
     const Spread *s = x->round;
     if (!s) return;
     if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET) W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
-    if (s->told != pc) return;
+}
+/* The loop's own variable, before the instructions that make it; by that, the items of the round, which must not be another round's as well. */
+void proc_round_begins(ProcEm *x) {
+    const Spread *s = x->round;
+    int32_t var = (int32_t)x->p->instrs[s->told].imm;
+    W("y%d = (%s)y%d;\nz%d = z%d;\n", var, c_type[x->vars[var].phys], s->cur, var, s->cur);
     const Instr *guards[SITES_MAX];
     int32_t n = guards_of(x, s, guards);
     W("{\n");

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { LANES_MAX = 1024, STACK = 256 << 10, SECONDS = 20 };
+enum { LANES_MAX = 1024, STACK = 256 << 10, SECONDS = 100 };
 typedef struct Lane {
     void *sp;
     bool exited, waits, at_barrier;
@@ -63,7 +63,7 @@ int lanes_is_shared(const volatile void *p) { return (const char *)p < stacks ||
 /* All lanes of the mask are there: what each one gets, and they go on. */
 static bool all_there(const Lane *warp, const Lane *l) {
     for (int i = 0; i < 32; i++)
-        if ((l->mask >> i & 1) != 0 && !warp[i].exited && !(warp[i].waits && warp[i].mask == l->mask && warp[i].op == l->op)) return false;
+        if ((l->mask >> i & 1) != 0 && warp - lanes + i < blockDim.x && !warp[i].exited && !(warp[i].waits && warp[i].mask == l->mask && warp[i].op == l->op)) return false;
     return true;
 }
 static void give_results(Lane *warp, const Lane *l) {
@@ -72,7 +72,7 @@ static void give_results(Lane *warp, const Lane *l) {
     uint64_t values[32], votes = 0, least = ~UINT64_C(0);
     uint32_t there = 0;
     for (int i = 0; i < 32; i++) {
-        if ((mask >> i & 1) == 0 || warp[i].exited) continue;
+        if ((mask >> i & 1) == 0 || warp - lanes + i >= blockDim.x || warp[i].exited) continue;
         there |= 1u << i;
         values[i] = warp[i].value;
         if (values[i]) votes |= UINT64_C(1) << i;
@@ -80,7 +80,7 @@ static void give_results(Lane *warp, const Lane *l) {
     }
     for (int i = 0; i < 32; i++) {
         if ((there >> i & 1) == 0) continue;
-        uint64_t v = op == LANES_BALLOT ? votes : op == LANES_LEAST ? least : 0;
+        uint64_t v = op == LANES_BALLOT || op == LANES_ANY || op == LANES_ALL ? votes : op == LANES_LEAST ? least : 0;
         if (op == LANES_SHUFFLE) v = (there >> warp[i].arg & 1) != 0 ? values[warp[i].arg] : random_u32() * UINT64_C(0x9e3779b97f4a7c15); /* undefined */
         for (int k = 0; op == LANES_MATCH && k < 32; k++)
             if ((there >> k & 1) != 0 && values[k] == values[i]) v |= UINT64_C(1) << k;
@@ -122,7 +122,7 @@ void lanes_barrier(void) {
     if (l->at_barrier) leave();
 }
 void lanes_stuck(const char *why) {
-    static const char *const ops[] = {"meets", "votes", "shuffles", "matches", "seeks the least"};
+    static const char *const ops[] = {"meets", "votes", "votes (any)", "votes (all)", "shuffles", "matches", "seeks the least"};
     fprintf(stderr, "lanes: group %u: %s\n", blockIdx.x, why);
     for (unsigned i = 0; i < blockDim.x; i++) {
         const Lane *l = &lanes[i];

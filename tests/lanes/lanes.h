@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
-enum LanesOp { LANES_SYNC, LANES_BALLOT, LANES_SHUFFLE, LANES_MATCH, LANES_LEAST };
+enum LanesOp { LANES_SYNC, LANES_BALLOT, LANES_ANY, LANES_ALL, LANES_SHUFFLE, LANES_MATCH, LANES_LEAST };
 typedef struct LanesIndex { unsigned x; } LanesIndex;
 #if defined(__cplusplus)
 extern "C" {
 #endif
 extern LanesIndex threadIdx, blockIdx, blockDim, gridDim;
-/* Waits for the lanes of mask; arg is a shuffle's source. Of a ballot v is true or false; others take and give the bits of a value. */
+/* Waits for the lanes of mask; arg is a shuffle's source. Of a vote v is true or false, of LANES_ALL the contrary; others take and give the bits of a value. */
 uint64_t lanes_meet(enum LanesOp op, uint32_t mask, uint64_t v, uint32_t arg);
 void lanes_barrier(void);
 void lanes_yield(void);
@@ -44,8 +44,8 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
 
 static inline void __syncwarp(uint32_t mask = ~0u) { lanes_meet(LANES_SYNC, mask, 0, 0); }
 static inline uint32_t __ballot_sync(uint32_t mask, int v) { return (uint32_t)lanes_meet(LANES_BALLOT, mask, v != 0, 0); }
-static inline int __any_sync(uint32_t mask, int v) { return __ballot_sync(mask, v) != 0; }
-static inline int __all_sync(uint32_t mask, int v) { return __ballot_sync(mask, !v) == 0; }
+static inline int __any_sync(uint32_t mask, int v) { return lanes_meet(LANES_ANY, mask, v != 0, 0) != 0; }
+static inline int __all_sync(uint32_t mask, int v) { return lanes_meet(LANES_ALL, mask, v == 0, 0) == 0; }
 static inline uint32_t __activemask() { return 1u << (threadIdx.x & 31u); }
 static inline uint32_t __reduce_min_sync(uint32_t mask, uint32_t v) { return (uint32_t)lanes_meet(LANES_LEAST, mask, v, 0); }
 template <typename T> static inline uint32_t __match_any_sync(uint32_t mask, T v) { return (uint32_t)lanes_meet(LANES_MATCH, mask, (uint64_t)v, 0); }
