@@ -185,6 +185,7 @@ typedef struct EmitParam {
     uint16_t proc; /* modules of several procedures (emit_proc.h): its number + 1; else 0 */
     int32_t id, col;
     const Dict *dict;
+    int32_t rows, offset; /* rows > 0: kernels take parameter rows - 1 and so many bytes behind it instead of this one's value */
 } EmitParam;
 
 /* Leading filters (FILTER_RANGE, FILTER_CODES at the program's start) and deletions over rows [first, first + n) of a tablet: positions of the rows that pass,

@@ -376,7 +376,7 @@ static void early_args(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->proc->n_params; i++) {
         if (!x->early[i]) continue;
         char at[32];
-        snprintf(at, sizeof at, "pos * P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
+        snprintf(at, sizeof at, "(u32)pos * (u32)P(%d)", (int)PARAM(PP_ARG_STEP, i, 0));
         uint8_t phys = x->vars[i].phys;
         int32_t valid = PARAM(PP_ARG_VALID, i, 0);
         out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);

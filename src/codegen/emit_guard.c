@@ -269,7 +269,9 @@ static void frame_numbered(ProcEm *x, Out *o, FrameMode mode, const char *type, 
 }
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"}, {"u32", "failed"}, {"u32", "serial"}, {"u64", "names"}};
-    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++)
+        if (mode == FRAME_FIELDS || !x->framed) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    if (x->framed && mode != FRAME_FIELDS) frame_field(x, o, mode, "u32", "failed");
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
     if (x->framed && mode != FRAME_FIELDS) return; /* the rest is there all the time */
     for (int32_t i = 0; i < x->proc->n_guards; i++)
@@ -352,9 +354,9 @@ static void queue_helpers(ProcEm *x, Out *o, int32_t uses, int32_t states) {
     out_w(m, o, "FN i64 queue_next(const u64 next, const u64 cells, const u32 kind, const i64 c) {\nconst i64 n = ord_follow(next, c, 0);\nreturn ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;\n}\n"
                 "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
                 "const u64 none = ~(u64)(anchor + 1), lock = G(u32, %p)[2 * use], nth = G(u32, %p)[2 * use + 1], at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
-                "for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : none;\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
+                "ROLLED for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : none;\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
                 "if (last >= 0 && last != first) {\n*front = first;\nGVOL(i64, next)[4 * anchor + 3] = last + 1;\n}\n}\n"
-                "u64 row = GVOL(u64, at)[0];\nfor (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
+                "u64 row = GVOL(u64, at)[0];\nROLLED for (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
                 "const bool found = row >> 63 == 0;\nconst u32 s = G(u32, %p)[use], took = found ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0 || (!found && row != none)) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
                 "if (shared) ga_or_u32(%p + use * 4, took);\nelse G(u32, %p)[use] = s | took;\nreturn found ? (i64)row - 1 : -1;\n}\n",
           uses, uses, rows, takers, rows, states, QUEUE_STOP_BITS, states, states);
@@ -374,7 +376,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
     /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
      * thousands of warps that wait would keep it busy. */
-    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nfor (u32 k = 0; k < LOOKS; k++) {\n"
+    out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {\nconst bool waits = !*turn;\nu32 first = 0;\nbool has = false, moved = false;\nROLLED for (u32 k = 0; k < LOOKS; k++) {\n"
                 "const u32 c = waits ? GVOL(u32, at)[0] : 0;\nif (k == 0) first = c;\nhas = waits && c >= from;\nmoved = c != first;\nif (__any_sync(~0u, has)) break;\n__nanosleep(NAP);\n}\n"
                 "if (has) *turn = true;\nreturn __any_sync(~0u, has || moved);\n}\n#endif\n");
     /* A call's loop begins where all but one of the group's warps are at theirs, or after a while: some may wait for a lock, or have no such loop. */
@@ -384,7 +386,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
                 "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE_TAKE();\nreturn true;\n}\n", uses, counters, uses);
     /* The calls' locks, by name: most items have none. */
-    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nfor (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] >> 1 & 63);\nreturn mask;\n}\n", names);
+    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nROLLED for (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] >> 1 & 63);\nreturn mask;\n}\n", names);
     /* several at a time: each is a load from far away */
     out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nu64 found = use_end;\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
                 "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\nreturn use_end;\n#endif\n}\n", names, names);
@@ -409,12 +411,12 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
                 "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled |= 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
           states, states, states, states, states, QUEUE_STOP_BITS, counters, uses);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
-    out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nfor (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");
+    out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nROLLED for (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
-    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {\nfor (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\n"
+    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {\nROLLED for (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\n"
                 "if (takes && s != GUARD_IS_OVER && (G(u32, %p)[i] & 1u) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) {\nga_or_u64(P(0) + 8, %d);\nreturn i;\n}\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
                 "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE_TAKE();\nFENCE_GIVE();\n"
-                "for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, names, QUEUE_STOP_BITS, states, states, counters, uses);
+                "ROLLED for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, names, QUEUE_STOP_BITS, states, states, counters, uses);
     proc_spread_helpers(x, o);
     if (x->queues) queue_helpers(x, o, uses, states);
     /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
@@ -471,20 +473,20 @@ void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, 
  * state at a time. A lane that is done takes the next call, so that lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
  * (LANES_AWAY), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do.
  * A function is longer than the cache of instructions, and what a warp fetches is gone when another one comes there. So a group has all threads of a multiprocessor, and its warps take
- * their next calls, of one type, at the same time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold nothing, so nobody waits for a warp that
+ * their next calls, a batch for each, at the same time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold nothing, so nobody waits for a warp that
  * waits here. (H200, TPC-C, 64 warehouses: 5.4 M/s instead of 4.2 in bulks of 64k, 6.8 instead of 5.1 in bulks of 256k; in groups of 4, 8 and 16 warps 4.6, 4.8 and 4.9 M/s.)
  * They meet once more where a call's loop is shared (warps_meet), but for a limited time, since here calls hold locks. (64k new_orders 6.3 ms instead of 6.8, full mix of 64k 6.5 instead of 6.7.)
  * More warps do not help, instructions do not come faster: 48 or 64 on a multiprocessor, with 42 or 32 registers, 8.9 and 9.4 ms for 64k new_orders instead of 6.6; 24 warps 6.9. */
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket) {
     Em *m = &x->m;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\n__shared__ u32 came[MEETINGS];\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0, meeting = 0;\nbool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
-                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nif (meets) {\n__syncthreads();\nif (LID < MEETINGS) came[LID] = 0;\n__syncthreads();\n}\nmeeting = 0;\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n"
+    out_w(m, o, "if (%p != 0) {\nenum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= %d };\n__shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];\n__shared__ u32 came[MEETINGS];\n__shared__ u64 batch;\nframe_any frame, *mine = &frame;\nu64 call = 0, pos = 0, wait = GUARD_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;\nu32 kind = 0, state = LANE_FREE, from = 0, meeting = 0;\nbool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */\nconst bool meets = (G(u32, %p)[2] & %d) != 0;\nfor (bool more = true;;) {\n"
+                "if (more && !__any_sync(~0u, state != LANE_FREE)) {\nconst u32 lane = LID & 31u;\nu64 unit = 0, k = 0;\nif (meets) {\n__syncthreads();\nif (LID < MEETINGS) came[LID] = 0;\nif (LID == 0) batch = ga_add_u64(%p + 8, GROUP_SIZE / 32);\n__syncthreads();\nunit = batch + LID / 32;\n} else {\nif (lane == 0) unit = ga_add_u64(%p + 8, 1);\nunit = __shfl_sync(~0u, unit, 0);\n}\nmeeting = 0;\n"
                 "while (k + 1 < %p && unit >= G(u32, %p)[3 * k + 3]) k++;\n"
-                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nmine = FRAMES_FIT && (how & %d) != 0 ? (frame_any *)(void *)frames + LID / 32 : &frame;\n"
+                "const u32 how = G(u32, %p)[3 * k + 2];\nconst u64 per = how & 0xffffu, nth = (u64)G(u32, %p)[3 * k + 1] + (unit - G(u32, %p)[3 * k]) * per + lane, end = G(u32, %p)[3 * k + 4];\nmore = nth - lane < end;\nhere = FRAMES_FIT && (how & %d) != 0;\nmine = here ? (frame_any *)(void *)frames + LID / 32 : &frame;\n"
                 "if (lane < per && nth < end) {\ncall = %p != 0 ? (u64)G(u32, %p)[nth] : nth;\npos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nkind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n"
                 "use_at = G(u32, %p)[call * %p];\nuse_end = G(u32, %p)[(call + 1) * %p];\nturn = true;\nbegun = !HOLDS_ALL(kind);\nstate = 0;\n",
-          PARAM(PP_GUARDS, 0, 0), (int32_t)FRAMES_BYTES, PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
+          PARAM(PP_GUARDS, 0, 0), (int32_t)FRAMES_BYTES, PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_MEETS, ticket, ticket, PARAM(PP_STRETCHES, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), PARAM(PP_TOGETHER, 0, 0), (int32_t)PROC_SPREADS, order, order, pos, pos, types, kinds, types, kinds, starts, step, starts, step);
     log_chunk(x, o);
     out_w(m, o, "}\n}\nif (__any_sync(~0u, KC_PEEK(P(0) + 8) != 0)) {\nif (state != 0 && state < LANE_ENDS) {\n");
     call_stops(x, o);

@@ -17,6 +17,12 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     if (of_bulk || of_table) x->m.proc = 0;
     else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no; /* both programs have them */
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
+    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.params.items[n].rows) { /* one address for the columns of a part: where each is behind it is known */
+        const ImageColumn *c = column(x, id, col);
+        int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->part, NULL);
+        x->m.params.items[n].rows = rows + 1;
+        x->m.params.items[n].offset = (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
+    }
     x->m.proc = proc;
     return n;
 }
@@ -139,7 +145,7 @@ static void load_argument(ProcEm *x, Out *o, int32_t i, const char *type, const 
     int32_t cells = PARAM(PP_ARG_CELLS, i, 0), valid = PARAM(PP_ARG_VALID, i, 0), step = PARAM(PP_ARG_STEP, i, 0);
     uint8_t phys = x->vars[i].phys;
     char at[32];
-    snprintf(at, sizeof at, "pos * P(%d)", (int)step);
+    snprintf(at, sizeof at, "(u32)pos * (u32)P(%d)", (int)step); /* fits: a bulk has INT32_MAX calls at most */
     out_w(&x->m, o, "%sy%d = ", type, i);
     proc_load_cell(x, o, phys, cells, at, phys_size((Phys)phys));
     out_w(&x->m, o, ";\n%sz%d = %p == 0 || G(u8, %p)[%s] != 0;\n", valid_type, i, valid, valid, at);
@@ -219,9 +225,11 @@ void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
     for (int32_t c = 0; c < ix->n_cols; c++) {
         char k[16];
         snprintf(k, sizeof k, "k%d", (int)c);
-        out_w(&x->m, &x->funcs, c ? "    h = " : "    u64 h = ");
-        em_hash(&x->m, &x->funcs, im->cols[ix->cols[c]].phys, c ? "h" : NULL, k);
-        out_w(&x->m, &x->funcs, ";\n");
+        const uint8_t phys = im->cols[ix->cols[c]].phys;
+        out_w(&x->m, &x->funcs, c ? "    h = hash_key(h, " : "    u64 h = ");
+        if (c && phys <= PH_I64) out_w(&x->m, &x->funcs, "(u64)(i64)%s", k);
+        else em_hash(&x->m, &x->funcs, phys, NULL, k);
+        out_w(&x->m, &x->funcs, c ? ");\n" : ";\n");
     }
     if (ix->n_cols == 0) out_w(&x->m, &x->funcs, "    const u64 h = 0;\n"); /* one group of all rows */
     else if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
@@ -268,8 +276,13 @@ static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) 
 /* The first places of a key that a GPU looks at, together: where the hash is, or nobody. A loop that reads what others write meanwhile is one that waits, for compilers, and lanes that
  * have left it do not meet again behind it; so what goes on from there is a function apart, which few ever need. */
 static void slots_ahead(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "    u64 at = h & mask, s = GFRESH(u64, slots)[at];\n    bool here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n#pragma unroll\n    for (u32 k = 1; k < %d; k++) {\n        const u64 i = (h + k) & mask, t = GFRESH(u64, slots)[i];\n"
-                    "        if (!here) {\n            at = i;\n            s = t;\n            here = s == 0 || ((s ^ h) & ~ENTRY_ROWS) == 0;\n        }\n    }\n", (int32_t)SLOTS_AHEAD);
+    out_w(&x->m, o, "    const slot_seen seen = slots_look(slots, mask, h);\n    bool here = seen.ahead < %d;\n    const u64 at = (h + (here ? seen.ahead : %d)) & mask, s = seen.slot;\n", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD - 1);
+}
+/* One function for all indexes: calls of a multiprocessor share its instructions. */
+static void slots_helper(ProcEm *x, Out *o, bool apart) {
+    out_w(&x->m, o, "typedef struct { u64 slot; u32 ahead; } slot_seen;\n%s slot_seen slots_look(const u64 slots, const u64 mask, const u64 h) {\n    u64 at[%d];\n    slot_seen seen = {0, %d};\n#pragma unroll\n    for (u32 k = 0; k < %d; k++) at[k] = GFRESH(u64, slots)[(h + k) & mask];\n"
+                    "#pragma unroll\n    for (u32 k = %d; k-- > 0;)\n        if (at[k] == 0 || ((at[k] ^ h) & ~ENTRY_ROWS) == 0) {\n            seen.slot = at[k];\n            seen.ahead = k;\n        }\n    return seen;\n}\n",
+          apart ? "FN_BIG" : "FN", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD);
 }
 
 /* From slot `from` on, to the end of the function. */
@@ -756,7 +769,7 @@ static void row_insert(ProcEm *x, const Instr *in) {
         else W("FAIL(%d);\n", fail_code(x, PF_NULL));
     }
     W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride, fail_code(x, PF_ROWS));
-    W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)(pos * %p)) + i%d++;\n", PARAM(PP_BASE, table, 0), starts, starts, stride, table);
+    W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)((u32)pos * (u32)%p)) + i%d++;\n", PARAM(PP_BASE, table, 0), starts, starts, stride, table);
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
         uint8_t phys = im->cols[c].phys;
@@ -868,9 +881,9 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
         snprintf(name, sizeof name, "r%d", (int)r);
         if (x->regs[r].nullable) W("if (!%v) h = hash_null(h);\nelse ", r);
         W("h = ");
-        if (phys <= PH_I64) W("hash_combine(h, (u64)(i64)%r);\n", r);
+        if (phys <= PH_I64) W("hash_key(h, (u64)(i64)%r);\n", r);
         else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
-        else em_hash(&x->m, &x->m.body, phys, "h", name), W(";\n");
+        else W("hash_key(h, "), em_hash(&x->m, &x->m.body, phys, NULL, name), W(");\n");
     }
     proc_hash_ends(x, &x->m.body, it, "h");
 }
@@ -1125,7 +1138,7 @@ void proc_append(ProcEm *x, Out *o, const Out *part) {
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
 static const char helpers[] =
-    "#undef RAISE\n#if defined(KC_CUDA)\n#define ROLLED _Pragma(\"unroll 1\")\n#else\n#define ROLLED\n#endif\n"
+    "#undef RAISE\n"
     "#define FAIL(code) do { status = (u32)(code); goto FAIL_TO; } while (0)\n"
     "#define SAYS 0x80000000u\n"
     "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
@@ -1160,7 +1173,7 @@ static const char helpers[] =
     "FN void st_text(u64 a, str s, u64 back) {\n"
     "    const u32 prefix = s.len > 0 ? (u32)ld_part(s.ptr, s.len < 4 ? s.len : 4) : 0;\n"
     "    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
-    "FN u64 put_text(u64 heap, str s) {\n"
+    "FN_LONG u64 put_text(u64 heap, str s) {\n"
     "    if (s.len == 0) return G(u64, heap)[1];\n"
     "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);\n" /* strings begin at multiples of 8 */
     "    if (at + bytes > G(u64, heap)[1]) return 0;\n"
@@ -1184,6 +1197,7 @@ static const char helpers[] =
 
 /* run_K: a call; 0, or why it failed. */
 static void write_function(ProcEm *x, const EmitTarget *t) {
+    static const char *const own[] = {"n_undo", "spilled", "steps", "rounds", "serial", "names"}; /* a call's, in its frame when that is where it works */
     Em *m = &x->m;
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
@@ -1196,16 +1210,20 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_write_frame(x, o, FRAME_FIELDS);
         out_w(m, o, "} frame_%d;\n#define N_SITES_%d %d\n", x->number, x->number, x->n_sites);
     }
+    /* Twice on CUDA: of a frame that is known to be in shared memory a word is a load without an address to be made, and without a descriptor. */
+    if (x->framed) out_w(m, o, "#if defined(KC_CUDA)\n#define run_%d run_form_%d\ntemplate <bool HERE>\n#endif\n", x->number, x->number);
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
     if (x->plain) out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
     out_w(m, o, ") {\n");
-    out_w(m, o, "u32 status = 0, n_undo = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
+    if (x->framed) out_w(m, o, "FRAME_IS_HERE(f);\n");
+    out_w(m, o, "u32 status = 0;\nbool cond = false;\n(void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
+    if (!x->framed) out_w(m, o, "u32 n_undo = 0;\nu64 steps = 0, rounds = 0;\n(void)steps; (void)rounds;\n");
     if (x->plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
         out_w(m, o, "const bool guarded = %p != 0;\n", on);
         if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
         else out_w(m, o, "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\n", starts, step, starts, step);
-        out_w(m, o, "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
+        out_w(m, o, x->framed ? "u32 failed = 0;\n" : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         proc_guard_vars(x, o);
     }
     proc_append(x, o, &m->top);
@@ -1213,9 +1231,11 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
     if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
+    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
     proc_append(x, o, &vars);
     if (x->framed) {
         out_w(m, o, "if (state == 0) {\n");
+        for (int32_t i = 0; i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "%s = 0;\n", own[i]);
         begin_frame(x, o);
         out_w(m, o, "}\n");
     }
@@ -1238,11 +1258,13 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
+    if (x->framed) out_w(m, o, "#if defined(KC_CUDA)\n#undef run_%d\n#define run_%d(...) (here ? run_form_%d<true>(__VA_ARGS__) : run_form_%d<false>(__VA_ARGS__))\n#endif\n", x->number, x->number, x->number, x->number);
     undefine(x, o);
     for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
     if (x->framed && proc_takes(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
+    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#undef %s\n", own[i]);
     proc_append(x, o, &x->rounds);
     if (x->plain) proc_write_spreads(x, o);
 }
@@ -1319,7 +1341,7 @@ static const char op_helpers[] =
     "#if defined(KC_CUDA)\n" /* all lanes come here */
     "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
     "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
-    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_combine(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));\n}\n";
+    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_key(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_key(h, i128_hi(v));\n}\n";
 
 void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
@@ -1345,7 +1367,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
     out->constants = t->kind == DEVICE_CUDA && (out->guards || m->params.len > DEV_PARAMS_MAX) && m->params.len <= PROC_CONSTANTS_MAX;
     out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
-    out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
+    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
           n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables));
@@ -1353,6 +1375,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
     else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
+    if (x->by_four) slots_helper(x, o, out->guards);
     if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
@@ -1373,7 +1396,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     }
     out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
     out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
-    if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\n");
+    if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\nbool here = false; /* the call's frame is in shared memory */\n(void)here;\n");
     if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
     out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
                 "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);

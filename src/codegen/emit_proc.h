@@ -97,6 +97,7 @@ typedef enum ProcParamKind {
     PP_PIECES,        /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each table's room for strings, the piece that the item took last */
     PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
     PP_CELLS, PP_VALID,                      /* of tables from here on; col */
+    PP_ROWS,                                 /* col = part of a row: address of the first row's */
     PP_LIVE, PP_DIRTY,
     PP_SLOTS, PP_MASK, PP_NEXT,              /* col = index of the image */
     PP_SHARED, PP_LO, PP_HI,                 /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */

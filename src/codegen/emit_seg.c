@@ -127,11 +127,13 @@ void out_w(Em *m, Out *o, const char *fmt, ...) {
             else out_w(m, o, "dict_str(P(%d), P(%d), %r)", off, bytes, r);
             break;
         }
-        case 'p':
-            out_put(m, o, "P(", 2);
-            out_int(m, o, va_arg(ap, int32_t));
-            out_put(m, o, ")", 1);
+        case 'p': {
+            const int32_t n = va_arg(ap, int32_t);
+            const EmitParam *of = n < m->params.len ? &m->params.items[n] : NULL;
+            if (of && of->rows > 0) out_w(m, o, "(P(%d) + %d)", of->rows - 1, of->offset);
+            else out_w(m, o, "P(%d)", n);
             break;
+        }
         default: out_put(m, o, q + 1, 1);
         }
         p = q + 2;

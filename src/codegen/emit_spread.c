@@ -265,7 +265,7 @@ static bool put_names(ProcEm *x, const Spread *s, Out *o) {
         for (int32_t c = 0; c < it->n; c++)
             if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
         out_w(&x->m, o, "hash%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
-        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "hash%d = ok%d ? hash_combine(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c], k);
+        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "hash%d = ok%d ? hash_key(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c], k);
         char hash[16];
         snprintf(hash, sizeof hash, "hash%d", (int)k);
         proc_hash_ends(x, o, it, hash);
@@ -474,15 +474,15 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 void proc_spread_helpers(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && __isShared(f))\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
+    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && HERE)\n#define FRAME_IS_HERE(f) do { if (HERE) __builtin_assume(__isShared(f)); } while (0)\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
                     /* all lanes that have a round; one that has left it early comes past the places where it is waited for */
                     "#define MEET(n) do { ROLLED for (; met < (n); met++) __syncwarp(together); } while (0)\n"
                     "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
-                    "FN i64 lanes_sum(i64 v) {\nfor (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
+                    "FN i64 lanes_sum(i64 v) {\nROLLED for (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
                     "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
                     "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
                     "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define MEET(n) ((void)0)\n#endif\n");
+                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define FRAME_IS_HERE(f) ((void)(f))\n#define MEET(n) ((void)0)\n#endif\n");
 }
 /* The greatest value of a sum. */
 static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {

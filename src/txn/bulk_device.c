@@ -301,6 +301,7 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     switch (p->kind) {
     case PP_CELLS: return in_image(b, im, im->cols[col].cells);
     case PP_VALID: return in_image(b, im, im->cols[col].valid);
+    case PP_ROWS: return in_image(b, im, im->parts[col].rows);
     case PP_LIVE: return in_image(b, im, im->live);
     case PP_DIRTY: return in_image(b, im, im->dirty);
     case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);

@@ -27,24 +27,32 @@ static uint64_t hash_str(Str s) { /* = the kernels' hash_str */
     memcpy(&v, s.ptr + i, (size_t)(n - i)); /* little-endian */
     return hash_combine(h, v);
 }
-ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
+ALWAYS_INLINE uint64_t whole_cell(uint8_t phys, const char *cell) {
     switch (phys) {
-    case PH_BOOL: return hash_u64(*(const uint8_t *)cell);
+    case PH_BOOL: return *(const uint8_t *)cell;
     case PH_I16: {
         int16_t v;
         memcpy(&v, cell, sizeof v);
-        return hash_u64((uint64_t)v);
+        return (uint64_t)v;
     }
     case PH_I32: {
         int32_t v;
         memcpy(&v, cell, sizeof v);
-        return hash_u64((uint64_t)v);
+        return (uint64_t)v;
     }
-    case PH_I64: {
+    default: {
         uint64_t v;
         memcpy(&v, cell, sizeof v);
-        return hash_u64(v);
+        return v;
     }
+    }
+}
+ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
+    switch (phys) {
+    case PH_BOOL:
+    case PH_I16:
+    case PH_I32:
+    case PH_I64: return hash_u64(whole_cell(phys, cell));
     case PH_STR: {
         Str s;
         memcpy(&s, cell, sizeof s);
@@ -58,12 +66,13 @@ ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
     default: return cell_hash((Phys)phys, cell);
     }
 }
+/* What hash_key takes of a column's value. */
+ALWAYS_INLINE uint64_t key_part(uint8_t phys, const char *cell) { return phys <= PH_I64 ? whole_cell(phys, cell) : hash_cell(phys, cell); }
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys) {
     if (UNLIKELY(hash_constant)) return 0;
     uint64_t h = 0;
     for (int32_t i = 0; i < n; i++) {
-        uint64_t v = hash_cell(phys[i], keys[i]);
-        h = i ? hash_combine(h, v) : v;
+        h = i ? hash_key(h, key_part(phys[i], keys[i])) : hash_cell(phys[i], keys[i]);
     }
     return h;
 }
@@ -71,8 +80,8 @@ uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys)
 #define HASH_COLUMN(PHYS)                                                       \
     case PHYS:                                                                  \
         for (int64_t i = 0; i < n; i++) {                                       \
-            uint64_t v = hash_cell(PHYS, data + i * stride);                    \
-            hash[i] = c ? hash_combine(hash[i], v) : v;                         \
+            const uint64_t v = key_part(PHYS, data + i * stride);               \
+            hash[i] = c ? hash_key(hash[i], v) : hash_u64(v);                   \
         }                                                                       \
         break
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip) {
@@ -95,7 +104,7 @@ void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64
         default: /* NULL strings have no bytes to look at */
             for (int64_t i = 0; i < n; i++) {
                 uint64_t v = skip[i] ? 0 : hash_cell(k->col[c].phys, data + i * stride);
-                hash[i] = c ? hash_combine(hash[i], v) : v;
+                hash[i] = c ? hash_key(hash[i], v) : v;
             }
         }
     }

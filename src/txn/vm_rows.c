@@ -717,8 +717,8 @@ static RunResult step_reraise(Frame *f, const Step *s) {
 
 /* ---- operations for the schedule --------------------------------------------------------------------------- */
 static inline uint64_t hash_int(uint64_t h, int128_t v) {
-    h = hash_combine(h, (uint64_t)v);
-    return (int64_t)v == v ? h : hash_combine(h, (uint64_t)(v >> 64));
+    h = hash_key(h, (uint64_t)v);
+    return (int64_t)v == v ? h : hash_key(h, (uint64_t)(v >> 64));
 }
 /* Adds one key column to the hashes. Equal values hash alike whatever the width of their integers. */
 static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
@@ -734,17 +734,17 @@ static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
     break
     const void *x = v->data;
     switch (v->phys) {
-    case PH_BOOL: EACH(hash_combine(h[i], ((const uint8_t *)x)[k]));
-    case PH_I16: EACH(hash_combine(h[i], (uint64_t)((const int16_t *)x)[k]));
-    case PH_I32: EACH(hash_combine(h[i], (uint64_t)((const int32_t *)x)[k]));
-    case PH_I64: EACH(hash_combine(h[i], ((const uint64_t *)x)[k]));
+    case PH_BOOL: EACH(hash_key(h[i], ((const uint8_t *)x)[k]));
+    case PH_I16: EACH(hash_key(h[i], (uint64_t)((const int16_t *)x)[k]));
+    case PH_I32: EACH(hash_key(h[i], (uint64_t)((const int32_t *)x)[k]));
+    case PH_I64: EACH(hash_key(h[i], ((const uint64_t *)x)[k]));
     case PH_I128: EACH(hash_int(h[i], ((const int128_t *)x)[k]));
     case PH_STR:
     case PH_UUID: { /* as kernels do */
         const char *cells = x;
-        EACH(hash_combine(h[i], image_key_hash(1, &v->phys, (const void *[]){cells + (k << size_class(v->phys))})));
+        EACH(hash_key(h[i], image_key_hash(1, &v->phys, (const void *[]){cells + (k << size_class(v->phys))})));
     }
-    default: EACH(hash_combine(h[i], cell_hash((Phys)v->phys, (const char *)x + (k << size_class(v->phys)))));
+    default: EACH(hash_key(h[i], cell_hash((Phys)v->phys, (const char *)x + (k << size_class(v->phys)))));
     }
 #undef EACH
 }

@@ -212,6 +212,7 @@ enum { N_KERNELS = 4 };
 
 #define hash_u64 k_hash_u64
 #define hash_combine k_hash_combine
+#define hash_key k_hash_key
 #define str_make k_str_make
 #define str_eq k_str_eq
 #define str_cmp k_str_cmp

@@ -18,6 +18,7 @@
 /* Names that both sides have: the kernel's get a prefix. */
 #define hash_u64 k_hash_u64
 #define hash_combine k_hash_combine
+#define hash_key k_hash_key
 #define str_make k_str_make
 #define str_eq k_str_eq
 #define str_cmp k_str_cmp
@@ -26,6 +27,7 @@
 #include "codegen/prelude/kc_state.h"
 #undef hash_u64
 #undef hash_combine
+#undef hash_key
 #undef str_make
 #undef str_eq
 #undef str_cmp
@@ -470,7 +472,7 @@ static void test_cells(void **state) {
         same(hash_i64(n) == cell_hash(PH_I64, &n) && hash_i64(n32) == cell_hash(PH_I32, &n32), "hash_i64", i);
         same(hash_i128(K(w)) == cell_hash(PH_I128, &w), "hash_i128", i);
         same(hash_f64(d) == cell_hash(PH_F64, &d) && hash_f64((double)f) == cell_hash(PH_F32, &f), "hash_f64", i);
-        same(k_hash_u64((uint64_t)n) == hash_u64((uint64_t)n) && k_hash_combine((uint64_t)n, (uint64_t)w) == hash_combine((uint64_t)n, (uint64_t)w), "hash_combine", i);
+        same(k_hash_u64((uint64_t)n) == hash_u64((uint64_t)n) && k_hash_combine((uint64_t)n, (uint64_t)w) == hash_combine((uint64_t)n, (uint64_t)w) && k_hash_key((uint64_t)n, (uint64_t)w) == hash_key((uint64_t)n, (uint64_t)w), "hash_combine, hash_key", i);
 
         /* aggregate states */
         int64_t m = (int64_t)any_int(64);

@@ -541,4 +541,13 @@ FN u64 unpack(u32 width, u64 addr, i64 row) {
 /* Bit `row` of a bitmap of 64-bit words. */
 FN bool bit_at(u64 addr, i64 row) { return ((u32)GRO(u8, addr)[row >> 3] >> (row & 7)) & 1u; }
 
+/* Loops that had better stay loops, functions that had better be called: instructions of long procedures do not fit into a GPU's cache for them (KC_LONG: whose kernels these are). */
+#if defined(KC_CUDA) && defined(KC_LONG)
+#define ROLLED _Pragma("unroll 1")
+#define FN_LONG FN_BIG /* a function that is worth a call there only */
+#else
+#define ROLLED
+#define FN_LONG FN
+#endif
+
 #endif

@@ -176,24 +176,29 @@ FN void load8_32(u64 addr, u32 row, PRIV u32 *x) {
 /* Functions over text, by characters; results are views of their arguments. */
 FN_BIG bool text_ascii(str s) { /* characters are bytes */
     u64 all = 0;
-    for (i64 i = 0; i < s.len; i += 8) all |= ld_word(s.ptr, i, s.len);
+    i64 i = 0;
+    ROLLED for (; i + 32 <= s.len; i += 32) {
+        const u64 p = s.ptr + (u64)i;
+        all |= ld_u64_any(p) | ld_u64_any(p + 8) | ld_u64_any(p + 16) | ld_u64_any(p + 24);
+    }
+    ROLLED for (; i < s.len; i += 8) all |= ld_word(s.ptr, i, s.len);
     return (all & U64C(0x8080808080808080)) == 0;
 }
-FN str text_cut(str s, i64 from, i64 to) {
+FN_LONG str text_cut(str s, i64 from, i64 to) {
     if (s.len > 8 && text_ascii(s)) {
         i64 a = from < s.len ? from : s.len, b = to < s.len ? to : s.len;
         return str_make(s.ptr + (u64)a, b > a ? b - a : 0);
     }
     u64 p = s.ptr, end = s.ptr + (u64)s.len, q;
     i64 i = 0;
-    for (; i < from && p < end; i++) p += (u64)kc_char_bytes(p, end);
-    for (q = p; i < to && q < end; i++) q += (u64)kc_char_bytes(q, end);
+    ROLLED for (; i < from && p < end; i++) p += (u64)kc_char_bytes(p, end);
+    ROLLED for (q = p; i < to && q < end; i++) q += (u64)kc_char_bytes(q, end);
     return str_make(p, (i64)(q - p));
 }
 FN i32 text_chars(str s) {
     i32 n = 0;
     if (s.len > 8 && text_ascii(s)) return (i32)s.len;
-    for (u64 p = s.ptr, end = s.ptr + (u64)s.len; p < end; n++) p += (u64)kc_char_bytes(p, end);
+    ROLLED for (u64 p = s.ptr, end = s.ptr + (u64)s.len; p < end; n++) p += (u64)kc_char_bytes(p, end);
     return n;
 }
 FN i32 text_bytes(str s) { return (i32)s.len; }

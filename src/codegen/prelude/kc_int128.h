@@ -95,7 +95,7 @@ FN u64 udiv_2by1(u64 hi, u64 lo, u64 d, PRIV u64 *rem) {
     u64 n32 = (hi << s) | ((lo >> 1) >> (63 - s)), n10 = lo << s;
     u64 n1 = n10 >> 32, n0 = n10 & U64C(0xffffffff);
     u64 q1 = n32 / d1, r = n32 - q1 * d1;
-    while (q1 >> 32 || q1 * d0 > (r << 32 | n1)) {
+    ROLLED while (q1 >> 32 || q1 * d0 > (r << 32 | n1)) {
         q1--;
         r += d1;
         if (r >> 32) break;
@@ -103,7 +103,7 @@ FN u64 udiv_2by1(u64 hi, u64 lo, u64 d, PRIV u64 *rem) {
     u64 n21 = (n32 << 32) + n1 - q1 * d;
     u64 q0 = n21 / d1;
     r = n21 - q0 * d1;
-    while (q0 >> 32 || q0 * d0 > (r << 32 | n0)) {
+    ROLLED while (q0 >> 32 || q0 * d0 > (r << 32 | n0)) {
         q0--;
         r += d1;
         if (r >> 32) break;
@@ -157,7 +157,7 @@ FN_BIG u64 u256_div_step(u128 n2, u64 n0, u128 d, PRIV u128 *rem) {
         q = udiv_2by1(u128_hi(n2), u128_lo(n2), d1, &part);
         r = u128_from_u64(part);
     }
-    while (u128_hi(r) == 0 && u128_lt(u128_make(n0, u128_lo(r)), u128_mul64(q, d0))) {
+    ROLLED while (u128_hi(r) == 0 && u128_lt(u128_make(n0, u128_lo(r)), u128_mul64(q, d0))) {
         q--;
         r = u128_add(r, u128_from_u64(d1));
     }

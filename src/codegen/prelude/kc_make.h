@@ -34,7 +34,7 @@ FN u64 scratch_aligned(PRIV scratch *s, i64 n) {
 }
 
 FN void zero_bytes(u64 to, i64 n) {
-    for (i64 i = 0; i < n; i++) G(u8, to)[i] = 0;
+    ROLLED for (i64 i = 0; i < n; i++) G(u8, to)[i] = 0;
 }
 
 /* A string of the old scratch moves to the other one; what lies elsewhere stays there. False: no room, since strings that shared bytes come apart. */
@@ -67,19 +67,19 @@ FN_BIG bool text_cat(PRIV scratch *s, str a, str b, PRIV str *out) {
 }
 FN u32 digits_of(u64 v) {
     u32 n = 1;
-    for (; v >= 10; v /= 10) n++;
+    ROLLED for (; v >= 10; v /= 10) n++;
     return n;
 }
 /* The last n digits of v. */
 FN void put_digits(u64 at, u32 n, u64 v) {
-    for (; n > 0; v /= 10) G(u8, at)[--n] = (u8)(48 + v % 10);
+    ROLLED for (; n > 0; v /= 10) G(u8, at)[--n] = (u8)(48 + v % 10);
 }
 FN_BIG bool text_of_bool(PRIV scratch *s, bool v, PRIV str *out) {
     const u64 word = v ? U64C(0x65757274) : U64C(0x65736c6166); /* "true", "false" */
     const i64 n = v ? 4 : 5;
     const u64 p = scratch_room(s, n);
     if (p == 0) return false;
-    for (i64 i = 0; i < n; i++) G(u8, p)[i] = (u8)(word >> (8 * i));
+    ROLLED for (i64 i = 0; i < n; i++) G(u8, p)[i] = (u8)(word >> (8 * i));
     *out = str_make(p, n);
     return true;
 }
@@ -100,14 +100,14 @@ FN_BIG bool text_of_parts(PRIV scratch *s, bool negative, u64 low, u64 mid, u64 
     const u64 p = scratch_room(s, (i64)n + 2);
     if (p == 0) return false;
     if (negative) G(u8, p)[o++] = 45;
-    for (u32 k = n; k > 0; k--) { /* digit k - 1, counted from the right */
+    ROLLED for (u32 k = n; k > 0; k--) { /* digit k - 1, counted from the right */
         u64 part = k <= 18 ? low : k <= 36 ? mid : high;
-        for (u32 d = (k - 1) % 18; d > 0; d--) part /= 10;
+        ROLLED for (u32 d = (k - 1) % 18; d > 0; d--) part /= 10;
         if (k == scale) G(u8, p)[o++] = 46;
         G(u8, p)[o++] = (u8)(48 + part % 10);
     }
     if (trim && scale > 0) {
-        while (G(u8, p)[o - 1] == 48) o--;
+        ROLLED while (G(u8, p)[o - 1] == 48) o--;
         if (G(u8, p)[o - 1] == 46) o--;
     }
     s->at = p + o;
@@ -154,7 +154,7 @@ FN u64 put_time(u64 p, i64 us) {
     put_digits(p + 6, 2, second % 60);
     if (fraction == 0) return p + 8;
     u32 n = 6;
-    for (; fraction % 10 == 0; fraction /= 10) n--;
+    ROLLED for (; fraction % 10 == 0; fraction /= 10) n--;
     G(u8, p)[8] = 46;
     put_digits(p + 9, n, fraction);
     return p + 9 + n;
@@ -188,18 +188,18 @@ FN_BIG bool text_of_timestamp(PRIV scratch *s, i64 ts, PRIV str *out) {
 FN_BIG bool text_fit(str s, i64 max, bool cut, bool blanks, PRIV str *out) {
     if (max > 0 && s.len > max) {
         const str kept = text_cut(s, 0, max);
-        for (i64 k = kept.len; !cut && k < s.len; k++)
+        ROLLED for (i64 k = kept.len; !cut && k < s.len; k++)
             if (kc_byte(s.ptr + (u64)k) != 32) return false;
         s = kept;
     }
-    while (blanks && s.len > 0 && kc_byte(s.ptr + (u64)s.len - 1) == 32) s.len--;
+    ROLLED while (blanks && s.len > 0 && kc_byte(s.ptr + (u64)s.len - 1) == 32) s.len--;
     *out = s;
     return true;
 }
 FN_BIG bool text_case(PRIV scratch *s, str a, u32 first, PRIV str *out) { /* letters from `first` on change */
     const u64 p = scratch_room(s, a.len);
     if (p == 0) return false;
-    for (i64 i = 0; i < a.len; i++) {
+    ROLLED for (i64 i = 0; i < a.len; i++) {
         const u32 c = kc_byte(a.ptr + (u64)i);
         if (c >= 128) return false;
         G(u8, p)[i] = (u8)(c - first < 26u ? c ^ 32u : c);
@@ -210,11 +210,11 @@ FN_BIG bool text_case(PRIV scratch *s, str a, u32 first, PRIV str *out) { /* let
 FN bool text_upper(PRIV scratch *s, str a, PRIV str *out) { return text_case(s, a, 97, out); }
 FN bool text_lower(PRIV scratch *s, str a, PRIV str *out) { return text_case(s, a, 65, out); }
 FN str text_ltrim(str s) {
-    while (s.len > 0 && kc_byte(s.ptr) == 32) s = str_make(s.ptr + 1, s.len - 1);
+    ROLLED while (s.len > 0 && kc_byte(s.ptr) == 32) s = str_make(s.ptr + 1, s.len - 1);
     return s;
 }
 FN str text_rtrim(str s) {
-    while (s.len > 0 && kc_byte(s.ptr + (u64)s.len - 1) == 32) s.len--;
+    ROLLED while (s.len > 0 && kc_byte(s.ptr + (u64)s.len - 1) == 32) s.len--;
     return s;
 }
 FN str text_btrim(str s) { return text_ltrim(text_rtrim(s)); }
@@ -229,7 +229,7 @@ FN_BIG bool text_repeat(PRIV scratch *s, str a, i32 times, PRIV str *out) {
     if ((i64)times > (i64)(s->end - s->at)) return false;
     const u64 p = scratch_room(s, a.len * times);
     if (p == 0) return false;
-    for (i32 k = 0; k < times; k++) copy_bytes(p + (u64)(a.len * k), a.ptr, a.len);
+    ROLLED for (i32 k = 0; k < times; k++) copy_bytes(p + (u64)(a.len * k), a.ptr, a.len);
     *out = str_make(p, a.len * times);
     return true;
 }
@@ -239,7 +239,7 @@ FN_BIG bool text_replace(PRIV scratch *s, str a, str from, str to, PRIV str *out
     *out = a;
     if (hit == 0) return true;
     const u64 made = s->at;
-    for (;;) {
+    ROLLED for (;;) {
         const i64 n = (i64)((hit != 0 ? hit : end) - p);
         u64 q = scratch_room(s, n);
         if (q == 0) return false;
@@ -267,7 +267,7 @@ FN_BIG bool text_pad(PRIV scratch *s, str a, i32 want, str fill, bool left, PRIV
     const u64 p = scratch_room(s, a.len + filled), from = left ? p : p + (u64)a.len;
     if (p == 0) return false;
     copy_bytes(left ? p + (u64)filled : p, a.ptr, a.len);
-    for (i64 k = 0; k < whole; k++) copy_bytes(from + (u64)(k * fill.len), fill.ptr, fill.len);
+    ROLLED for (i64 k = 0; k < whole; k++) copy_bytes(from + (u64)(k * fill.len), fill.ptr, fill.len);
     copy_bytes(from + (u64)(whole * fill.len), rest.ptr, rest.len);
     *out = str_make(p, a.len + filled);
     return true;
@@ -352,7 +352,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const i64 n = array_n(a);                                                                                                                          \
         const bool nulls = array_has_nulls(a);                                                                                                             \
         const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
-        for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                                                                           \
+        ROLLED for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                                                                    \
             if ((!nulls || kc_byte(a.ptr + 16 + (u64)k) != 0) != valid) continue;                                                                          \
             if (!valid || EQ(cell_##NAME(cells, k), x)) return (i32)k + 1;                                                                                 \
         }                                                                                                                                                  \
@@ -365,7 +365,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const bool nulls = array_has_nulls(a);                                                                                                             \
         const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
         *out = all;                                                                                                                                        \
-        for (i64 k = 0; k < n; k++) {                                                                                                                      \
+        ROLLED for (i64 k = 0; k < n; k++) {                                                                                                               \
             if (!valid || (nulls && kc_byte(a.ptr + 16 + (u64)k) == 0)) {                                                                                  \
                 unknown = true;                                                                                                                            \
                 continue;                                                                                                                                  \
@@ -382,7 +382,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const i64 had = array_n(a), n = k < had ? had : k + 1;                                                                                             \
         if (n > (i64)(s->end - s->at)) return false;                                                                                                       \
         bool nulls = !valid || k > had;                                                                                                                    \
-        for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i);                                                  \
+        ROLLED for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i);                                           \
         const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                                                            \
         if (p == 0) return false;                                                                                                                          \
         const u64 cells = array_at(p);                                                                                                                     \
@@ -390,7 +390,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
             if (had > 0) copy_bytes(cells, array_cells(a), had * WIDTH);                                                                                   \
             put_cell_##NAME(cells, k, x);                                                                                                                  \
         }                                                                                                                                                  \
-        for (i64 i = 0; i < n && nulls; i++) {                                                                                                             \
+        ROLLED for (i64 i = 0; i < n && nulls; i++) {                                                                                                      \
             const bool has = i == k ? valid : array_has(a, i);                                                                                             \
             array_mark(p, i, has);                                                                                                                         \
             put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                                                          \
@@ -406,7 +406,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const u64 cells = array_at(p);                                                                                                                     \
         array_mark(p, 0, valid);                                                                                                                           \
         put_cell_##NAME(cells, 0, valid ? x : ZERO);                                                                                                       \
-        for (i64 i = 0; i < n; i++) {                                                                                                                      \
+        ROLLED for (i64 i = 0; i < n; i++) {                                                                                                               \
             array_mark(p, i + 1, array_has(a, i));                                                                                                         \
             put_cell_##NAME(cells, i + 1, array_has(a, i) ? cell_##NAME(array_cells(a), i) : ZERO);                                                        \
         }                                                                                                                                                  \
@@ -420,7 +420,7 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
         const u64 p = array_begin(s, na + nb, PHYS, WIDTH, array_has_nulls(a) || array_has_nulls(b), 0);                                                   \
         if (p == 0) return false;                                                                                                                          \
         const u64 cells = array_at(p);                                                                                                                     \
-        for (i64 i = 0; i < na + nb; i++) {                                                                                                                \
+        ROLLED for (i64 i = 0; i < na + nb; i++) {                                                                                                         \
             const bool first = i < na, has = first ? array_has(a, i) : array_has(b, i - na);                                                               \
             array_mark(p, i, has);                                                                                                                         \
             put_cell_##NAME(cells, i, !has ? ZERO : first ? cell_##NAME(array_cells(a), i) : cell_##NAME(array_cells(b), i - na));                         \
@@ -457,7 +457,7 @@ FN bool array_get_str(str a, i32 k, PRIV str *out) {
 }
 FN_BIG i32 array_find_str(str a, str x, bool valid, i32 from) {
     const i64 n = array_n(a);
-    for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {
+    ROLLED for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {
         if (array_has(a, k) != valid) continue;
         if (!valid || str_eq(cell_str(array_cells(a), n, k), x)) return (i32)k + 1;
     }
@@ -467,7 +467,7 @@ FN_BIG bool array_quantified_str(u32 op, bool all, str x, bool valid, str a, PRI
     bool unknown = false;
     const i64 n = array_n(a);
     *out = all;
-    for (i64 k = 0; k < n; k++) {
+    ROLLED for (i64 k = 0; k < n; k++) {
         if (!valid || !array_has(a, k)) {
             unknown = true;
             continue;

@@ -26,7 +26,7 @@ FN bool ord_before(u32 kind, i64 av, i64 a, i64 bv, i64 b) { return av != bv ? (
 FN i32 ord_height(i64 row) {
     const u64 r = (u64)row + 1;
     i32 h = 0;
-    for (; h < ORD_LEVELS - 1 && (r >> (h + 1)) != 0; h++) {
+    ROLLED for (; h < ORD_LEVELS - 1 && (r >> (h + 1)) != 0; h++) {
         u64 m = ((r >> (h + 1)) * 64 + (u64)h) * U64C(0x9e3779b97f4a7c15);
         m = (m ^ m >> 32) * U64C(0xd6e8feb86659fd93);
         if (((r >> h) & 1) != m >> 63) break;
@@ -43,7 +43,7 @@ FN i64 ord_follow(u64 next, i64 row, i32 level) {
 FN i64 ord_walk(u64 next, u64 cells, u32 kind, i64 c, i64 v, i64 row, i32 level, PRIV i64 *after) {
     i64 cv = ord_value(cells, kind, c);
     bool beyond = !ord_before(kind, cv, c, v, row);
-    for (;;) {
+    ROLLED for (;;) {
         const i64 n = ord_follow(next, c, level), nv = ord_value(cells, kind, n);
         const bool ahead = ord_before(kind, cv, c, nv, n), short_of = ord_before(kind, nv, n, v, row);
         if (!(beyond ? ahead || short_of : ahead && short_of)) {
@@ -57,25 +57,25 @@ FN i64 ord_walk(u64 next, u64 cells, u32 kind, i64 c, i64 v, i64 row, i32 level,
 }
 
 /* ---- entering ---- */
-FN void ord_begin(u64 next, i64 row) {
-    for (i32 l = ord_height(row); l >= 0; l--) GVOL(i64, next)[ord_link(row, l)] = row + 1;
+FN_LONG void ord_begin(u64 next, i64 row) {
+    ROLLED for (i32 l = ord_height(row); l >= 0; l--) GVOL(i64, next)[ord_link(row, l)] = row + 1;
     GVOL(i64, next)[4 * row + 1] = row + 1;
     GVOL(i64, next)[4 * row + 3] = row + 1;
 }
 /* Levels first .. last, no more than ORD_AT_ONCE, from `entry` on, looking from level `top` on. */
 FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i32 top, i64 v, i64 row, i32 first, i32 last) {
     i64 prev[ORD_AT_ONCE], after[ORD_AT_ONCE], c = entry, n = 0;
-    for (i32 l = top; l >= first; l--) {
+    ROLLED for (i32 l = top; l >= first; l--) {
         c = ord_walk(next, cells, kind, c, v, row, l, &n);
         if (l > last) continue;
         prev[l - first] = c;
         after[l - first] = n;
     }
-    for (i32 l = first; l <= last; l++) {
+    ROLLED for (i32 l = first; l <= last; l++) {
         const u64 at = ord_link(row, l);
         c = prev[l - first];
         n = after[l - first];
-        for (;;) {
+        ROLLED for (;;) {
             GVOL(i64, next)[at] = n + 1;
             FENCE_GIVE();
             if (ga_cas_u64(next + ord_link(c, l) * 8, (u64)n + 1, (u64)row + 1) == (u64)n + 1) break;
@@ -84,7 +84,7 @@ FN_BIG void ord_link_row(u64 next, u64 cells, u32 kind, i64 entry, i32 top, i64 
     }
 }
 FN void ord_lower_front(u64 next, u64 cells, u32 kind, i64 anchor, i64 v, i64 row) {
-    for (;;) {
+    ROLLED for (;;) {
         const i64 f = GVOL(i64, next)[4 * anchor + 3];
         if (!ord_before(kind, v, row, ord_value(cells, kind, f - 1), f - 1)) return;
         if (ga_cas_u64(next + (u64)(4 * anchor + 3) * 8, (u64)f, (u64)row + 1) == (u64)f) return;
@@ -106,14 +106,14 @@ FN_BIG void ord_enter(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
         ord_link_row(next, cells, kind, finger, ORD_FINGER, v, row, 0, height);
         done = height;
     }
-    while (done < height) {
+    ROLLED while (done < height) {
         entry = GVOL(i64, next)[4 * anchor + 1] - 1;
         const i32 top = ord_height(entry), last = height < top ? height : top;
-        for (i32 first = done + 1; first <= last; first += ORD_AT_ONCE)
+        ROLLED for (i32 first = done + 1; first <= last; first += ORD_AT_ONCE)
             ord_link_row(next, cells, kind, entry, top, v, row, first, last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
         done = last;
         if (done == height) break;
-        for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
+        ROLLED for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
         FENCE_GIVE();
         if (ga_cas_u64(next + (u64)(4 * anchor + 1) * 8, (u64)entry + 1, (u64)row + 1) == (u64)entry + 1) {
             entry = row;
@@ -141,14 +141,14 @@ FN bool ord_between(u64 cells, u32 kind, i64 lo, i64 hi, i64 row) {
 FN_BIG void ord_take_out(u64 next, u64 cells, u32 kind, i64 entry, i64 lo, i64 hi) {
     const i64 v = ord_value(cells, kind, lo);
     i64 c = entry, after = entry;
-    for (i32 l = ord_height(entry); l >= 0; l--) {
+    ROLLED for (i32 l = ord_height(entry); l >= 0; l--) {
         c = ord_walk(next, cells, kind, c, v, lo + 1, l, &after);
         i64 to = after;
-        while (ord_between(cells, kind, lo, hi, to)) to = ord_follow(next, to, l);
+        ROLLED while (ord_between(cells, kind, lo, hi, to)) to = ord_follow(next, to, l);
         if (to != after) GVOL(i64, next)[ord_link(c, l)] = to + 1;
     }
     FENCE_GIVE();
-    while (ord_between(cells, kind, lo, hi, after)) {
+    ROLLED while (ord_between(cells, kind, lo, hi, after)) {
         const i64 to = ord_follow(next, after, 0);
         GVOL(i64, next)[4 * after] = -(to + 1);
         after = to;
@@ -158,7 +158,7 @@ FN_BIG i64 ord_first(u64 next, u64 cells, u32 kind, u64 live, i64 anchor) {
     if (anchor < 0) return -1;
     const i64 front = GVOL(i64, next)[4 * anchor + 3] - 1;
     i64 c = front, dead = 0;
-    for (; c >= 0 && GVOL(u8, live)[c] != ROW_LIVE; dead++) {
+    ROLLED for (; c >= 0 && GVOL(u8, live)[c] != ROW_LIVE; dead++) {
         const i64 n = ord_follow(next, c, 0);
         c = ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;
     }
@@ -177,9 +177,9 @@ FN_BIG i64 ord_after(u64 next, u64 cells, u32 kind, u64 live, i64 anchor, i64 v,
     if (anchor < 0) return -1;
     const i64 row = at ? -1 : (i64)(~U64C(0) >> 1);
     i64 c = GVOL(i64, next)[4 * anchor + 1] - 1, after = c;
-    for (i32 l = ord_height(c); l >= 0; l--) c = ord_walk(next, cells, kind, c, v, row, l, &after);
+    ROLLED for (i32 l = ord_height(c); l >= 0; l--) c = ord_walk(next, cells, kind, c, v, row, l, &after);
     if (!ord_before(kind, v, row, ord_value(cells, kind, after), after)) return -1;
-    while (GVOL(u8, live)[after] != ROW_LIVE) {
+    ROLLED while (GVOL(u8, live)[after] != ROW_LIVE) {
         const i64 n = ord_follow(next, after, 0);
         if (!ord_before(kind, ord_value(cells, kind, after), after, ord_value(cells, kind, n), n)) return -1;
         after = n;
@@ -191,10 +191,10 @@ FN_BIG i64 ord_after(u64 next, u64 cells, u32 kind, u64 live, i64 anchor, i64 v,
 /* The row that comes first by a column, of a list from `row` on. */
 FN i64 ord_best(u64 next, u64 cells, u32 kind, u64 live, i64 row) {
     i64 best = row;
-    while (row >= 0) {
+    ROLLED while (row >= 0) {
         if (ord_before(kind, ord_value(cells, kind, row), row, ord_value(cells, kind, best), best)) best = row;
         row = GVOL(i64, next)[row] - 1;
-        while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;
+        ROLLED while (row >= 0 && GVOL(u8, live)[row] != ROW_LIVE) row = GVOL(i64, next)[row] - 1;
     }
     return best;
 }

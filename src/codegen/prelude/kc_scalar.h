@@ -341,7 +341,7 @@ FN_BIG bool numeric_mul_rescale_ovf(i128 a, i128 b, i32 down, PRIV i128 *out) {
     u128 q, rem;
     *out = i128_from_i64(0);
     /* All but the last digit to drop go by truncation; the last one decides the rounding. */
-    for (i32 left = down - 1; left > 0;) {
+    ROLLED for (i32 left = down - 1; left > 0;) {
         i32 step = left > 18 ? 18 : left;
         u64 d = kc_pow10_lo[step], r = 0, w3, w2, w1, w0;
         w3 = udiv_2by1(r, u128_hi(w.hi), d, &r);
@@ -408,7 +408,7 @@ FN u64 kc_f64_digits15(f64 d, PRIV i32 *exp) {
     i32 e2 = (i32)(bits >> 52) - 1075;
     /* k = floor(log10 |d|), or one less: the power of two below |d| decides */
     i32 e = e2 + 52, k = e >= 0 ? (e * 78913) >> 18 : -((-e * 78914 + 262143) >> 18);
-    for (;; k++) {
+    ROLLED for (;; k++) {
         i32 up = 14 - k;
         u128 q, twice, whole; /* |d| * 10^up = q + rest; `twice` the rest over `whole` */
         if (e2 >= 0 || up < 0) {
@@ -589,6 +589,10 @@ FN u64 hash_u64(u64 x) {
     return x;
 }
 FN u64 hash_combine(u64 h, u64 k) { return hash_u64(h ^ (k + U64C(0x9e3779b97f4a7c15) + (h << 6) + (h >> 2))); }
+FN u64 hash_key(u64 h, u64 k) { /* the next column of a key; h is a mix */
+    h = (h ^ (k + U64C(0x9e3779b97f4a7c15))) * U64C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
 FN u64 hash_i64(i64 v) { return hash_u64((u64)v); } /* bool, i16, i32 widen to it: a value hashes alike at every width */
 FN u64 hash_i128(i128 v) {
     u64 h = hash_u64(i128_lo(v));

@@ -70,34 +70,38 @@ FN void put_part(u64 to, u64 v, i64 n) {
     if (n >= 8 && (to & 7) == 0) {
         G(u64, to)[0] = v;
     } else {
-        for (i64 i = 0; i < n && i < 8; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
+        ROLLED for (i64 i = 0; i < n && i < 8; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
     }
 }
 /* Four words are read before the first is written: a load that comes behind a store waits for nothing, but nothing overtakes it. */
 FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
-    for (i64 i = 0; i < n; i += 32) {
-        const u64 a = ld_word(from, i, n), b = ld_word(from, i + 8, n), c = ld_word(from, i + 16, n), d = ld_word(from, i + 24, n), at = to + (u64)i;
-        put_part(at, a, n - i);
-        put_part(at + 8, b, n - i - 8);
-        put_part(at + 16, c, n - i - 16);
-        put_part(at + 24, d, n - i - 24);
+    i64 i = 0;
+    ROLLED for (; i + 32 <= n; i += 32) { /* four loads on their way at a time */
+        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16), d = ld_u64_any(p + 24), at = to + (u64)i;
+        put_part(at, a, 8);
+        put_part(at + 8, b, 8);
+        put_part(at + 16, c, 8);
+        put_part(at + 24, d, 8);
     }
+    ROLLED for (; i < n; i += 8) put_part(to + (u64)i, ld_word(from, i, n), n - i);
 }
 /* To a multiple of 8, with room up to the next one. */
 FN_BIG void copy_words(u64 to, u64 from, i64 n) {
-    for (i64 i = 0; i < n; i += 32) {
-        const u64 a = ld_word(from, i, n), b = ld_word(from, i + 8, n), c = ld_word(from, i + 16, n), d = ld_word(from, i + 24, n), at = to + (u64)i;
+    i64 i = 0;
+    ROLLED for (; i + 32 <= n; i += 32) {
+        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16), d = ld_u64_any(p + 24), at = to + (u64)i;
         G(u64, at)[0] = a;
-        if (i + 8 < n) G(u64, at)[1] = b;
-        if (i + 16 < n) G(u64, at)[2] = c;
-        if (i + 24 < n) G(u64, at)[3] = d;
+        G(u64, at)[1] = b;
+        G(u64, at)[2] = c;
+        G(u64, at)[3] = d;
     }
+    ROLLED for (; i < n; i += 8) G(u64, to + (u64)i)[0] = ld_word(from, i, n);
 }
 #endif
 
-FN bool kc_bytes_eq(u64 p, u64 q, i64 n) {
+FN_LONG bool kc_bytes_eq(u64 p, u64 q, i64 n) {
     if (n >= 8) {
-        for (i64 i = 0; i + 8 <= n; i += 8)
+        ROLLED for (i64 i = 0; i + 8 <= n; i += 8)
             if (ld_u64_any(p + (u64)i) != ld_u64_any(q + (u64)i)) return false;
         return ld_u64_any(p + (u64)n - 8) == ld_u64_any(q + (u64)n - 8);
     }
@@ -108,7 +112,7 @@ FN bool str_ne(str a, str b) { return !str_eq(a, b); }
 /* -1, 0, 1 */
 FN_BIG i32 str_cmp(str a, str b) {
     i64 n = a.len < b.len ? a.len : b.len, i = 0;
-    for (; i + 8 <= n; i += 8) {
+    ROLLED for (; i + 8 <= n; i += 8) {
         u64 x = ld_u64_any(a.ptr + (u64)i), y = ld_u64_any(b.ptr + (u64)i);
         if (x != y) return bswap_u64(x) < bswap_u64(y) ? -1 : 1;
     }
@@ -128,10 +132,10 @@ FN u64 str_prefix(str s) {
     return s.len > 0 ? bswap_u64(ld_part(s.ptr, s.len)) : 0;
 }
 /* Not the host's hash_bytes: for tables built and probed by kernels. */
-FN u64 hash_str(str s) {
+FN_LONG u64 hash_str(str s) {
     u64 h = hash_u64((u64)s.len + U64C(0x9e3779b97f4a7c15));
     i64 i = 0;
-    for (; i + 8 <= s.len; i += 8) h = hash_combine(h, ld_u64_any(s.ptr + (u64)i));
+    ROLLED for (; i + 8 <= s.len; i += 8) h = hash_combine(h, ld_u64_any(s.ptr + (u64)i));
     return i < s.len ? hash_combine(h, ld_part(s.ptr + (u64)i, s.len - i)) : h;
 }
 
@@ -139,7 +143,7 @@ FN u64 hash_str(str s) {
 /* Bytes of the character at p; stray continuation bytes count as part of the character before. */
 FN i64 kc_char_bytes(u64 p, u64 end) {
     u64 q = p + 1;
-    while (q < end && (kc_byte(q) & 0xc0u) == 0x80u) q++;
+    ROLLED while (q < end && (kc_byte(q) & 0xc0u) == 0x80u) q++;
     return (i64)(q - p);
 }
 /* Where `needle` (n > 0 bytes) first occurs in [p, end); 0 when it does not. Candidates have the right first byte and the right last one, or second one where
@@ -152,7 +156,7 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
     const u64 last = end - (u64)n, first8 = kc_byte(needle) * ones, second8 = n > 1 ? kc_byte(needle + 1) * ones : 0;
     const u32 at = (u32)p & 7u, more = n > 1 ? 1u : 0u, shift = at * 8u;
     u64 word = p & ~U64C(7), lo = G(const u64, word)[0], hi = 0;
-    for (; p <= last; p += 8, word += 8, lo = hi) { /* candidates p .. p + r - 1; each word of the string is read once */
+    ROLLED for (; p <= last; p += 8, word += 8, lo = hi) { /* candidates p .. p + r - 1; each word of the string is read once */
         const u32 r = last - p < 7 ? (u32)(last - p) + 1u : 8u;
         hi = at + r + more > 8u || last - p > 7 ? G(const u64, word)[1] : 0;
         u64 hits = (shift == 0 ? lo : lo >> shift | hi << (64u - shift)) ^ first8;
@@ -162,7 +166,7 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
             hits &= KC_ZERO_BYTES(x);
         }
         if (r < 8u) hits &= ((u64)1 << 8u * r) - 1;
-        for (; hits; hits &= hits - 1) {
+        ROLLED for (; hits; hits &= hits - 1) {
             u64 found = p + (u64)(ctz_u64(hits) >> 3);
             if (kc_bytes_eq(found, needle, n)) return found;
         }
@@ -178,37 +182,37 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
     v16 va, vb, first16, tail16;
     __builtin_memset(&first16, (i32)first, 16);
     __builtin_memset(&tail16, (i32)tail, 16);
-    for (; p + 15 <= last; p += 16) {
+    ROLLED for (; p + 15 <= last; p += 16) {
         __builtin_memcpy(&va, (const void *)p, 16);
         __builtin_memcpy(&vb, (const void *)(p + (u64)n - 1), 16);
         u32 hits = (u32)__builtin_ia32_pmovmskb128((v16)((va == first16) & (vb == tail16)));
-        for (; hits; hits &= hits - 1) {
+        ROLLED for (; hits; hits &= hits - 1) {
             u64 at = p + (u64)__builtin_ctz(hits);
             if (kc_bytes_eq(at, needle, n)) return at;
         }
     }
 #else
     u64 ones = U64C(0x0101010101010101), tops = U64C(0x8080808080808080), first8 = first * ones, tail8 = tail * ones;
-    for (; p + 7 <= last; p += 8) { /* a zero byte of x ^ pattern is marked; bytes above it may be, wrongly, and are compared below */
+    ROLLED for (; p + 7 <= last; p += 8) { /* a zero byte of x ^ pattern is marked; bytes above it may be, wrongly, and are compared below */
         u64 x = ld_u64_any(p) ^ first8;
         u64 hits = (x - ones) & ~x & tops;
         if (hits == 0) continue;
         x = ld_u64_any(p + (u64)n - 1) ^ tail8;
         hits &= (x - ones) & ~x;
-        for (; hits; hits &= hits - 1) {
+        ROLLED for (; hits; hits &= hits - 1) {
             u64 at = p + (u64)(ctz_u64(hits) >> 3);
             if (kc_bytes_eq(at, needle, n)) return at;
         }
     }
 #endif
-    for (; p <= last; p++)
+    ROLLED for (; p <= last; p++)
         if (kc_byte(p) == (u32)first && kc_bytes_eq(p, needle, n)) return p;
     return 0;
 }
 #endif
 /* A run with '_' at p: the end of the match, or 0. */
 FN u64 kc_like_here(u64 bytes, u64 marks, i64 n, u64 p, u64 end) {
-    for (i64 i = 0; i < n; i++) {
+    ROLLED for (i64 i = 0; i < n; i++) {
         if (p >= end) return 0;
         if (kc_byte(marks + (u64)i)) p += (u64)kc_char_bytes(p, end);
         else if (kc_byte(p) == kc_byte(bytes + (u64)i)) p++;
@@ -221,7 +225,7 @@ FN_BIG bool like_match(u64 pattern, str s) {
     u64 p = s.ptr, end = s.ptr + (u64)s.len;
     u32 n_runs = head[0], flags = head[1], i = 0, stop = n_runs - (flags & LIKE_OPEN_END ? 0u : 1u);
     if (s.len < (i64)head[2]) return false;
-    for (; i < n_runs; i++) {
+    ROLLED for (; i < n_runs; i++) {
         GLOBAL const u32 *run = head + LIKE_HEAD_WORDS + (u64)i * LIKE_RUN_WORDS;
         u64 bytes = pattern + run[0], marks = run[1] ? pattern + run[1] : 0;
         i64 n = (i64)run[2];
@@ -237,7 +241,7 @@ FN_BIG bool like_match(u64 pattern, str s) {
         } else if (i < stop) { /* anywhere */
             if (marks) {
                 u64 hit = 0;
-                for (; (i64)(end - p) >= (i64)run[4]; p += (u64)kc_char_bytes(p, end))
+                ROLLED for (; (i64)(end - p) >= (i64)run[4]; p += (u64)kc_char_bytes(p, end))
                     if ((hit = kc_like_here(bytes, marks, n, p, end)) != 0) break;
                 if (hit == 0) return false;
                 p = hit;
@@ -249,10 +253,10 @@ FN_BIG bool like_match(u64 pattern, str s) {
         } else { /* at the end: step back over as many characters as the run has */
             u64 q = end;
             if (!marks) return (i64)(end - p) >= n && kc_bytes_eq(end - (u64)n, bytes, n);
-            for (u32 k = 0; k < run[3]; k++) {
+            ROLLED for (u32 k = 0; k < run[3]; k++) {
                 if (q <= p) return false;
                 q--;
-                while (q > p && (kc_byte(q) & 0xc0u) == 0x80u) q--;
+                ROLLED while (q > p && (kc_byte(q) & 0xc0u) == 0x80u) q--;
             }
             return kc_like_here(bytes, marks, n, q, end) == end;
         }

@@ -31,12 +31,23 @@ FN u64 image_cell_hash(u32 phys, u64 at, u64 texts) {
     default: return hash_uuid(G(uuid, at)[0]);
     }
 }
+/* What hash_key takes of a column's value. */
+FN u64 image_cell_part(u32 phys, u64 at, u64 texts) {
+    switch (phys) {
+    case IMAGE_BOOL: return G(u8, at)[0];
+    case IMAGE_I16: return (u64)(i64)G(i16, at)[0];
+    case IMAGE_I32: return (u64)(i64)G(i32, at)[0];
+    case IMAGE_I64: return G(u64, at)[0];
+    default: return image_cell_hash(phys, at, texts);
+    }
+}
 FN u64 image_row_hash(u64 cols, u64 n_cols, u64 texts, u64 row) {
     u64 h = 0;
     for (u64 c = 0; c < n_cols; c++) {
         const u64 col = cols + c * IMAGE_COL_WORDS * 8;
-        const u64 v = image_cell_hash((u32)GRO(u64, col)[0], GRO(u64, col)[1] + row * GRO(u64, col)[2], texts);
-        h = c ? hash_combine(h, v) : v;
+        const u32 phys = (u32)GRO(u64, col)[0];
+        const u64 at = GRO(u64, col)[1] + row * GRO(u64, col)[2];
+        h = c ? hash_key(h, image_cell_part(phys, at, texts)) : image_cell_hash(phys, at, texts);
     }
     return h;
 }
