@@ -300,13 +300,41 @@ static bool counts_inserts(const Bulk *b) {
             if (b->parts[p].part->proc->tables[i].max_inserts < 0) return true;
     return false;
 }
+/* Numbers of a part's calls that go to a device with memory of its own and come from there: in memory that drivers need not copy first. */
+static int64_t number_words(int64_t n) { return (n + 16) & ~INT64_C(15); }
+static uint32_t *take_numbers(Bulk *b, int64_t n, Err *e) {
+    if (b->numbers_left < number_words(n)) {
+        uint32_t *own = arena_alloc(b->arena, number_words(n) * 4);
+        if (!own) err_oom(e);
+        return own;
+    }
+    uint32_t *x = b->numbers;
+    b->numbers += number_words(n);
+    b->numbers_left -= number_words(n);
+    return x;
+}
+static Status make_numbers(Bulk *b, Err *e) {
+    int64_t most = 0;
+    void *p = NULL;
+    if (!bulk_device_copies(b)) return ST_OK;
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+            const int64_t max = b->parts[k].part->proc->tables[i].max_inserts;
+            most += max == 0 ? 0 : number_words(b->parts[k].part->n) * (max < 0 ? 2 : 1);
+        }
+    TRY(bulk_device_numbers(b, most * 4, &p, e));
+    b->numbers = p;
+    b->numbers_left = most;
+    return ST_OK;
+}
 static Status make_counts(Bulk *b, Err *e) {
+    TRY(make_numbers(b, e));
     for (int32_t p = 0; p < b->n_parts; p++) {
         const BulkPartRun *pr = &b->parts[p];
         for (int32_t i = 0; i < pr->part->proc->n_tables; i++) {
             if (pr->part->proc->tables[i].max_inserts >= 0) continue;
-            uint32_t *counts = arena_array(b->arena, uint32_t, pr->part->n + 1);
-            if (!counts) return err_oom(e);
+            uint32_t *counts = take_numbers(b, pr->part->n, e);
+            if (!counts) return ST_ERROR;
             pr->proc->body->tables[i].counts = pr->proc->foot->tables[i].counts = counts;
         }
     }
@@ -383,7 +411,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
             max = 0;
             TableUse *t = table_in(&b->parts[p], x->table_id, &max);
             if (!t || max == 0) continue;
-            if (!(t->starts = arena_alloc(b->arena, b->parts[p].part->n * 4 + 4))) return err_oom(e);
+            if (!(t->starts = take_numbers(b, b->parts[p].part->n, e))) return ST_ERROR;
             use[p] = t;
         }
         Numbering y = {.b = b, .use = use};

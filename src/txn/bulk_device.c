@@ -35,6 +35,9 @@ enum {
     UNDO_BYTES_MAX = 1 << 30
 };
 
+static void let_go(BulkCode *c) {
+    if (c->ref.entry) code_release(c->cache, &c->ref);
+}
 void images_drop_code(ImageSet *s, const Proc *proc) {
     for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
         BulkCode *c = s->codes[i];
@@ -42,6 +45,7 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
         for (int32_t k = 0; c && k < c->n; k++) drop |= c->procs[k] == proc;
         if (!drop) continue;
         images_drop_ahead(s);
+        let_go(c);
         arena_free(c->arena);
         s->codes[i] = NULL;
     }
@@ -55,6 +59,8 @@ void images_drop_queue(ImageSet *s) {
     s->queue = NULL;
     rank_device_free(s->rank);
     s->rank = NULL;
+    for (int i = 0; i < BULK_CODES_MAX; i++)
+        if (s->codes[i]) let_go(s->codes[i]);
     for (int i = 0; i < (int)ARRAY_LEN(s->pinned); i++) bulk_give_back(&s->pinned[i]);
     for (int i = 0; i < BULK_MARKS; i++) {
         if (s->marks[i]) s->device->ops->event_free(s->device, s->marks[i]);
@@ -157,6 +163,7 @@ static Status get_code(Bulk *b, Err *e) {
     }
     if (s->codes[place]) { /* whose arguments these may be */
         images_drop_ahead(s);
+        let_go(s->codes[place]);
         arena_free(s->codes[place]->arena);
     }
     v->code = s->codes[place] = c;
@@ -176,23 +183,28 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
         return err_oom(e);
     for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->parts[k].part->proc);
     Err why = {0};
-    const DeviceUse *use = &b->opt->query->device;
-    switch (code_get(v->cache, v->d, v->code->module.source, NULL, use->wait || use->strict, &v->ref, &why)) {
-    case CODE_PENDING: *reason = "its kernel is being compiled"; return ST_OK;
-    case CODE_FAILED: *reason = arena_strdup(b->arena, why.message); return *reason ? ST_OK : err_oom(e);
-    default: break;
+    BulkCode *c = v->code;
+    if (c->ref.entry && (c->cache != v->cache || c->device != v->d)) let_go(c);
+    if (!c->ref.entry) {
+        const DeviceUse *use = &b->opt->query->device;
+        switch (code_get(v->cache, v->d, c->module.source, NULL, use->wait || use->strict, &c->ref, &why)) {
+        case CODE_PENDING: *reason = "its kernel is being compiled"; return ST_OK;
+        case CODE_FAILED: *reason = arena_strdup(b->arena, why.message); return *reason ? ST_OK : err_oom(e);
+        default: break;
+        }
+        c->cache = v->cache;
+        c->device = v->d;
     }
-    v->has_ref = true;
     v->queue_part = -1;
     if (v->code->module.constants) {
         pthread_mutex_lock(&constants_lock);
         v->has_table = true;
-        if (v->d->ops->constant(v->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
+        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
     }
-    if (!v->code->module.foot_reason && v->d->ops->kernel(v->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
-    if (v->code->module.guards && v->d->ops->kernel(v->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
+    if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
+    if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
     if (v->guarded) TRY(bulk_guards_plan(b, e));
-    if (v->d->ops->kernel(v->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
+    if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
 }
@@ -269,7 +281,6 @@ void bulk_device_end(Bulk *b) {
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
     if (v->has_table) pthread_mutex_unlock(&constants_lock);
-    if (v->has_ref) code_release(v->cache, &v->ref);
     mem_free(acct, v->counters, v->state_bytes);
     if (v->failed_bytes > 0) {
         mem_free(acct, v->failed, v->failed_bytes);

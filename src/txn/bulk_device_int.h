@@ -21,6 +21,9 @@ typedef struct BulkCode {
     int64_t *tables;  /* ids */
     uint64_t *forms;  /* by table: of the image that the text was made for */
     ProcModule module;
+    CodeRef ref;      /* what its text became on `device`: looking that up again takes 0.1 ms. Held; without an entry: not there yet */
+    CodeCache *cache; /* whose it is */
+    Device *device;
     int64_t used;     /* ImageSet.bulks when it was last */
     double ops_per_call; /* of the bulk that had the most, 0: not known */
     double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
@@ -35,7 +38,7 @@ typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Bu
 
 /* Device memory that bulks leave for the next one, and the host's. */
 typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_ARGS /* by seat */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
-typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
+typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_NUMBERS, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
 _Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY, "as ImageSet has them");
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
@@ -46,7 +49,7 @@ typedef struct BulkArgs {
     Arena *arena;      /* its own; NULL: the bulk's */
     /* for whom */
     Device *d;
-    const BulkCode *code;
+    BulkCode *code;
     bool any_order;
     int32_t n_parts;
     BulkPart *parts;
@@ -75,9 +78,7 @@ struct BulkDevice {
     bool begun;        /* what comes before the schedule is there */
     bool on_host;      /* ... and the host has everything now */
     int64_t safe;      /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
-    const BulkCode *code;
-    CodeRef ref;
-    bool has_ref;
+    BulkCode *code;
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
     DevKernel *undo_kernel;   /* of modules with guards */
     uint16_t *kinds;   /* by part: procedure of the module */

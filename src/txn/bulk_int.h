@@ -54,6 +54,8 @@ typedef struct Bulk {
     int64_t n_runs;
     OpRun *runs;        /* operations, in the order of calls unless `alone` */
     _Atomic bool alone; /* some footprint failed */
+    uint32_t *numbers;     /* room for so many, from make_numbers */
+    int64_t numbers_left;
     uint8_t *failed_foot;
     int32_t n_sums;
     Schedule schedule;
@@ -144,6 +146,8 @@ void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in the order of parts and of OUT values, cells
  * before validity. bulk_memory.c. */
 bool bulk_device_copies(const Bulk *b);
+/* The host's memory there for numbers of calls on their way to the device and back: it stays for the next bulk. */
+Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e);
 Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e);
 enum { RESULT_ALIGN = 256 };
 

@@ -245,6 +245,7 @@ Status bulk_device_send_back(Bulk *b, Err *e) {
 
 /* ---- results ------------------------------------------------------------------------------------------------------ */
 bool bulk_device_copies(const Bulk *b) { return b->device && b->device->copies; }
+Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) { return bytes > 0 ? bulk_host_memory(b, BH_NUMBERS, bytes, out, e) : ST_OK; }
 void bulk_device_clear_outs(Bulk *b) {
     BulkDevice *v = b->device;
     if (!v->copies || v->fetched || !b->result) return;
