@@ -1016,7 +1016,6 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
 static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued, int64_t *blocked, Err *e) {
     BulkDevice *v = b->device;
-    const DeviceOps *ops = v->d->ops;
     Err refused = {0};
     *queued = 0;
     v->failed[0] = v->keys[0] = 0;
@@ -1025,9 +1024,8 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     const int64_t zeros = W_TICKETS + most + 1 - W_BLOCKED; /* a launch under locks has two tickets */
     memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
     if (v->copies) {
-        TRY(ops->copy_in(v->queue, at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8, e));
-        TRY(ops->copy_in(v->queue, at(b, v->failed), v->failed, 8, e));
-        TRY(ops->copy_in(v->queue, at(b, v->keys), v->keys, 16, e));
+        const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8}, {at(b, v->failed), v->failed, 8}, {at(b, v->keys), v->keys, 16}};
+        TRY(device_copy_in_many(v->d, v->queue, copies, ARRAY_LEN(copies), e));
     }
     bulk_mark_device(b, MARK_LAUNCH);
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;

@@ -65,25 +65,24 @@ FN u64 ld_word(u64 from, i64 i, i64 n) { return i + 8 <= n ? ld_u64_any(from + (
 FN void copy_bytes(u64 to, u64 from, i64 n) { __builtin_memcpy((void *)to, (const void *)from, (__SIZE_TYPE__)n); }
 FN void copy_words(u64 to, u64 from, i64 n) { copy_bytes(to, from, n); }
 #else
-FN void put_part(u64 to, u64 v, i64 n) {
-    if (n <= 0) return;
-    if (n >= 8 && (to & 7) == 0) {
-        G(u64, to)[0] = v;
-    } else {
-        ROLLED for (i64 i = 0; i < n && i < 8; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
-    }
+FN void put_part(u64 to, u64 v, i64 n) { /* fewer than 8 bytes */
+    ROLLED for (i64 i = 0; i < n; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
 }
-/* Four words are read before the first is written: a load that comes behind a store waits for nothing, but nothing overtakes it. */
+/* Words where they go are whole ones: the bytes in front of the first and behind the last are put one by one. Four words are read before the first is written: a load that comes behind a store waits for nothing,
+ * but nothing overtakes it. */
 FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
-    i64 i = 0;
-    ROLLED for (; i + 32 <= n; i += 32) { /* four loads on their way at a time */
+    i64 i = (i64)((0 - to) & 7);
+    if (i > n) i = n;
+    if (i > 0) put_part(to, ld_part(from, i), i);
+    ROLLED for (; i + 32 <= n; i += 32) {
         const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16), d = ld_u64_any(p + 24), at = to + (u64)i;
-        put_part(at, a, 8);
-        put_part(at + 8, b, 8);
-        put_part(at + 16, c, 8);
-        put_part(at + 24, d, 8);
+        G(u64, at)[0] = a;
+        G(u64, at)[1] = b;
+        G(u64, at)[2] = c;
+        G(u64, at)[3] = d;
     }
-    ROLLED for (; i < n; i += 8) put_part(to + (u64)i, ld_word(from, i, n), n - i);
+    ROLLED for (; i + 8 <= n; i += 8) G(u64, to + (u64)i)[0] = ld_u64_any(from + (u64)i);
+    if (i < n) put_part(to + (u64)i, ld_part(from + (u64)i, n - i), n - i);
 }
 /* To a multiple of 8, with room up to the next one. */
 FN_BIG void copy_words(u64 to, u64 from, i64 n) {

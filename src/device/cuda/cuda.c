@@ -9,6 +9,7 @@
  * functions go on then, so that nothing of the host leaks.
  */
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -18,8 +19,8 @@
 
 enum {
     SPIN_NS = 1000 * 1000,          /* sync asks the driver without a pause for that long, */
-    SLEEP_MIN_NS = 10 * 1000,       /* then sleeps a 64th of the time passed, between these */
-    SLEEP_MAX_NS = 1000 * 1000,
+    YIELD_NS = 20 * 1000 * 1000,    /* then lets others run in between: whoever sleeps comes back too late by some 0.1 ms of a bulk's 8, */
+    SLEEP_MAX_NS = 1000 * 1000,     /* then sleeps a 64th of the time passed, at most this */
     POLL_NS = 5 * 1000 * 1000,
 };
 
@@ -216,7 +217,11 @@ static Status wait_polling(CudaDevice *d, CuStream stream, CuEvent event, DevPol
             if (!poll(ctx)) return ST_ERROR;
             polled = now;
         }
-        int64_t pause = MIN_OF(MAX_OF((now - start) / 64, SLEEP_MIN_NS), SLEEP_MAX_NS);
+        if (now - start < YIELD_NS) {
+            sched_yield();
+            continue;
+        }
+        int64_t pause = MIN_OF((now - start) / 64, SLEEP_MAX_NS);
         nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
     }
 }
