@@ -243,6 +243,7 @@ def lanes(build, oracle):
         env = {**os.environ, "STELE_LIBCUDA": fake, "STELE_NVRTC": fake, "FAKE_CUDA_LANES": os.path.join(ROOT, "tests", "lanes"), "TMPDIR": tmp, "STELE_CACHE_DIR": os.path.join(tmp, "code")}
         os.mkdir(env["STELE_CACHE_DIR"], mode=0o700)
         cuda = "set executor = 'compiled'; set device = 'cuda:0'; set device_wait = on; set bulk_release = 'statement'"
+        script("ranks of bulks, CUDA's lanes", [os.path.join(build, "tests", "test_rank_device"), "check", "cuda:0", "3000"], 300, env)
         script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "3", "--reduce", "0", "--seconds", "200", "--set", cuda], 300, env)
         files = []
         for name in ("queue", "spread"):

@@ -576,6 +576,14 @@ static CodeEntry *look(CodeCache *c, Device *d, const Key *k, bool wait, bool *a
     return n;
 }
 
+/* Its file is as new as this use, more or less; c->lock held. */
+static bool wants_touch(CodeEntry *n) {
+    int64_t now = clock_ns();
+    bool wants = n->on_disk && now - n->touched_ns > touch_every_ns;
+    if (wants) n->touched_ns = now;
+    return wants;
+}
+
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e) {
     *out = (CodeRef){0};
     if (!options) options = "";
@@ -614,9 +622,7 @@ CodeState code_get(CodeCache *c, Device *d, const char *source, const char *opti
         take(c, n, at_once, out);
         if (at_once) {
             c->stats.memory_hits++;
-            int64_t now = clock_ns();
-            touch_file = n->on_disk && now - n->touched_ns > touch_every_ns;
-            if (touch_file) n->touched_ns = now;
+            touch_file = wants_touch(n);
         }
         state = CODE_READY;
     } else if (n->state == FAILED) {
@@ -628,6 +634,15 @@ out:
     free_dead(dead);
     if (touch_file) touch(c, &k);
     return state;
+}
+
+void code_used(CodeCache *c, const CodeRef *ref) {
+    CodeEntry *n = ref->entry;
+    pthread_mutex_lock(&c->lock);
+    bool wants = wants_touch(n);
+    Key k = n->key;
+    pthread_mutex_unlock(&c->lock);
+    if (wants) touch(c, &k);
 }
 
 void code_release(CodeCache *c, CodeRef *ref) {

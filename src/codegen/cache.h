@@ -52,6 +52,8 @@ typedef struct CodeRef { /* a loaded module, held until code_release */
 /* `source` is copied when needed; `options` NULL is "". READY: *out is filled. PENDING only when !wait. FAILED: *e has the compiler's error (every time). */
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e);
 void code_release(CodeCache *c, CodeRef *ref);
+/* Says that a reference that was kept is used again: files that nobody uses go first. Takes some 0.1 us, and more once a minute. */
+void code_used(CodeCache *c, const CodeRef *ref);
 /* Forgets the modules of a device that is about to be closed, after its running compilation. No code_get for it may be under way; a module still
  * held is unloaded by its code_release, which must come before the device closes. */
 void code_cache_drop_device(CodeCache *c, Device *d);

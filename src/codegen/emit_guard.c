@@ -53,7 +53,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (once) W("had%d = true;\n", it->guard);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
-    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = G(u32, %p)[use] & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n", it->guard, it->guard, PARAM(PP_STATES, 0, 0), it->guard, it->guard, fail_code(x, PF_STOPPED));
+    if (narrow) W("if (use != GUARD_NONE) {\nu32 from, c;\nguard_look(kp, use, &at%d, &from);\nops%d = USE_STATE(use) & GUARD_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n", it->guard, it->guard, it->guard, it->guard, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
@@ -67,7 +67,7 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
         if (!x->narrow_guards[g] || x->round) continue;
-        W("if (g%d != GUARD_NONE && ops%d == 1) {\nG(u32, %p)[g%d] = GUARD_IS_OVER;\nspilled |= 1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, PARAM(PP_STATES, 0, 0), g, g, g);
+        W("if (g%d != GUARD_NONE && ops%d == 1) {\nUSE_STATE(g%d) = GUARD_IS_OVER;\nspilled |= 1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = GUARD_NONE;\n}\n", g, g, g, g, g);
     }
     for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
         if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
@@ -342,37 +342,37 @@ void proc_queue_delete(ProcEm *x) {
     proc_queue_stops(x);
     W("if (queue_at != GUARD_NONE) queue_done(kp, queue_at, %s);\n}\n", x->round ? "true" : "false");
 }
-static void queue_helpers(ProcEm *x, Out *o, int32_t uses, int32_t states) {
+static void queue_helpers(ProcEm *x, Out *o) {
     Em *m = &x->m;
     int32_t takers = PARAM(PP_TAKERS, 0, 0), rows = PARAM(PP_QUEUE_ROWS, 0, 0);
     /* The lock of a queue's item, which nobody waits for. */
     out_w(m, o, "FN_BIG u64 queue_use(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const bool shared) {\nconst u32 name = item_name(h);\nconst u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\n"
-                "if (i == use_end) return GUARD_NONE;\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
-                "if (shared) ga_or_u32(%p + i * 4, GUARD_HELD | GUARD_WROTE | QUEUE_USED);\nelse G(u32, %p)[i] = s | GUARD_HELD | GUARD_WROTE | QUEUE_USED;\nreturn i;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
+                "if (i == use_end) return GUARD_NONE;\nDALLY(h);\nconst u32 s = USE_STATE(i);\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
+                "if (shared) ga_or_u32(USE_STATE_AT(i), GUARD_HELD | GUARD_WROTE | QUEUE_USED);\nelse USE_STATE(i) = s | GUARD_HELD | GUARD_WROTE | QUEUE_USED;\nreturn i;\n}\n", 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT);
     /* The row that is this use's. The first use goes through the group and says which is whose, as it goes, and for whom none is left, by its own group's anchor (names are hashes: a lock may be two
      * groups'). *front: the group's front as it was, when that was moved. Rows that others have deleted meanwhile are behind it. */
     out_w(m, o, "FN i64 queue_next(const u64 next, const u64 cells, const u32 kind, const i64 c) {\nconst i64 n = ord_follow(next, c, 0);\nreturn ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;\n}\n"
                 "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
-                "const u64 none = ~(u64)(anchor + 1), lock = G(u32, %p)[2 * use], nth = G(u32, %p)[2 * use + 1], at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
+                "const u64 none = ~(u64)(anchor + 1), lock = USE_LOCK(use), nth = USE_FROM(use), at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
                 "ROLLED for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : none;\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
                 "if (last >= 0 && last != first) {\n*front = first;\nGVOL(i64, next)[4 * anchor + 3] = last + 1;\n}\n}\n"
                 "u64 row = GVOL(u64, at)[0];\nROLLED for (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
-                "const bool found = row >> 63 == 0;\nconst u32 s = G(u32, %p)[use], took = found ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0 || (!found && row != none)) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
-                "if (shared) ga_or_u32(%p + use * 4, took);\nelse G(u32, %p)[use] = s | took;\nreturn found ? (i64)row - 1 : -1;\n}\n",
-          uses, uses, rows, takers, rows, states, QUEUE_STOP_BITS, states, states);
-    out_w(m, o, "FN_BIG void queue_done(KP_ARG, const u64 use, const bool shared) {\nconst u32 s = G(u32, %p)[use];\nif ((s & QUEUE_LEFT) == 0) return;\nif (shared) ga_add_u32(%p + use * 4, 0u - QUEUE_LEFT);\nelse G(u32, %p)[use] = s & ~QUEUE_LEFT;\n}\n", states, states, states);
+                "const bool found = row >> 63 == 0;\nconst u32 s = USE_STATE(use), took = found ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0 || (!found && row != none)) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
+                "if (shared) ga_or_u32(USE_STATE_AT(use), took);\nelse USE_STATE(use) = s | took;\nreturn found ? (i64)row - 1 : -1;\n}\n",
+          rows, takers, rows, QUEUE_STOP_BITS);
+    out_w(m, o, "FN_BIG void queue_done(KP_ARG, const u64 use, const bool shared) {\nconst u32 s = USE_STATE(use);\nif ((s & QUEUE_LEFT) == 0) return;\nif (shared) ga_add_u32(USE_STATE_AT(use), 0u - QUEUE_LEFT);\nelse USE_STATE(use) = s & ~QUEUE_LEFT;\n}\n");
 }
 
 /* What guards call. A use's state: operations that are to come, GUARD_HELD once its turn has come, GUARD_WROTE; GUARD_IS_OVER when it was given up. */
-void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
+void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters) {
     Em *m = &x->m;
-    int32_t names = PARAM(PP_NAMES, 0, 0), states = PARAM(PP_STATES, 0, 0);
+    out_w(m, o, "#define USE(i, word) G(u32, %p + (u64)(i) * 16)[word]\n#define USE_STATE_AT(i) (%p + (u64)(i) * 16 + 4)\n#define USE_NAME(i) USE(i, 0)\n#define USE_STATE(i) USE(i, 1)\n#define USE_LOCK(i) USE(i, 2)\n#define USE_FROM(i) USE(i, 3)\n", PARAM(PP_USED, 0, 0), PARAM(PP_USED, 0, 0));
     out_w(m, o, "#define GUARD_NONE (~U64C(0))\n#define GUARD_STOP (~U64C(0) - 1)\n#define GUARD_WAITS (~U64C(0) - 2)\n#define GUARD_UNKNOWN (~U64C(0) - 3)\n#define GUARD_HELD 0x80000000u\n#define GUARD_WROTE 0x40000000u\n#define GUARD_OPS 0x07ffffffu\n#define QUEUE_TOOK 0x20000000u\n#define QUEUE_LEFT 0x10000000u\n#define QUEUE_USED 0x08000000u\n#define QUEUE_STOPS ((i64)-2)\n"
                 "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
                 "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n", (int32_t)PF_SAID);
     out_w(m, o, "FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {\nconst u64 why = (u64)1 << ((spilled & 2) != 0 ? %d : spilled != 0 ? %d : %d) | %d;\n(void)ga_cas_u64(P(0) + 8, 0, (u64)((status & ((1u << %d) - 1)) | (proc < %d ? proc : %d) << %d) << 32 | why);\nga_or_u64(P(0) + 8, why);\n}\n",
           STOP_QUEUE_BIT, STOP_SPILT_BIT, STOP_UNSAID_BIT, 1 << STOP_UNDO_BIT, STOP_PROC_SHIFT, STOP_PROCS, STOP_PROCS, STOP_PROC_SHIFT);
-    out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)G(u32, %p)[2 * use] * 4;\n*from = G(u32, %p)[2 * use + 1];\n}\n", counters, uses, uses);
+    out_w(m, o, "FN void guard_look(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {\n*at = %p + (u64)USE_LOCK(use) * 4;\n*from = USE_FROM(use);\n}\n", counters);
     out_w(m, o, "FN bool guard_turn(KP_ARG, const u64 use) {\nu64 at;\nu32 from;\nguard_look(kp, use, &at, &from);\nreturn GVOL(u32, at)[0] >= from;\n}\n");
     /* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers alone: variables of the kernel lie in memory, and
      * thousands of warps that wait would keep it busy. */
@@ -383,42 +383,42 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses) {
     out_w(m, o, "#if defined(KC_CUDA)\n#define MEETINGS 4u\nFN_BIG void warps_meet(volatile u32 *came) {\nconst u64 since = CLOCK();\nif ((LID & 31u) == 0) atomicAdd((u32 *)came, 1u);\nwhile (*came + 1 < GROUP_SIZE / 32 && CLOCK() - since < MEET_CLOCKS) __nanosleep(200u);\n__syncwarp();\n}\n#endif\n");
     /* Waits for so many clocks at most. */
     out_w(m, o, "FN bool guard_soon(KP_ARG, const u64 use, const u64 time) {\n#if defined(KC_CUDA)\nfor (const u64 since = CLOCK(); CLOCK() - since < time;) {\n__nanosleep(100u);\nif (guard_turn(kp, use)) return true;\n}\n#endif\n(void)time; (void)use;\nreturn false;\n}\n");
-    out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = G(u32, %p)[2 * use + 1];\nconst u64 at = %p + (u64)G(u32, %p)[2 * use] * 4;\nu32 spins = 0;\n(void)spins;\n"
-                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE_TAKE();\nreturn true;\n}\n", uses, counters, uses);
+    out_w(m, o, "FN_BIG bool guard_wait(KP_ARG, const u64 use) {\nconst u32 from = USE_FROM(use);\nconst u64 at = %p + (u64)USE_LOCK(use) * 4;\nu32 spins = 0;\n(void)spins;\n"
+                "for (;;) {\nconst u32 c = GVOL(u32, at)[0];\nif (c >= from) break;\nif (KC_PEEK(P(0) + 8) != 0) return false;\nRELAX(++spins, from - c);\n}\nFENCE_TAKE();\nreturn true;\n}\n", counters);
     /* The calls' locks, by name: most items have none. */
-    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nROLLED for (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (G(u32, %p)[i] >> 1 & 63);\nreturn mask;\n}\n", names);
+    out_w(m, o, "FN_BIG u64 guard_mask(KP_ARG, const u64 use_at, const u64 use_end) {\nu64 mask = 0;\nROLLED for (u64 i = use_at; i < use_end; i++) mask |= U64C(1) << (USE_NAME(i) >> 1 & 63);\nreturn mask;\n}\n");
     /* several at a time: each is a load from far away */
-    out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nu64 found = use_end;\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(G(u32, %p)[i + k < use_end ? i + k : use_end - 1] == name) << k;\n"
-                "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] == name) return i;\nreturn use_end;\n#endif\n}\n", names, names);
+    out_w(m, o, "FN u64 guard_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {\n#if defined(KC_CUDA)\nu64 found = use_end;\nfor (u64 i = use_at; i < use_end; i += 8) {\nu32 hits = 0;\n#pragma unroll\nfor (u32 k = 0; k < 8; k++) hits |= (u32)(USE_NAME(i + k < use_end ? i + k : use_end - 1) == name) << k;\n"
+                "if (hits != 0) {\nfound = i + (u32)__ffs((i32)hits) - 1;\nif (found >= use_end) found = use_end - 1;\ni = use_end;\n}\n}\nreturn found;\n#else\nfor (u64 i = use_at; i < use_end; i++)\n    if (USE_NAME(i) == name) return i;\nreturn use_end;\n#endif\n}\n");
     out_w(m, o, "FN u32 item_name(const u64 h) { return ((u32)(hash_u64(h) >> 32) & ~1u) | ((u32)h & 1u); }\n"); /* as ranks have it */
     /* On the host, for tests: others get on meanwhile, so that what was read too early has become old. */
     out_w(m, o, "#if defined(KC_HOST)\n#define DALLY(h) do { for (u64 k = (h) & 1023; k > 0; k--) PAUSE(); } while (0)\n#else\n#define DALLY(h) ((void)0)\n#endif\n");
     out_w(m, o, "FN_BIG u64 guard_take(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote, const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {\nconst u32 name = item_name(h);\nconst u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? guard_find(kp, use_at, use_end, name) : use_end;\nu64 use = i;\n"
-                "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = G(u32, %p)[i];\n"
+                "if (i == use_end) {\nuse = GUARD_NONE;\n} else {\nDALLY(h);\nconst u32 s = USE_STATE(i);\n"
                 "if (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nuse = GUARD_STOP;\n" /* more often than its footprint said: not to be */
                 "} else if ((s & GUARD_HELD) == 0) {\nif (guard_turn(kp, i)) {\nFENCE_TAKE();\n} else if (wait == 0) {\nif (!looks && !guard_wait(kp, i)) use = GUARD_STOP;\n} else if (guard_soon(kp, i, time)) {\nFENCE_TAKE();\n} else {\n*wait = i;\nuse = GUARD_WAITS;\n}\n}\n"
-                "if (use == i) {\nif (shared) ga_or_u32(%p + i * 4, GUARD_HELD | wrote);\nelse G(u32, %p)[i] = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states, states);
+                "if (use == i) {\nif (shared) ga_or_u32(USE_STATE_AT(i), GUARD_HELD | wrote);\nelse USE_STATE(i) = s | GUARD_HELD | wrote;\n}\n}\nreturn use;\n}\n", 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT);
     /* Of an item that the call has its turn at, and had better have: it is asked for once more. */
-    out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote) {\nif (use != GUARD_NONE) {\nconst u32 s = G(u32, %p)[use];\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
-                "if ((s & wrote) != wrote) G(u32, %p)[use] = s | wrote;\n}\nreturn use;\n}\n", states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
+    out_w(m, o, "FN_BIG u64 guard_again(KP_ARG, const u64 use, const u32 wrote) {\nif (use != GUARD_NONE) {\nconst u32 s = USE_STATE(use);\nif (s == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\n"
+                "if ((s & wrote) != wrote) USE_STATE(use) = s | wrote;\n}\nreturn use;\n}\n", 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT);
     /* Rounds of a loop that lanes share. The call's lock for the item; it is taken later, when its turn has come. */
     out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 guard_ask(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h) {\nconst u32 name = item_name(h);\nif ((mask >> (name >> 1 & 63) & 1) == 0) return GUARD_NONE;\n"
                 "const u64 i = guard_find(kp, use_at, use_end, name);\nreturn i == use_end ? GUARD_NONE : i;\n}\n"
-                "FN_BIG u64 guard_hold(KP_ARG, const u64 use, const u32 wrote) {\nif (use == GUARD_NONE) return use;\nif (G(u32, %p)[use] == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\nga_or_u32(%p + use * 4, GUARD_HELD | wrote);\nreturn use;\n}\n#endif\n",
-          states, 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT, states);
+                "FN_BIG u64 guard_hold(KP_ARG, const u64 use, const u32 wrote) {\nif (use == GUARD_NONE) return use;\nif (USE_STATE(use) == GUARD_IS_OVER) {\nga_or_u64(P(0) + 8, %d);\nreturn GUARD_STOP;\n}\nga_or_u32(USE_STATE_AT(use), GUARD_HELD | wrote);\nreturn use;\n}\n#endif\n",
+          1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT);
     /* One operation less; the address of the lock's counter when it was the last one, else 0. */
-    out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && G(u32, %p)[use] != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(%p + use * 4, ~0u) : G(u32, %p)[use];\n"
-                "if ((s & GUARD_OPS) > 1) {\nif (!shared) G(u32, %p)[use] = s - 1;\n} else {\nG(u32, %p)[use] = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled |= 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)G(u32, %p)[2 * use] * 4;\n}\n}\nreturn at;\n}\n",
-          states, states, states, states, states, QUEUE_STOP_BITS, counters, uses);
+    out_w(m, o, "FN_BIG u64 guard_last(KP_ARG, const u64 use, const bool shared, PRIV u32 *spilled) {\nu64 at = 0;\nif (use != GUARD_NONE && USE_STATE(use) != GUARD_IS_OVER) {\nconst u32 s = shared ? ga_add_u32(USE_STATE_AT(use), ~0u) : USE_STATE(use);\n"
+                "if ((s & GUARD_OPS) > 1) {\nif (!shared) USE_STATE(use) = s - 1;\n} else {\nUSE_STATE(use) = GUARD_IS_OVER;\nif ((s & GUARD_WROTE) != 0) *spilled |= 1;\nif ((s & QUEUE_USED) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) ga_or_u64(P(0) + 8, %d);\nat = %p + (u64)USE_LOCK(use) * 4;\n}\n}\nreturn at;\n}\n",
+          QUEUE_STOP_BITS, counters);
     /* What has to be waited for before a call has its turn everywhere; GUARD_NONE: nothing. */
     out_w(m, o, "FN_BIG u64 guards_begin(KP_ARG, const u64 use_at, const u64 use_end) {\nROLLED for (u64 i = use_at; i < use_end; i++)\n    if (!guard_turn(kp, i)) return i;\nFENCE_TAKE();\nreturn GUARD_NONE;\n}\n");
     /* A call that is done gives up all that it has, once it has had its turn everywhere; else: where it has not. */
-    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {\nROLLED for (u64 i = use_at; i < use_end; i++) {\nconst u32 s = G(u32, %p)[i];\n"
-                "if (takes && s != GUARD_IS_OVER && (G(u32, %p)[i] & 1u) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) {\nga_or_u64(P(0) + 8, %d);\nreturn i;\n}\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
-                "if (!guard_turn(kp, i)) return i;\nG(u32, %p)[i] = s | GUARD_HELD;\n}\nFENCE_TAKE();\nFENCE_GIVE();\n"
-                "ROLLED for (u64 i = use_at; i < use_end; i++)\n    if (G(u32, %p)[i] != GUARD_IS_OVER) ga_add_u32(%p + (u64)G(u32, %p)[2 * i] * 4, 1);\nreturn GUARD_NONE;\n}\n", states, names, QUEUE_STOP_BITS, states, states, counters, uses);
+    out_w(m, o, "FN_BIG u64 guards_done(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {\nROLLED for (u64 i = use_at; i < use_end; i++) {\nconst u32 s = USE_STATE(i);\n"
+                "if (takes && s != GUARD_IS_OVER && (USE_NAME(i) & 1u) != 0 && (s & (QUEUE_TOOK | QUEUE_LEFT)) != QUEUE_TOOK) {\nga_or_u64(P(0) + 8, %d);\nreturn i;\n}\nif (s == GUARD_IS_OVER || (s & GUARD_HELD) != 0) continue;\n"
+                "if (!guard_turn(kp, i)) return i;\nUSE_STATE(i) = s | GUARD_HELD;\n}\nFENCE_TAKE();\nFENCE_GIVE();\n"
+                "ROLLED for (u64 i = use_at; i < use_end; i++)\n    if (USE_STATE(i) != GUARD_IS_OVER) ga_add_u32(%p + (u64)USE_LOCK(i) * 4, 1);\nreturn GUARD_NONE;\n}\n", QUEUE_STOP_BITS, counters);
     proc_spread_helpers(x, o);
-    if (x->queues) queue_helpers(x, o, uses, states);
+    if (x->queues) queue_helpers(x, o);
     /* together: the warp's lanes that have calls; 0: one only, which may as well wait where it is. Whether others are not here. On the host, for tests, a call stops wherever it may. */
     out_w(m, o, "#if defined(KC_CUDA)\n#define LANE_ALONE(together) ((together) == 0)\n#define LANES_AWAY(together) ((together) != 0 && __activemask() != (together))\n#else\n#define LANE_ALONE(together) ((void)(together), false)\n"
                 "#if defined(KC_OPENCL)\n#define LANES_AWAY(together) ((void)(together), false)\n#else\n#define LANES_AWAY(together) ((void)(together), true)\n#endif\n#endif\n");

@@ -17,11 +17,11 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     if (of_bulk || of_table) x->m.proc = 0;
     else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no; /* both programs have them */
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
-    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.params.items[n].rows) { /* one address for the columns of a part: where each is behind it is known */
+    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.body.failed && !x->m.params.items[n].rows) { /* one address for the columns of a part: where each is behind it is known */
         const ImageColumn *c = column(x, id, col);
         int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->part, NULL);
-        x->m.params.items[n].rows = rows + 1;
-        x->m.params.items[n].offset = (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
+        if (!x->m.body.failed) x->m.params.items[n].rows = rows + 1;
+        if (!x->m.body.failed) x->m.params.items[n].offset = (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
     }
     x->m.proc = proc;
     return n;
@@ -1360,7 +1360,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
-    static const uint16_t guards[] = {PP_GUARDS, PP_STRETCHES, PP_TOGETHER, PP_NAMES, PP_STATES, PP_LOG, PP_LOG_AT, PP_LOG_N};
+    static const uint16_t guards[] = {PP_GUARDS, PP_STRETCHES, PP_TOGETHER, PP_USED, PP_LOG, PP_LOG_AT, PP_LOG_N};
     for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
     for (int32_t kind = PP_TAKERS; x->queues && kind <= PP_QUEUE_ROWS; kind++) PARAM(kind, 0, 0);
     if (n_ahead > 0) PARAM(PP_FETCHES, 0, 0);
@@ -1379,7 +1379,7 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
-    if (out->guards) proc_guard_helpers(x, o, counters, uses);
+    if (out->guards) proc_guard_helpers(x, o, counters);
     /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
     if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) hash_none(h)\n#endif\n");
     proc_append(x, o, &x->funcs);

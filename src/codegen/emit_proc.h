@@ -75,7 +75,7 @@ typedef enum ProcParamKind {
     PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/schedule.h) */
     PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
     PP_GUARDS,        /* value: 1: locks are held by statement, see Guards */
-    PP_NAMES, PP_STATES, /* guards. Addresses: u32[], as PP_LOCKS: the item's name, and how many operations the call has on it (the kernel's from there on) */
+    PP_USED,          /* guards. Address: RankLocks.guards (txn/rank_device.h), instead of PP_LOCKS; how many operations are left is the kernel's from there on */
     PP_QUEUED,        /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
     PP_TAKERS, PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/rank_device.h) */
     PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */

@@ -144,7 +144,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
 /* What guards call; counters, uses: parameters. */
-void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters, int32_t uses);
+void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters);
 /* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters. */
 void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds);
 void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket);

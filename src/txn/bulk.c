@@ -427,9 +427,9 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
                 y.sums[i] = total;
                 total += sum;
             }
-            if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
         }
     }
+    if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
     TRY(image_reserve(x->image, total, e));
     int64_t base = image_claim(x->image, total, e);
     if (base < 0) return ST_ERROR;

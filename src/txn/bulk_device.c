@@ -194,6 +194,8 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
         }
         c->cache = v->cache;
         c->device = v->d;
+    } else {
+        code_used(c->cache, &c->ref);
     }
     v->queue_part = -1;
     if (v->code->module.constants) {
@@ -223,13 +225,13 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
     v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA) : d->info.warp > 1 ? GROUP_OTHER : 1};
-    TRY(get_kernel(b, reason, e));
-    if (*reason) return ST_OK;
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
+    s->device = d;
+    TRY(get_kernel(b, reason, e));
+    if (*reason) return ST_OK;
     v->queue = s->queue;
     s->queue = NULL;
-    s->device = d;
     Err why = {0};
     if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message))) return err_oom(e);
     return ST_OK;
@@ -423,8 +425,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_LOCKS: return v->ranked ? v->ranks.locks : at(b, v->locked ? b->schedule.locks : NULL);
     case PP_DONE: return at(b, v->done);
     case PP_GUARDS: return v->guarded;
-    case PP_NAMES: return v->ranks.names;
-    case PP_STATES: return v->ranks.states;
+    case PP_USED: return v->ranks.guards;
     case PP_LOG: return v->log;
     case PP_LOG_AT: return v->log_at;
     case PP_LOG_N: return v->log_n;

@@ -21,7 +21,7 @@ typedef struct BulkCode {
     int64_t *tables;  /* ids */
     uint64_t *forms;  /* by table: of the image that the text was made for */
     ProcModule module;
-    CodeRef ref;      /* what its text became on `device`: looking that up again takes 0.1 ms. Held; without an entry: not there yet */
+    CodeRef ref;      /* what its text became on `device`: looking that up again takes 0.1 ms. Held until the device changes or the code goes; without an entry: not there yet */
     CodeCache *cache; /* whose it is */
     Device *device;
     int64_t used;     /* ImageSet.bulks when it was last */

@@ -22,9 +22,9 @@
  * Slots are taken by compare-and-swap and never given back before a rebuild; an entry is a hint: a lookup compares the row's key and asks
  * whether the row lives. A row that comes back to life (undo of a delete) is found again.
  *
- * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with values of at most 64 bits as they are, else their hashes. A value's hash: booleans, integers, dates and times
- * hash_u64 of the value as 64 bits; 128-bit integers the same, with the high half hash_combine'd when they need it; floats as cell_hash; uuids
- * and strings as kernels do (codegen/prelude: hash_uuid, hash_str).
+ * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers, dates and times of at most 64 bits as they
+ * are, else with their hashes. A value's hash: booleans, integers, dates and times hash_u64 of the value as 64 bits; 128-bit integers the same, with the high
+ * half hash_combine'd when they need it; floats as cell_hash; uuids and strings as kernels do (codegen/prelude: hash_uuid, hash_str).
  *
  * Group index: the same table with the first row of each group, and next[row] (row + 1, 0 = end) as a list, newest row first. Dead rows stay in
  * the list. A group whose columns change is 0A000 at compile time: their columns must be such that no procedure updates them.

@@ -3,7 +3,7 @@
  *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations mark their item's place: which
  *      kinds, one call only or several. What has no conflict there is dropped: all of a bulk of additions, nearly all of one over many items.
  *   2. How much is left is the one thing the host has to know; if nothing, the order is there already.
- *   3. A stable radix sort of the rest by (name of the item, call), 8 bits at a time. Where operations come in the order of their calls, by name only.
+ *   3. A stable radix sort of the rest by (name of the item, call), 8 or 9 bits at a time. Where operations come in the order of their calls, by name only.
  *   4. Along each item: uses (the operations of one call), ranks (a run of reads, a run of additions, a write).
  *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as many at a time as are worth a
  *      look by the host; then a radix sort of the calls by (depth, type).
@@ -24,7 +24,7 @@ enum {
     GROUPS_MAX = 2048,
     TABLE_MIN_BITS = 10, TABLE_MAX_BITS = 25, /* 128 MiB */
     ROUNDS_FIRST = 8, ROUNDS_MAX = 64,        /* of depths, between looks */
-    DIGIT_BITS = 8,
+    DIGIT_BITS = 9, /* RK_DIGITS */
     SAMPLE = 64, SAMPLE_OF = 1 << 18,         /* of the operations, marked first; of at least so many */
 };
 #define MAX_CALLS ((INT64_C(1) << 30) - 2)
@@ -97,7 +97,7 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
     const DeviceInfo *i = &d->info;
     int64_t tile;
     switch (i->kind) {
-    case DEVICE_CUDA: /* 8-bit digits: counts of 16 warps and a tile of 4096 records */
+    case DEVICE_CUDA: /* counts of 16 warps by digit and a tile of 4096 records; a digit to a work-item */
         r->group_size = 512;
         r->items = 8;
         r->relax_items = 4;  /* all units have something to do */
@@ -235,8 +235,9 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
     TRY(block_need(r, &r->table, control + table, e));
     memset(r->p, 0, sizeof r->p);
     *groups = cut(r, in->max_ops);
+    int64_t sums = align_up(r->groups * (1 + r->group_size / 32) * 16, 256); /* of groups, and of warps where there are */
     int64_t records = align_up(*groups * (int64_t)r->p[RK_CHUNK] * 8, 256);
-    TRY(block_need(r, &r->ops, 3 * records + records / 2 + align_up(r->groups * RK_DIGITS * 4, 256) + align_up(r->groups * 16, 256) + 2048, e));
+    TRY(block_need(r, &r->ops, 3 * records + records / 2 + align_up(r->groups * RK_DIGITS * 4, 256) + sums + 2048, e));
     DevPtr at = r->ops.p;
     r->p[RK_ERR] = r->table.p;
     r->p[RK_FIGURES] = r->table.p + offsetof(Control, figures);
@@ -254,7 +255,7 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
     r->p[RK_PLACES] = carve(&at, records);
     r->p[RK_SLOTS] = carve(&at, records / 2);
     r->p[RK_HIST] = carve(&at, r->groups * RK_DIGITS * 4);
-    r->p[RK_SUMS] = carve(&at, r->groups * 16);
+    r->p[RK_SUMS] = carve(&at, sums);
     r->p[RK_TYPES] = in->types;
     r->p[RK_N_TYPES] = (uint64_t)MAX_OF(in->n_types, 1);
     r->left = 0;
@@ -318,7 +319,7 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     int64_t left = r->left, counters = align_up(left * 4, 256), queues = in->queues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256), totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
     int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters + queues : per_call);
-    TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * 8 + (in->names ? 2 * align_up(left * 4, 256) : 0) + 1024, e));
+    TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * (in->names ? 16 : 8) + 1024, e));
     DevPtr at = r->calls.p, totals, order_totals, order, records;
     TRY(r->d->ops->fill(q, at, 0, zero, e));
     order_totals = carve(&at, group_totals);
@@ -344,11 +345,8 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
         out->rows = carve(&at, left * 8);
     }
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);
-    out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
-    if (in->names) {
-        out->names = r->p[RK_NAMES] = carve(&at, left * 4);
-        out->states = r->p[RK_STATES] = carve(&at, left * 4);
-    }
+    if (in->names) out->guards = r->p[RK_GUARDS] = carve(&at, left * 16);
+    else out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
     TRY(sort_ops(r, in, groups, &totals, e));
     groups = cut(r, left);
     TRY(run(r, K_SUMS, groups, e));

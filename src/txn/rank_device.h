@@ -36,7 +36,7 @@ typedef struct RankInput {
     int32_t n_types;   /* types are below */
     int32_t group_bits; /* rank_device_locks: `order`, by so many upper bits of the types' numbers [GPUTx App. D]; 0: none */
     bool figures;      /* rank_device_locks: fill `figures` as well */
-    bool names;        /* rank_device_locks: `names` and `states` as well */
+    bool names;        /* rank_device_locks: `guards` instead of `locks` */
     bool queues;       /* ... and `takers` and `rows`, */
     int32_t taker;     /* the type that takes from queues */
     int64_t depth_max; /* rank_device_sets: more sets than that are not wanted; 0: any number is */
@@ -47,8 +47,8 @@ typedef struct RankLocks {
     int64_t n_locks;    /* numbers of locks are below; they have gaps */
     int64_t max_uses;   /* at most so many uses */
     DevPtr lock_start;  /* u32[n_calls + 1] */
-    DevPtr locks;       /* LockUse[] */
-    DevPtr names, states; /* u32[], as locks: rank_item_name, and how many operations the call has on the item; 0 when not asked for */
+    DevPtr locks;       /* LockUse[], or */
+    DevPtr guards;      /* with `names`: u32[4] each: rank_item_name, how many operations the call has on the item, lock, from */
     DevPtr counters;    /* u32[n_locks], zero */
     DevPtr takers, rows; /* u32[n_locks]: how many calls of type `taker`, which writes there before all others, use a lock with an odd name; u64[n_locks], zero: a place for each of them, at lock + from. 0 when not asked for */
     DevPtr order;       /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: nobody waits for a later one. 0 when not asked for */

@@ -590,7 +590,7 @@ FN u64 hash_u64(u64 x) {
 }
 FN u64 hash_combine(u64 h, u64 k) { return hash_u64(h ^ (k + U64C(0x9e3779b97f4a7c15) + (h << 6) + (h >> 2))); }
 FN u64 hash_key(u64 h, u64 k) { /* the next column of a key; h is a mix */
-    h = (h ^ (k + U64C(0x9e3779b97f4a7c15))) * U64C(0xd6e8feb86659fd93);
+    h = (h ^ k ^ k >> 32) * U64C(0xd6e8feb86659fd93);
     return h ^ h >> 32;
 }
 FN u64 hash_i64(i64 v) { return hash_u64((u64)v); } /* bool, i16, i32 widen to it: a value hashes alike at every width */

@@ -27,7 +27,7 @@
 #define RK_CALL_USES 21 /* u32 per call */
 #define RK_WAITS 22    /* u32 per call: items that it waits on; 0 = not asked for */
 #define RK_STARTS 23   /* u32[] */
-#define RK_LOCKS 24    /* LockUse[] */
+#define RK_LOCKS 24    /* LockUse[], or */
 #define RK_FIGURES 25  /* u32[4]: w0, c, greatest depth, calls with locks */
 #define RK_DEPTH 26    /* u32 per call */
 #define RK_CHANGED 27  /* u32 per round */
@@ -35,15 +35,14 @@
 #define RK_TYPES 29    /* u16 per call, or 0 */
 #define RK_N_TYPES 30
 #define RK_ORDER 31    /* u32 per call */
-#define RK_NAMES 32    /* u32 per lock use: name of the item; 0 = not asked for */
-#define RK_STATES 33   /* u32 per lock use: operations that the call has on the item */
-#define RK_DROP 34     /* so many lower bits of a type do not count */
-#define RK_TAKERS 35    /* u32 per lock: its uses by calls of RK_TAKER, the first type that uses it, of locks with odd names; 0 = not asked for */
-#define RK_TAKER 36
-#define RK_PARAMS 37
+#define RK_GUARDS 32   /* u32[4] per lock use: name of the item, operations that the call has on it, and the LockUse; 0 = RK_LOCKS */
+#define RK_DROP 33     /* so many lower bits of a type do not count */
+#define RK_TAKERS 34   /* u32 per lock: its uses by calls of RK_TAKER, the first type that uses it, of locks with odd names; 0 = not asked for */
+#define RK_TAKER 35
+#define RK_PARAMS 36
 
 #define RK_FIRST_ROUND 0xffffffff
-#define RK_DIGITS 256
+#define RK_DIGITS 512
 
 /* errors */
 #define RK_NO_CALL 1   /* an operation of a call that does not exist */

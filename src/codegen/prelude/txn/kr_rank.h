@@ -343,6 +343,60 @@ FN u32 begins_at(u64 records, u64 i, u64 n) {
 }
 FN Runs runs_of(u32 begins) { return runs_make(begins & 1u, begins >> 1 & 1u, begins >> 1 & 1u, begins >> 2); }
 
+FN void sum_put(u64 at, Runs sum) {
+    G(u32, at)[0] = sum.uses;
+    G(u32, at)[1] = sum.ranks;
+    G(u32, at)[2] = sum.rank;
+    G(u32, at)[3] = sum.item;
+}
+FN Runs sum_get(u64 at) { return runs_make(GRO(u32, at)[0], GRO(u32, at)[1], GRO(u32, at)[2], GRO(u32, at)[3]); }
+#if defined(HAVE_WARP)
+/* Each warp has a part of the chunk for itself and goes through it row by row: what begins in a row are three words, of which a lane counts the bits below its own. What the warps have lies
+ * behind what the groups have. */
+#define WARP_CHUNK (P(RK_CHUNK) / (LSIZE / WARP))
+#define WARP_BEGIN (CHUNK_BEGIN + LID / WARP * WARP_CHUNK)
+#define WARP_SUMS (P(RK_SUMS) + (NGROUPS + GID * (LSIZE / WARP)) * 16)
+FN u32 bits_before_last(u32 bits, u32 of) { return of ? (u32)__popc(bits & ((0x80000000u >> (u32)__clz((i32)of)) - 1)) + 1 : 0; }
+FN Runs row_runs(u32 use, u32 rank, u32 item) { return runs_make((u32)__popc(use), (u32)__popc(rank), bits_before_last(use, rank), bits_before_last(use, item)); }
+FN u64 before_warp(u64 records, u64 begin, u64 end) { return begin > 0 && begin < end ? GRO(u64, records)[begin - 1] : 0; }
+/* begins_at for a row; *last: the record before it, then its own last one. */
+FN u32 row_begins(u64 records, u64 i, u64 end, u64 n, u64 r, PRIV u64 *last) {
+    u64 before = __shfl_up_sync(0xffffffffu, r, 1);
+    const u64 next = __shfl_down_sync(0xffffffffu, r, 1), second = __shfl_up_sync(0xffffffffu, before, 1);
+    u32 begins = 0;
+    if (LANE == 0) before = *last;
+    *last = __shfl_sync(0xffffffffu, r, WARP - 1);
+    if (i >= end) return 0;
+    if (i == 0 || before >> 32 != r >> 32) {
+        begins = 7;
+    } else if (before >> 2 != r >> 2) { /* most calls have one operation on the item */
+        const bool single = LANE < WARP - 1 && i + 1 < end && next >> 2 != r >> 2, alone = LANE > 1 && second >> 2 != before >> 2;
+        const u32 kinds = single ? kinds_of(r) : kinds_from(records, i, n), others = alone ? kinds_of(before) : kinds_to(records, i - 1);
+        begins = kinds == KINDS_ALL || kinds != others ? 3 : 1;
+    }
+    return begins;
+}
+KERNEL(rank_sums) {
+    const u64 records = P(RK_FROM), n = P(RK_N), begin = WARP_BEGIN, end = least(CHUNK_END, begin + WARP_CHUNK);
+    u64 last = before_warp(records, begin, end);
+    Runs sum = runs_make(0, 0, 0, 0), all = sum;
+    for (u64 first = begin; first < end; first += RANK_ITEMS * WARP) {
+        u64 record[RANK_ITEMS];
+#pragma unroll
+        for (u32 k = 0; k < RANK_ITEMS; k++) record[k] = first + k * WARP + LANE < end ? GRO(u64, records)[first + k * WARP + LANE] : 0;
+#pragma unroll
+        for (u32 k = 0; k < RANK_ITEMS; k++) {
+            const u32 begins = row_begins(records, first + k * WARP + LANE, end, n, record[k], &last);
+            sum = runs_join(sum, row_runs(ballot((begins & 1u) != 0), ballot((begins & 2u) != 0), ballot((begins & 4u) != 0)));
+        }
+    }
+    if (LANE == 0) sum_put(WARP_SUMS + LID / WARP * 16, sum);
+    BARRIER();
+    if (LID != 0) return;
+    for (u32 w = 0; w < LSIZE / WARP; w++) all = runs_join(all, runs_make(G(u32, WARP_SUMS + w * 16)[0], G(u32, WARP_SUMS + w * 16)[1], G(u32, WARP_SUMS + w * 16)[2], G(u32, WARP_SUMS + w * 16)[3]));
+    sum_put(P(RK_SUMS) + GID * 16, all);
+}
+#else
 KERNEL(rank_sums) {
     const u64 records = P(RK_FROM), n = P(RK_N), end = CHUNK_END;
     Runs sum = runs_make(0, 0, 0, 0);
@@ -355,20 +409,15 @@ KERNEL(rank_sums) {
         runs_scan(mine, LM(u32, 0), &all);
         sum = runs_join(sum, all);
     }
-    if (LID == 0) {
-        G(u32, P(RK_SUMS))[4 * GID] = sum.uses;
-        G(u32, P(RK_SUMS))[4 * GID + 1] = sum.ranks;
-        G(u32, P(RK_SUMS))[4 * GID + 2] = sum.rank;
-        G(u32, P(RK_SUMS))[4 * GID + 3] = sum.item;
-    }
+    if (LID == 0) sum_put(P(RK_SUMS) + GID * 16, sum);
 }
+#endif
 /* Of the chunks before this one. */
 FN Runs runs_before(u64 sums, u64 chunk, LOCAL u32 *m) {
     Runs sum = runs_make(0, 0, 0, 0);
     for (u64 c = 0; c < chunk; c += LSIZE) {
         Runs mine = runs_make(0, 0, 0, 0), all;
-        const u64 at = 4 * (c + LID);
-        if (c + LID < chunk) mine = runs_make(GRO(u32, sums)[at], GRO(u32, sums)[at + 1], GRO(u32, sums)[at + 2], GRO(u32, sums)[at + 3]);
+        if (c + LID < chunk) mine = sum_get(sums + (c + LID) * 16);
         runs_scan(mine, m, &all);
         sum = runs_join(sum, all);
     }
@@ -381,6 +430,44 @@ FN Runs runs_before(u64 sums, u64 chunk, LOCAL u32 *m) {
 #define PLACE_CALL 0x3fffffffu
 #define PLACE_RANK 0x40000000u
 #define PLACE_ITEM 0x80000000u
+/* `before`: what comes before record i; gives that with it. */
+FN Runs use_put(u64 i, u64 record, u32 begins, Runs before, u64 places, u64 flags, u64 waits) {
+    const bool second = (begins & 6u) == 2u && before.rank == before.item;
+    const Runs with = runs_join(before, runs_of(begins));
+    const u32 call = call_of(record);
+    u64 place = PLACE_NONE;
+    if (begins && flags) {
+        place = (u64)(with.rank - with.item) << 32 | (with.item - 1);
+        if (second) G(u8, flags)[with.item - 1] = 1;
+    } else if (begins) {
+        place = (u64)with.ranks << 32 | (begins & 4u ? PLACE_ITEM : 0) | (begins & 2u ? PLACE_RANK : 0) | call;
+    }
+    G(u64, places)[i] = place;
+    if (begins && waits && with.rank != with.item) ga_add_u32(waits + (u64)call * 4, 1);
+    return with;
+}
+#if defined(HAVE_WARP)
+KERNEL(rank_uses) {
+    const u64 records = P(RK_FROM), n = P(RK_N), places = P(RK_PLACES), flags = P(RK_FLAGS), waits = P(RK_WAITS);
+    const u64 begin = WARP_BEGIN, end = least(CHUNK_END, begin + WARP_CHUNK);
+    Runs before = runs_before(P(RK_SUMS), GID, LM(u32, 0));
+    u64 last = before_warp(records, begin, end);
+    for (u32 w = 0; w < LID / WARP; w++) before = runs_join(before, sum_get(WARP_SUMS + w * 16));
+    for (u64 first = begin; first < end; first += RANK_ITEMS * WARP) {
+        u64 record[RANK_ITEMS];
+#pragma unroll
+        for (u32 k = 0; k < RANK_ITEMS; k++) record[k] = first + k * WARP + LANE < end ? GRO(u64, records)[first + k * WARP + LANE] : 0;
+#pragma unroll
+        for (u32 k = 0; k < RANK_ITEMS; k++) {
+            const u64 i = first + k * WARP + LANE;
+            const u32 begins = row_begins(records, i, end, n, record[k], &last);
+            const u32 use = ballot((begins & 1u) != 0), rank = ballot((begins & 2u) != 0), item = ballot((begins & 4u) != 0), below = (1u << LANE) - 1;
+            if (i < end) use_put(i, record[k], begins, runs_join(before, row_runs(use & below, rank & below, item & below)), places, flags, waits);
+            before = runs_join(before, row_runs(use, rank, item));
+        }
+    }
+}
+#else
 KERNEL(rank_uses) {
     const u64 records = P(RK_FROM), n = P(RK_N), end = CHUNK_END, places = P(RK_PLACES), flags = P(RK_FLAGS), waits = P(RK_WAITS);
     Runs before = runs_before(P(RK_SUMS), GID, LM(u32, 0));
@@ -395,23 +482,12 @@ KERNEL(rank_uses) {
         mine = runs_join(before, runs_scan(mine, LM(u32, 0), &all));
         for (u32 k = 0; k < RANK_ITEMS; k++) {
             const u64 i = tile + LID * RANK_ITEMS + k;
-            const bool second = (begins[k] & 6u) == 2u && mine.rank == mine.item;
-            if (i >= end) continue;
-            mine = runs_join(mine, runs_of(begins[k]));
-            const u32 call = call_of(GRO(u64, records)[i]);
-            u64 place = PLACE_NONE;
-            if (begins[k] && flags) {
-                place = (u64)(mine.rank - mine.item) << 32 | (mine.item - 1);
-                if (second) G(u8, flags)[mine.item - 1] = 1;
-            } else if (begins[k]) {
-                place = (u64)mine.ranks << 32 | (begins[k] & 4u ? PLACE_ITEM : 0) | (begins[k] & 2u ? PLACE_RANK : 0) | call;
-            }
-            G(u64, places)[i] = place;
-            if (begins[k] && waits && mine.rank != mine.item) ga_add_u32(waits + (u64)call * 4, 1);
+            if (i < end) mine = use_put(i, GRO(u64, records)[i], begins[k], mine, places, flags, waits);
         }
         before = runs_join(before, all);
     }
 }
+#endif
 
 /* ---- locks by call -------------------------------------------------------------------------------------------------------------- */
 KERNEL(rank_count) {
@@ -457,19 +533,31 @@ KERNEL(rank_call_starts) {
     }
     if (LID == 0 && end == P(RK_N)) G(u32, starts)[end] = base;
 }
+FN void st_pair(u64 at, u64 a, u64 b) { /* 16-byte aligned; its places are all over memory */
+#if defined(KC_CUDA)
+    ulonglong2 v;
+    v.x = a;
+    v.y = b;
+    *(ulonglong2 *)at = v;
+#else
+    G(u64, at)[0] = a;
+    G(u64, at)[1] = b;
+#endif
+}
 KERNEL(rank_locks) {
-    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS), names = P(RK_NAMES);
+    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS), guards = P(RK_GUARDS);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 place = GRO(u64, places)[i], record = GRO(u64, records)[i];
         if (place == PLACE_NONE) continue;
         const u64 at = (u64)GRO(u32, starts)[call_of(record)] + GRO(u32, P(RK_SLOTS))[i];
         u32 ops = 1;
-        G(u64, locks)[at] = place;
-        if (names == 0) continue;
+        if (guards == 0) {
+            G(u64, locks)[at] = place;
+            continue;
+        }
         while (i + ops < n && GRO(u64, records)[i + ops] >> 2 == record >> 2) ops++;
-        G(u32, names)[at] = (u32)(record >> 32);
+        st_pair(guards + at * 16, record >> 32 | (u64)ops << 32, place);
         if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 && (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER))) ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
-        G(u32, P(RK_STATES))[at] = ops;
     }
 }
 
