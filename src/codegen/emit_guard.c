@@ -351,15 +351,16 @@ static void queue_helpers(ProcEm *x, Out *o) {
                 "if (shared) ga_or_u32(USE_STATE_AT(i), GUARD_HELD | GUARD_WROTE | QUEUE_USED);\nelse USE_STATE(i) = s | GUARD_HELD | GUARD_WROTE | QUEUE_USED;\nreturn i;\n}\n", 1 << STOP_UNDO_BIT | 1 << STOP_OVER_BIT);
     /* The row that is this use's. The first use goes through the group and says which is whose, as it goes, and for whom none is left, by its own group's anchor (names are hashes: a lock may be two
      * groups'). *front: the group's front as it was, when that was moved. Rows that others have deleted meanwhile are behind it. */
-    out_w(m, o, "FN i64 queue_next(const u64 next, const u64 cells, const u32 kind, const i64 c) {\nconst i64 n = ord_follow(next, c, 0);\nreturn ord_before(kind, ord_value(cells, kind, c), c, ord_value(cells, kind, n), n) ? n : -1;\n}\n"
-                "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
-                "const u64 none = ~(u64)(anchor + 1), lock = USE_LOCK(use), nth = USE_FROM(use), at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1;\n"
-                "ROLLED for (u64 k = 0; k < n; k++) {\nwhile (c >= 0 && GVOL(u8, live)[c] != ROW_LIVE) c = queue_next(next, cells, kind, c);\nGVOL(u64, %p)[lock + k] = c >= 0 ? (u64)c + 1 : none;\nif (c < 0) continue;\nlast = c;\nc = queue_next(next, cells, kind, c);\n}\n"
+    out_w(m, o, "FN_BIG i64 queue_take(KP_ARG, const u64 use, const bool shared, const u64 next, const u64 cells, const u32 kind, const u64 live, const i64 anchor, PRIV i64 *front) {\nif (use == GUARD_NONE) return ord_first(next, cells, kind, live, anchor);\n"
+                "const u64 none = ~(u64)(anchor + 1), lock = USE_LOCK(use), nth = USE_FROM(use), at = %p + (lock + nth) * 8;\nif (nth == 0) {\nconst u64 n = G(u32, %p)[lock];\nconst i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;\ni64 c = first, last = -1, behind = -1, cv = 0;\nbool there = false;\nif (c >= 0) {\nbehind = ord_follow(next, c, 0);\nthere = GVOL(u8, live)[c] == ROW_LIVE;\ncv = ord_value(cells, kind, c);\n}\n"
+                /* one loop, so that lanes which go through groups of their own do it in step; what is known of a row comes all at once, while the one before it is dealt with */
+                "ROLLED for (u64 k = 0; k < n;) {\nif (c < 0) {\nGVOL(u64, %p)[lock + k++] = none;\ncontinue;\n}\nconst i64 beyond = ord_follow(next, behind, 0);\nconst bool alive = GVOL(u8, live)[behind] == ROW_LIVE;\nconst i64 bv = ord_value(cells, kind, behind);\n"
+                "if (there) {\nGVOL(u64, %p)[lock + k++] = (u64)c + 1;\nlast = c;\n}\nc = ord_before(kind, cv, c, bv, behind) ? behind : -1;\ncv = bv;\nthere = alive;\nbehind = beyond;\n}\n"
                 "if (last >= 0 && last != first) {\n*front = first;\nGVOL(i64, next)[4 * anchor + 3] = last + 1;\n}\n}\n"
                 "u64 row = GVOL(u64, at)[0];\nROLLED for (u32 spins = 0; row == 0; row = GVOL(u64, at)[0]) {\nif (KC_PEEK(P(0) + 8) != 0) return QUEUE_STOPS;\nRELAX(++spins, 4);\n}\n"
                 "const bool found = row >> 63 == 0;\nconst u32 s = USE_STATE(use), took = found ? QUEUE_TOOK | QUEUE_LEFT : QUEUE_TOOK;\nif ((s & QUEUE_TOOK) != 0 || (!found && row != none)) {\nga_or_u64(P(0) + 8, %d);\nreturn QUEUE_STOPS;\n}\n"
                 "if (shared) ga_or_u32(USE_STATE_AT(use), took);\nelse USE_STATE(use) = s | took;\nreturn found ? (i64)row - 1 : -1;\n}\n",
-          rows, takers, rows, QUEUE_STOP_BITS);
+          rows, takers, rows, rows, QUEUE_STOP_BITS);
     out_w(m, o, "FN_BIG void queue_done(KP_ARG, const u64 use, const bool shared) {\nconst u32 s = USE_STATE(use);\nif ((s & QUEUE_LEFT) == 0) return;\nif (shared) ga_add_u32(USE_STATE_AT(use), 0u - QUEUE_LEFT);\nelse USE_STATE(use) = s & ~QUEUE_LEFT;\n}\n");
 }
 

@@ -3,6 +3,7 @@
 #include "codegen/emit_proc_int.h"
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
+#include "codegen/prelude/txn/kr_codes.h"
 
 enum {
     TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16, /* bytes of a string that is put, rounds of a loop */
@@ -1306,7 +1307,7 @@ static const char op_helpers[] =
     "    G(u64, piece)[0] = at + bytes;\n"
     "    copy_words(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
-    "#define INSERTS_MAX 0x100000\n#define OP_NONE 3u\n#define OPS_CHUNK 8u\n"
+    "#define INSERTS_MAX 0x100000\n#define OPS_CHUNK 8u\n"
     "typedef struct { u64 items, uses, room, counter, n, at; u32 left; u64 sums[N_SUMS]; } ops_sink;\n"
     "FN u64 take_places(u64 counter) {\n"
     "#if defined(KC_CUDA)\n" /* one atomic for all lanes that are here together */
@@ -1320,7 +1321,7 @@ static const char op_helpers[] =
     "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
     "#else\n"
     "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
-    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << 2 | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
+    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << RK_KIND_BITS | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
     "#endif\n}\n"
     /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have many. One that comes again stays near the end */
     "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
@@ -1369,8 +1370,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
-          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables));
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
+          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
     else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
@@ -1456,7 +1457,7 @@ static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *
     out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
     if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
     proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
-    if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = OP_NONE;\n");
+    if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = RK_NONE;\n");
     out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
     if (strings) out_w(m, o, "G(u64, %p + tile * 24)[0] = GID;\nG(u64, %p + tile * 24)[1] = had;\nG(u64, %p + tile * 24)[2] = ops.n - had;\n", uses, uses, uses);
     out_w(m, o, "}\n");

@@ -32,17 +32,13 @@ bool bulk_guards_use(const Bulk *b) {
 }
 
 /* ---- queues ---------------------------------------------------------------------------------------------------- */
-/* A kind of operation of parts other than `part` on the group: inserts wait for none, so they add. */
-static bool others_have(const Bulk *b, int32_t part, int64_t table_id, uint32_t group, uint8_t kind) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const Proc *p = b->parts[k].part->proc;
-        for (int32_t i = 0; k != part && i < p->footprint->n_instrs; i++) {
-            const ItemSite *it = p->footprint->instrs[i].aux;
-            if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE || it->covered || it->group != group || p->tables[it->table].table_id != table_id) continue;
-            if ((it->insert ? OPK_ADD : it->kind) == kind) return true;
-        }
+/* Whether all operations that the procedure has on the group read. */
+static bool only_reads(const Proc *p, uint32_t table, uint32_t group) {
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+        const ItemSite *it = p->footprint->instrs[i].aux;
+        if (p->footprint->instrs[i].op == OP_ITEM && it->kind <= OPK_WRITE && !it->covered && it->table == table && it->group == group && it->kind != OPK_READ) return false;
     }
-    return false;
+    return true;
 }
 /* Whether all parts that touch the queue's rows come later. */
 static bool comes_first(const Bulk *b, int32_t part) {
@@ -67,7 +63,7 @@ static bool names_groups(const Bulk *b, int32_t part) {
     return true;
 }
 /* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count nothing else. Its operations on what calls have to themselves commute with each
- * other and with nothing else, so they are of a kind that no other part has on that group; where there is none, they stay what they are. */
+ * other and with nothing else: they are of the kind that is for that. */
 Status bulk_guards_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0; b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
@@ -79,12 +75,9 @@ Status bulk_guards_plan(Bulk *b, Err *e) {
         const ItemSite *it = p->footprint->instrs[i].aux;
         v->own_kinds[i] = OWN_KIND_NONE;
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
-        int64_t id = p->tables[it->table].table_id;
         uint8_t own = p->tables[it->table].own;
         if (own == OWN_QUEUE && it->group == ITEM_ROWS) v->own_kinds[i] = OPK_WRITE; /* whoever only looks as well */
-        if (own != OWN_KEYED && own != OWN_ADDED) continue;
-        if (!others_have(b, v->queue_part, id, it->group, OPK_READ)) v->own_kinds[i] = OPK_READ;
-        else if (!others_have(b, v->queue_part, id, it->group, OPK_ADD)) v->own_kinds[i] = OPK_ADD;
+        if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group)) v->own_kinds[i] = RANK_OWN;
     }
     return ST_OK;
 }

@@ -2,7 +2,7 @@
  *
  * A bulk becomes deeper each time that an item is used in another way than before: readers after adders, adders after writers. When any order will do, all calls of one
  * procedure come one after the other, and the procedures so that few such changes are left: those that only read first, then always the one that begins the
- * fewest new groups on the columns that its footprint names, of equals the one that goes on with most. Calls of one procedure keep their order.
+ * fewest new groups on the columns that its footprint names, of equals the one that goes on with most, then one that takes from a queue. Calls of one procedure keep their order.
  */
 #include "txn/bulk_int.h"
 
@@ -34,6 +34,9 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
     return true;
 }
 
+/* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_guard.c). */
+static bool takes_before(const Bulk *b, int32_t p, int32_t other) { return b->parts[p].part->proc->queue >= 0 && b->parts[other].part->proc->queue < 0; }
+
 Status bulk_order_parts(Bulk *b, Err *e) {
     int64_t sites = 0, n = 0, base = 0;
     for (int32_t p = 0; p < b->n_parts; p++) sites += b->parts[p].part->proc->footprint->n_instrs;
@@ -49,7 +52,7 @@ Status bulk_order_parts(Bulk *b, Err *e) {
             int64_t cost = b->parts[p].part->proc->writes ? (sites + 1) * (sites + 1) : 0; /* before all else */
             for (int64_t i = 0; i < n; i++)
                 if (used[i].by[p] && used[i].last) cost += runs_on(used[i].by[p], used[i].last) ? -1 : sites + 1;
-            if (best >= 0 && cost >= least) continue;
+            if (best >= 0 && (cost > least || (cost == least && !takes_before(b, p, best)))) continue;
             best = p;
             least = cost;
         }

@@ -27,7 +27,8 @@ enum {
     DIGIT_BITS = 9, /* RK_DIGITS */
     SAMPLE = 64, SAMPLE_OF = 1 << 18,         /* of the operations, marked first; of at least so many */
 };
-#define MAX_CALLS ((INT64_C(1) << 30) - 2)
+#define MAX_CALLS ((INT64_C(1) << (32 - RANK_KIND_BITS)) - 2)
+static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE, "as kernels have them");
 #define MAX_OPS (INT64_C(1) << 30)
 
 typedef enum Kernel {
@@ -280,7 +281,7 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
 static Status sort_ops(RankDevice *r, const RankInput *in, int64_t groups, DevPtr *totals, Err *e) {
     if (!in->in_order && in->n_calls > 1) {
         int bits = bits_of((uint64_t)in->n_calls - 1);
-        TRY(sort(r, r->left, groups, 2, bits, totals, e));
+        TRY(sort(r, r->left, groups, RANK_KIND_BITS, bits, totals, e));
         groups = cut(r, r->left);
     }
     return sort(r, r->left, groups, 32, RANK_NAME_BITS, totals, e);

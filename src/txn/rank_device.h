@@ -19,15 +19,20 @@
 #include "codegen/cache.h"
 #include "txn/schedule.h"
 
-enum { RANK_NAME_BITS = 32, RANK_NONE = 3 /* kind of a place without an operation */ };
+enum {
+    RANK_NAME_BITS = 32,
+    RANK_KIND_BITS = 3,
+    RANK_OWN = 3, /* kind of operations that commute with each other and with nothing else, as additions do, but not with those */
+    RANK_NONE = 7 /* kind of a place without an operation */
+};
 
 /* Operation i, as kernels write it: items[i], a u64 as TxnOp.item; uses[i], a u32: */
-static inline uint32_t rank_use(uint32_t call, uint32_t kind) { return call << 2 | kind; } /* OpKind or RANK_NONE */
+static inline uint32_t rank_use(uint32_t call, uint32_t kind) { return call << RANK_KIND_BITS | kind; } /* OpKind, RANK_OWN or RANK_NONE */
 /* What an item is known by. Items that differ in the lowest bit have different names. */
 uint32_t rank_item_name(uint64_t item);
 
 typedef struct RankInput {
-    int64_t n_calls;   /* up to 2^30 - 2 */
+    int64_t n_calls;   /* up to 2^29 - 2 */
     int64_t max_ops;   /* places in items and uses, below 2^30 */
     DevPtr n_ops;      /* u32: how many of them count, from the first on; what is beyond max_ops does not. 0: all */
     DevPtr items, uses; /* 8-byte and 4-byte aligned */

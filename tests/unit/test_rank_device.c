@@ -27,6 +27,7 @@ static Err err;
     } while (0)
 
 /* ---- bulks --------------------------------------------------------------------------------------------------------------------- */
+enum { KINDS = (1 << RANK_KIND_BITS) - 1 };
 typedef struct Bulk {
     int64_t n_calls, n, n_types; /* n: places of operations */
     uint64_t *items;
@@ -49,7 +50,7 @@ static void bulk_free(Bulk *b) {
 }
 static void bulk_add(Bulk *b, uint64_t item, int64_t call, uint32_t kind) {
     b->items[b->n] = item;
-    b->uses[b->n++] = rank_use((uint32_t)call, kind);
+    b->uses[b->n++] = rank_use((uint32_t)call, kind < 3 ? kind : RANK_NONE);
 }
 static void shuffle(Bulk *b) {
     b->in_order = false;
@@ -112,6 +113,16 @@ static void rig_close(Rig *g) {
     pool_free(g->pool);
     assert_int_equal(atomic_load(&root.used), 0);
 }
+/* What schedule.h has no kind for does what additions do where nobody adds, and what reads do where nobody reads. */
+static uint32_t *with_own(const Bulk *b) {
+    uint32_t *uses = malloc((size_t)(b->n + 1) * 4);
+    for (int64_t i = 0; i < b->n; i++) {
+        uint32_t kind = b->uses[i] & KINDS, instead = rank_item_name(b->items[i]) % 3;
+        bool own = (kind == OPK_ADD && instead == 1) || (kind == OPK_READ && instead == 2);
+        uses[i] = own ? rank_use(b->uses[i] >> RANK_KIND_BITS, RANK_OWN) : b->uses[i];
+    }
+    return uses;
+}
 /* The bulk in the device's memory. counted: more places than operations, a word says how many. */
 static RankInput upload(Rig *g, const Bulk *b, bool counted) {
     int64_t extra = counted ? 1000 : 0, bytes = (b->n + extra) * 12 + b->n_calls * 2 + 1024;
@@ -128,9 +139,11 @@ static RankInput upload(Rig *g, const Bulk *b, bool counted) {
     OK(g->d->ops->fill(g->q, in.uses, 0x55, (b->n + extra) * 4, &err));
     OK(g->d->ops->copy_in(g->q, g->mem, &n, 4, &err));
     OK(g->d->ops->copy_in(g->q, in.items, b->items, b->n * 8, &err));
-    OK(g->d->ops->copy_in(g->q, in.uses, b->uses, b->n * 4, &err));
+    uint32_t *uses = with_own(b);
+    OK(g->d->ops->copy_in(g->q, in.uses, uses, b->n * 4, &err));
     OK(g->d->ops->copy_in(g->q, in.types, b->types, b->n_calls * 2, &err));
     OK(g->d->ops->sync(g->q, NULL, NULL, &err));
+    free(uses);
     return in;
 }
 static void *fetch(Rig *g, Arena *a, DevPtr p, int64_t bytes) {
@@ -146,7 +159,7 @@ static ScheduleInput named(const Bulk *b, Arena *a, Strategy s) {
     TxnOp *ops = arena_alloc(a, (b->n + 1) * (int64_t)sizeof *ops);
     int64_t n = 0;
     for (int64_t i = 0; i < b->n; i++)
-        if ((b->uses[i] & 3) != RANK_NONE) ops[n++] = (TxnOp){rank_item_name(b->items[i]), b->uses[i] >> 2, (uint8_t)(b->uses[i] & 3)};
+        if ((b->uses[i] & KINDS) != RANK_NONE) ops[n++] = (TxnOp){rank_item_name(b->items[i]), b->uses[i] >> RANK_KIND_BITS, (uint8_t)(b->uses[i] & KINDS)};
     return (ScheduleInput){.n_calls = b->n_calls, .types = b->types, .n_ops = n, .ops = ops, .strategy = s, .workers = 1};
 }
 static void check_sets(Rig *g, const Bulk *b, const RankSets *got, Arena *a) {
@@ -227,7 +240,7 @@ static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankL
     for (int64_t c = 0; c < n; c++)
         for (int64_t k = start[c]; k < start[c + 1]; k++) { /* numbers of locks are those of places, which are the same ones */
             uint32_t ops = 0;
-            for (int64_t i = 0; i < b->n && n < 400; i++) ops += (b->uses[i] & 3) != RANK_NONE && b->uses[i] >> 2 == c && rank_item_name(b->items[i]) == have[k][0];
+            for (int64_t i = 0; i < b->n && n < 400; i++) ops += (b->uses[i] & KINDS) != RANK_NONE && b->uses[i] >> RANK_KIND_BITS == c && rank_item_name(b->items[i]) == have[k][0];
             if (n < 400) assert_int_equal(have[k][1], ops);
             want[k][0] = have[k][2];
             want[k][1] = have[k][3];

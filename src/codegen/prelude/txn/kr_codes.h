@@ -5,7 +5,7 @@
 /* parameters: every kernel gets all of them */
 #define RK_ERR 0       /* u64[2]: error word */
 #define RK_ITEMS 1     /* u64[]: items of the operations */
-#define RK_USES 2      /* u32[]: call << 2 | kind */
+#define RK_USES 2      /* u32[]: call << RK_KIND_BITS | kind */
 #define RK_N_OPS 3     /* u32, or 0 */
 #define RK_MAX_OPS 4
 #define RK_N_CALLS 5
@@ -40,6 +40,11 @@
 #define RK_TAKERS 34   /* u32 per lock: its uses by calls of RK_TAKER, the first type that uses it, of locks with odd names; 0 = not asked for */
 #define RK_TAKER 35
 #define RK_PARAMS 36
+
+/* kinds of operations: 0 reads, 1 adds, 2 writes; those of a kind that is the caller's own commute with each other and with nothing else */
+#define RK_KIND_BITS 3
+#define RK_OWN 3
+#define RK_NONE 7      /* a place without an operation */
 
 #define RK_FIRST_ROUND 0xffffffff
 #define RK_DIGITS 512

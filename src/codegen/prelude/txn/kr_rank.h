@@ -7,7 +7,7 @@
  *   rank_relax, _figures          depths of calls
  *   rank_keys, _order, _starts    calls by (depth, type)
  *
- * A record is (name of the item << 32 | call << 2 | kind). A group works on one chunk of neighbouring records, tile by tile, so that the order of groups is the
+ * A record is (name of the item << 32 | call << RK_KIND_BITS | kind). A group works on one chunk of neighbouring records, tile by tile, so that the order of groups is the
  * order of records; what a group must know of the groups before it, it adds up from what they left in an earlier kernel. No group waits for another.
  * Tiles and barriers are the same for all items of a group.
  */
@@ -24,13 +24,15 @@
 #define RELAX_PASSES 1
 #endif
 #define RANK_TILE ((u64)RANK_ITEMS * LSIZE)
-#define KIND_NONE 3u
-#define KINDS_ALL 3u
-#define MANY_CALLS 0xfffffffcu
+#define KIND_NONE ((u32)RK_NONE)
+#define KIND_MASK ((1u << RK_KIND_BITS) - 1)
+#define MANY_CALLS (~KIND_MASK)
 
 FN u32 name_of(u64 item) { return ((u32)(hash_u64(item) >> 32) & ~1u) | ((u32)item & 1u); }
-FN u32 kinds_of(u64 use) { return ((u32)use & 3u) + 1; } /* 1 read, 2 add, 3 write = both */
-FN u32 call_of(u64 record) { return (u32)record >> 2; }
+FN u32 kinds_of(u64 use) { return ((u32)use & KIND_MASK) + 1; } /* 1 read, 2 add, 3 write = both, 4 own */
+FN bool kinds_commute(u32 kinds) { return (kinds & (kinds - 1)) == 0; } /* with the same ones */
+FN u64 use_of(u64 record) { return record >> RK_KIND_BITS; }
+FN u32 call_of(u64 record) { return (u32)record >> RK_KIND_BITS; }
 FN u64 op_count(u64 n_ops, u64 most) {
     u64 n = n_ops ? (u64)GRO(u32, n_ops)[0] : most;
     return n < most ? n : most;
@@ -54,7 +56,7 @@ FN u64 least(u64 a, u64 b) { return a < b ? a : b; }
 #endif
 
 /* ---- the filter -------------------------------------------------------------------------------------------------------------- */
-/* A place of the filter: kinds seen (bits 0, 1), and 1 + the only call, or MANY_CALLS. Bits only ever come, so an old value tells no lie. */
+/* A place of the filter: kinds seen (the lower bits), and 1 + the only call, or MANY_CALLS. Bits only ever come, so an old value tells no lie. */
 FN void mark_place(u64 place, u32 seen, u32 owner, u32 kinds) {
     u32 want;
     if (seen == 0) {
@@ -72,9 +74,9 @@ FN void mark_op(u64 table, bool real, u32 bucket, u32 seen, u32 owner, u32 kinds
     if (!__any_sync(0xffffffffu, need)) return;
     u32 peers = __match_any_sync(0xffffffffu, need ? bucket : 0xffffffffu);
     u32 leader = (u32)__ffs((i32)peers) - 1;
-    u32 reads = ballot((kinds & 1u) != 0) & peers, adds = ballot((kinds & 2u) != 0) & peers;
+    u32 reads = ballot((kinds & 1u) != 0) & peers, adds = ballot((kinds & 2u) != 0) & peers, owns = ballot((kinds & 4u) != 0) & peers;
     u32 others = ballot(owner != __shfl_sync(0xffffffffu, owner, (i32)leader)) & peers;
-    kinds = (reads ? 1u : 0u) | (adds ? 2u : 0u);
+    kinds = (reads ? 1u : 0u) | (adds ? 2u : 0u) | (owns ? 4u : 0u);
     if (others) owner = MANY_CALLS;
     need = need && LANE == leader;
     if (need) seen = PEEK32(table + (u64)bucket * 4);
@@ -93,14 +95,14 @@ KERNEL(rank_mark) {
             const u64 i = tile + k * LSIZE + LID;
             use[k] = i < n ? GRO(u32, uses)[i] : KIND_NONE;
             bucket[k] = i < n ? name_of(GRO(u64, items)[i]) >> shift : 0;
-            if (in_order && i < n && i > 0 && GRO(u32, uses)[i - 1] >> 2 > use[k] >> 2) RAISE(RK_UNORDERED);
-            if ((use[k] & 3u) != KIND_NONE && use[k] >> 2 >= calls) {
+            if (in_order && i < n && i > 0 && call_of(GRO(u32, uses)[i - 1]) > call_of(use[k])) RAISE(RK_UNORDERED);
+            if ((use[k] & KIND_MASK) != KIND_NONE && call_of(use[k]) >= calls) {
                 RAISE(RK_NO_CALL);
                 use[k] = KIND_NONE;
             }
         }
-        for (u32 k = 0; k < 4; k++) seen[k] = (use[k] & 3u) != KIND_NONE ? OLD32(table + (u64)bucket[k] * 4) : 0;
-        for (u32 k = 0; k < 4; k++) mark_op(table, (use[k] & 3u) != KIND_NONE, bucket[k], seen[k], ((use[k] >> 2) + 1) << 2, (use[k] & 3u) + 1);
+        for (u32 k = 0; k < 4; k++) seen[k] = (use[k] & KIND_MASK) != KIND_NONE ? OLD32(table + (u64)bucket[k] * 4) : 0;
+        for (u32 k = 0; k < 4; k++) mark_op(table, (use[k] & KIND_MASK) != KIND_NONE, bucket[k], seen[k], (call_of(use[k]) + 1) << RK_KIND_BITS, kinds_of(use[k]));
     }
 }
 
@@ -134,10 +136,12 @@ KERNEL(rank_filter) {
             const u64 i = tile + k * LSIZE + LID;
             use[k] = i < end ? GRO(u32, uses)[i] : KIND_NONE;
             name[k] = i < end ? name_of(GRO(u64, items)[i]) : 0;
-            if (use[k] >> 2 >= calls) use[k] = KIND_NONE;
+            if (call_of(use[k]) >= calls) use[k] = KIND_NONE;
         }
-        for (u32 k = 0; k < RANK_ITEMS; k++)
-            if ((use[k] & 3u) != KIND_NONE && GRO(u32, table)[name[k] >> shift] == (MANY_CALLS | KINDS_ALL)) bits |= 1u << k;
+        for (u32 k = 0; k < RANK_ITEMS; k++) {
+            const u32 seen = (use[k] & KIND_MASK) != KIND_NONE ? GRO(u32, table)[name[k] >> shift] : 0;
+            if (seen >= MANY_CALLS && !kinds_commute(seen & KIND_MASK)) bits |= 1u << k;
+        }
 #if defined(HAVE_WARP)
         LOCAL u32 *const counts = LM(u32, 0);
         u32 all = tile_places(bits, counts, LM(u64, RANK_ITEMS * LSIZE / WARP * 4));
@@ -318,16 +322,16 @@ FN Runs runs_scan(Runs v, LOCAL u32 *m, PRIV Runs *all) {
 }
 /* Several operations of a call on an item lie next to each other and are one use, of all their kinds: kinds of the use that begins, or ends, at i. */
 FN u32 kinds_from(u64 records, u64 i, u64 n) {
-    const u64 use = GRO(u64, records)[i] >> 2;
+    const u64 use = use_of(GRO(u64, records)[i]);
     u32 kinds = 0;
-    for (; i < n && GRO(u64, records)[i] >> 2 == use; i++) kinds |= kinds_of(GRO(u64, records)[i]);
+    for (; i < n && use_of(GRO(u64, records)[i]) == use; i++) kinds |= kinds_of(GRO(u64, records)[i]);
     return kinds;
 }
 FN u32 kinds_to(u64 records, u64 i) {
-    const u64 use = GRO(u64, records)[i] >> 2;
+    const u64 use = use_of(GRO(u64, records)[i]);
     u32 kinds = 0;
     for (;; i--) {
-        if (GRO(u64, records)[i] >> 2 != use) return kinds;
+        if (use_of(GRO(u64, records)[i]) != use) return kinds;
         kinds |= kinds_of(GRO(u64, records)[i]);
         if (i == 0) return kinds;
     }
@@ -337,9 +341,9 @@ FN u32 begins_at(u64 records, u64 i, u64 n) {
     const u64 r = GRO(u64, records)[i], before = i > 0 ? GRO(u64, records)[i - 1] : 0;
     u32 kinds;
     if (i == 0 || before >> 32 != r >> 32) return 7;
-    if (before >> 2 == r >> 2) return 0;
+    if (use_of(before) == use_of(r)) return 0;
     kinds = kinds_from(records, i, n);
-    return kinds == KINDS_ALL || kinds != kinds_to(records, i - 1) ? 3 : 1;
+    return !kinds_commute(kinds) || kinds != kinds_to(records, i - 1) ? 3 : 1;
 }
 FN Runs runs_of(u32 begins) { return runs_make(begins & 1u, begins >> 1 & 1u, begins >> 1 & 1u, begins >> 2); }
 
@@ -369,10 +373,10 @@ FN u32 row_begins(u64 records, u64 i, u64 end, u64 n, u64 r, PRIV u64 *last) {
     if (i >= end) return 0;
     if (i == 0 || before >> 32 != r >> 32) {
         begins = 7;
-    } else if (before >> 2 != r >> 2) { /* most calls have one operation on the item */
-        const bool single = LANE < WARP - 1 && i + 1 < end && next >> 2 != r >> 2, alone = LANE > 1 && second >> 2 != before >> 2;
+    } else if (use_of(before) != use_of(r)) { /* most calls have one operation on the item */
+        const bool single = LANE < WARP - 1 && i + 1 < end && use_of(next) != use_of(r), alone = LANE > 1 && use_of(second) != use_of(before);
         const u32 kinds = single ? kinds_of(r) : kinds_from(records, i, n), others = alone ? kinds_of(before) : kinds_to(records, i - 1);
-        begins = kinds == KINDS_ALL || kinds != others ? 3 : 1;
+        begins = !kinds_commute(kinds) || kinds != others ? 3 : 1;
     }
     return begins;
 }
@@ -555,7 +559,7 @@ KERNEL(rank_locks) {
             G(u64, locks)[at] = place;
             continue;
         }
-        while (i + ops < n && GRO(u64, records)[i + ops] >> 2 == record >> 2) ops++;
+        while (i + ops < n && use_of(GRO(u64, records)[i + ops]) == use_of(record)) ops++;
         st_pair(guards + at * 16, record >> 32 | (u64)ops << 32, place);
         if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 && (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER))) ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
     }
