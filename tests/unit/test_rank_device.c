@@ -76,6 +76,18 @@ static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int h
     return b;
 }
 
+/* Calls with many operations on an item, mostly of one kind: some go over several rows of a warp. */
+static Bulk bulk_long(int64_t n_calls) {
+    Bulk b = bulk_new(n_calls, n_calls * 200, 2);
+    for (int64_t c = 0; c < n_calls; c++)
+        for (int64_t uses = 1 + rnd_below(2); uses > 0; uses--) {
+            uint64_t item = (uint64_t)rnd_below(6);
+            uint32_t kind = (uint32_t)rnd_below(3);
+            for (int64_t k = rnd_below(4) ? rnd_below(12) : rnd_below(100); k >= 0; k--) bulk_add(&b, item, c, rnd_below(300) ? kind : (uint32_t)rnd_below(3));
+        }
+    return b;
+}
+
 /* ---- a device -------------------------------------------------------------------------------------------------------------------- */
 typedef struct Rig {
     Devices *devices;
@@ -326,11 +338,20 @@ static void shapes(Rig *g, int rounds, int64_t large) {
             bulk_free(&b);
         }
 }
+static void long_uses(Rig *g, int64_t n_calls) {
+    for (int order = 0; order < 2; order++) {
+        Bulk b = bulk_long(n_calls);
+        if (order) shuffle(&b);
+        check(g, &b, order);
+        bulk_free(&b);
+    }
+}
 static void on_host(void **state) {
     (void)state;
     Rig g;
     if (!rig_open(&g, "host")) skip();
     shapes(&g, 120, 40000);
+    long_uses(&g, 5000);
     Bulk b = bulk_random(250000, 8, 1 << 19, 0, 7, 3); /* a million operations */
     shuffle(&b);
     check(&g, &b, true);
@@ -570,6 +591,7 @@ static void on_chosen(void **state) {
     if (!rig_open(&g, chosen)) fail();
     bool few = strcmp(chosen, "oclgrind") == 0 || check_calls > 0; /* lane by lane, on a CPU */
     if (!few) shapes(&g, 100, 100000);
+    if (!few || check_calls >= 1000) long_uses(&g, few ? 1500 : 20000);
     for (int i = 0; few && i < (check_calls > 0 && check_calls < 1000 ? 1 : 2); i++) {
         int64_t calls = check_calls ? check_calls : 250;
         Bulk b = bulk_random(i ? 20 : calls, 6, i ? 9 : calls + 50, 1, 15, 2); /* of several groups, and of one */

@@ -362,35 +362,82 @@ FN Runs sum_get(u64 at) { return runs_make(GRO(u32, at)[0], GRO(u32, at)[1], GRO
 #define WARP_SUMS (P(RK_SUMS) + (NGROUPS + GID * (LSIZE / WARP)) * 16)
 FN u32 bits_before_last(u32 bits, u32 of) { return of ? (u32)__popc(bits & ((0x80000000u >> (u32)__clz((i32)of)) - 1)) + 1 : 0; }
 FN Runs row_runs(u32 use, u32 rank, u32 item) { return runs_make((u32)__popc(use), (u32)__popc(rank), bits_before_last(use, rank), bits_before_last(use, item)); }
-FN u64 before_warp(u64 records, u64 begin, u64 end) { return begin > 0 && begin < end ? GRO(u64, records)[begin - 1] : 0; }
-/* begins_at for a row; *last: the record before it, then its own last one. */
-FN u32 row_begins(u64 records, u64 i, u64 end, u64 n, u64 r, PRIV u64 *last) {
+FN u32 bits_from(u32 lane) { return ~0u << lane; }
+/* Of a row, a bit for each lane: where there are records, uses and items begin, and kinds of operations are. */
+typedef struct Row { u32 real, use, item, reads, adds, owns; } Row;
+FN Row row_look(u64 i, u64 end, u64 r, PRIV u64 *last) { /* *last: the record before the row, then its own last one */
+    const bool real = i < end;
+    const u32 kinds = real ? kinds_of(r) : 0;
     u64 before = __shfl_up_sync(0xffffffffu, r, 1);
-    const u64 next = __shfl_down_sync(0xffffffffu, r, 1), second = __shfl_up_sync(0xffffffffu, before, 1);
-    u32 begins = 0;
+    Row row;
     if (LANE == 0) before = *last;
     *last = __shfl_sync(0xffffffffu, r, WARP - 1);
-    if (i >= end) return 0;
-    if (i == 0 || before >> 32 != r >> 32) {
+    row.real = ballot(real);
+    row.item = ballot(real && (i == 0 || before >> 32 != r >> 32));
+    row.use = ballot(real && use_of(before) != use_of(r)) | row.item;
+    row.reads = ballot((kinds & 1u) != 0);
+    row.adds = ballot((kinds & 2u) != 0);
+    row.owns = ballot((kinds & 4u) != 0);
+    return row;
+}
+FN u32 row_kinds(Row row, u32 lanes) { return ((row.reads & lanes) ? 1u : 0u) | ((row.adds & lanes) ? 2u : 0u) | ((row.owns & lanes) ? 4u : 0u); }
+FN u32 kinds_on(u64 records, u64 i, u64 n, u64 use) {
+    u32 kinds = 0;
+    for (; i < n && use_of(GRO(u64, records)[i]) == use; i++) kinds |= kinds_of(GRO(u64, records)[i]);
+    return kinds;
+}
+/* begins_at for the lane's record r, number i. next: the row behind, if it is known. *open: kinds of the use that the row begins with, in the rows before; then of the one that it ends with. */
+FN u32 row_begins(u64 records, u64 i, u64 n, u64 r, Row row, bool known, Row next, PRIV u32 *open) {
+    const u64 behind = i - LANE + WARP;
+    const u32 before = row.use & ~bits_from(LANE), after = LANE == WARP - 1 ? 0 : row.use & bits_from(LANE + 1);
+    const u32 last = 31 - (u32)__clz((i32)(row.use | 1u)), from = before ? bits_from(31 - (u32)__clz((i32)before)) : ~0u;
+    u32 begins = 0;
+    if ((row.item >> LANE & 1u) != 0) {
         begins = 7;
-    } else if (use_of(before) != use_of(r)) { /* most calls have one operation on the item */
-        const bool single = LANE < WARP - 1 && i + 1 < end && use_of(next) != use_of(r), alone = LANE > 1 && use_of(second) != use_of(before);
-        const u32 kinds = single ? kinds_of(r) : kinds_from(records, i, n), others = alone ? kinds_of(before) : kinds_to(records, i - 1);
+    } else if ((row.use >> LANE & 1u) != 0) {
+        const u32 others = row_kinds(row, from & ~bits_from(LANE)) | (before ? 0 : *open);
+        u32 kinds = row_kinds(row, bits_from(LANE) & (after ? (after & (0u - after)) - 1 : ~0u));
+        if (!after && known) kinds |= row_kinds(next, next.use ? (next.use & (0u - next.use)) - 1 : ~0u);
+        if (!after && (!known || (next.use == 0 && next.real == ~0u))) kinds |= kinds_on(records, known ? behind + WARP : behind, n, use_of(r));
         begins = !kinds_commute(kinds) || kinds != others ? 3 : 1;
     }
+    *open = row.use ? row_kinds(row, bits_from(last)) : *open | row_kinds(row, ~0u);
+    return begins;
+}
+/* A part of a chunk, by rows: load_rows, then for each of them next_row. */
+typedef struct Rows { u64 records, begin, end, n, first, last; u64 record[RANK_ITEMS]; Row row; u32 open; } Rows;
+FN void rows_init(PRIV Rows *x, u64 records, u64 begin, u64 end, u64 n) {
+    x->records = records;
+    x->begin = begin;
+    x->end = end;
+    x->n = n;
+    x->last = begin > 0 && begin < end ? GRO(u64, records)[begin - 1] : 0;
+    x->open = begin > 0 && begin < end ? kinds_to(records, begin - 1) : 0;
+}
+FN void rows_load(PRIV Rows *x, u64 first) {
+    x->first = first;
+#pragma unroll
+    for (u32 k = 0; k < RANK_ITEMS; k++) x->record[k] = first + k * WARP + LANE < x->end ? GRO(u64, x->records)[first + k * WARP + LANE] : 0;
+    x->row = row_look(first + LANE, x->end, x->record[0], &x->last);
+}
+FN u32 rows_next(PRIV Rows *x, u32 k) {
+    const u64 i = x->first + k * WARP + LANE;
+    const bool known = k + 1 < RANK_ITEMS;
+    const Row next = known ? row_look(i + WARP, x->end, x->record[known ? k + 1 : k], &x->last) : x->row;
+    const u32 begins = row_begins(x->records, i, x->n, x->record[k], x->row, known && i - LANE + WARP < x->end, next, &x->open);
+    x->row = next;
     return begins;
 }
 KERNEL(rank_sums) {
     const u64 records = P(RK_FROM), n = P(RK_N), begin = WARP_BEGIN, end = least(CHUNK_END, begin + WARP_CHUNK);
-    u64 last = before_warp(records, begin, end);
     Runs sum = runs_make(0, 0, 0, 0), all = sum;
+    Rows rows;
+    rows_init(&rows, records, begin, end, n);
     for (u64 first = begin; first < end; first += RANK_ITEMS * WARP) {
-        u64 record[RANK_ITEMS];
-#pragma unroll
-        for (u32 k = 0; k < RANK_ITEMS; k++) record[k] = first + k * WARP + LANE < end ? GRO(u64, records)[first + k * WARP + LANE] : 0;
+        rows_load(&rows, first);
 #pragma unroll
         for (u32 k = 0; k < RANK_ITEMS; k++) {
-            const u32 begins = row_begins(records, first + k * WARP + LANE, end, n, record[k], &last);
+            const u32 begins = rows_next(&rows, k);
             sum = runs_join(sum, row_runs(ballot((begins & 1u) != 0), ballot((begins & 2u) != 0), ballot((begins & 4u) != 0)));
         }
     }
@@ -455,18 +502,17 @@ KERNEL(rank_uses) {
     const u64 records = P(RK_FROM), n = P(RK_N), places = P(RK_PLACES), flags = P(RK_FLAGS), waits = P(RK_WAITS);
     const u64 begin = WARP_BEGIN, end = least(CHUNK_END, begin + WARP_CHUNK);
     Runs before = runs_before(P(RK_SUMS), GID, LM(u32, 0));
-    u64 last = before_warp(records, begin, end);
+    Rows rows;
+    rows_init(&rows, records, begin, end, n);
     for (u32 w = 0; w < LID / WARP; w++) before = runs_join(before, sum_get(WARP_SUMS + w * 16));
     for (u64 first = begin; first < end; first += RANK_ITEMS * WARP) {
-        u64 record[RANK_ITEMS];
-#pragma unroll
-        for (u32 k = 0; k < RANK_ITEMS; k++) record[k] = first + k * WARP + LANE < end ? GRO(u64, records)[first + k * WARP + LANE] : 0;
+        rows_load(&rows, first);
 #pragma unroll
         for (u32 k = 0; k < RANK_ITEMS; k++) {
             const u64 i = first + k * WARP + LANE;
-            const u32 begins = row_begins(records, i, end, n, record[k], &last);
+            const u32 begins = rows_next(&rows, k);
             const u32 use = ballot((begins & 1u) != 0), rank = ballot((begins & 2u) != 0), item = ballot((begins & 4u) != 0), below = (1u << LANE) - 1;
-            if (i < end) use_put(i, record[k], begins, runs_join(before, row_runs(use & below, rank & below, item & below)), places, flags, waits);
+            if (i < end) use_put(i, rows.record[k], begins, runs_join(before, row_runs(use & below, rank & below, item & below)), places, flags, waits);
             before = runs_join(before, row_runs(use, rank, item));
         }
     }
