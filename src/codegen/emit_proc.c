@@ -915,7 +915,12 @@ static void item(ProcEm *x, const Instr *in) {
     if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
-    W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->in_loop ? "put_op" : "put_first");
+    if (x->in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
+        W("put_again(ops, %d, h, (u32)call, kind);\n}\n", x->n_last++);
+        x->most_last = MAX_OF(x->most_last, x->n_last);
+    } else {
+        W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->in_loop ? "put_op" : "put_first");
+    }
     x->issued = true;
 }
 /* ---- a run's instructions ----------------------------------------------------------------------------------- */
@@ -1308,7 +1313,7 @@ static const char op_helpers[] =
     "    copy_words(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
     "#define INSERTS_MAX 0x100000\n#define OPS_CHUNK 8u\n"
-    "typedef struct { u64 items, uses, room, counter, n, at; u32 left; u64 sums[N_SUMS]; } ops_sink;\n"
+    "typedef struct { u64 items, uses, room, counter, n, at; u32 left, said; u64 sums[N_SUMS], last[N_LAST]; } ops_sink;\n"
     "FN u64 take_places(u64 counter) {\n"
     "#if defined(KC_CUDA)\n" /* one atomic for all lanes that are here together */
     "    u32 mask = __activemask(), below, lane;\n    asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(below));\n    asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n"
@@ -1337,6 +1342,12 @@ static const char op_helpers[] =
     "        G(u64, last)[1] = both;\n"
     "        return;\n    }\n"
     "#endif\n    put_first(ops, item, call, kind);\n}\n"
+    /* an operation of place k in a loop whose item is mostly that of the round before: said once for all of these rounds */
+    "FN void put_again(PRIV ops_sink *ops, u32 k, u64 item, u32 call, u32 kind) {\n"
+    "#if !OPS_SHARED\n"
+    "    if (kind < RK_OWN) {\n        if ((ops->said >> k & 1u) != 0 && ops->last[k] == item) return;\n"
+    "        ops->said |= 1u << k;\n        ops->last[k] = item;\n        kind |= RK_AGAIN;\n    }\n"
+    "#endif\n    put_op(ops, item, call, kind);\n}\n"
     "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? ~U64C(0) : sum + a;\n}\n"
     "FN void sum_merge(u64 to, u64 sum) {\n"
     "#if defined(KC_CUDA)\n" /* all lanes come here */
@@ -1370,8 +1381,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
-          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE);
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
+          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
     else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
@@ -1455,7 +1466,7 @@ static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *
         out_w(m, o, "}\n}\n");
     }
     out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
-    if (!strings) out_w(m, o, "ops.at = 0;\nops.left = 0;\n");
+    if (!strings) out_w(m, o, "ops.at = 0;\nops.left = ops.said = 0;\n");
     proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
     if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = RK_NONE;\n");
     out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
@@ -1491,7 +1502,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
     *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .sums = x->sums, .guards = x->guards, .queues = x->queues, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
+                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .most_last = x->most_last, .sums = x->sums, .guards = x->guards, .queues = x->queues, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);

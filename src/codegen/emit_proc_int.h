@@ -6,7 +6,7 @@
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */, KEYS_AHEAD = 32 /* columns */, INDEXES_MAX = 64 /* of a table */ };
+enum { LOOP_LOG = 256 /* changes of a call that may loop */, KEYS_AHEAD = 32 /* columns */, INDEXES_MAX = 64 /* of a table */, LAST_ITEMS_MAX = 32 /* places of a footprint whose last item is known */ };
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
 typedef struct Spread Spread; /* a loop whose rounds lanes share: emit_spread.c */
@@ -65,6 +65,7 @@ typedef struct ProcEm {
     int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
     uint16_t body_no;      /* EmitParam.proc of the body */
     int32_t n_sums;        /* the module's additions whose amounts are summed */
+    int32_t n_last, most_last; /* places in loops whose last item is known, of this footprint and the most of the module's */
     Out sums;              /* what brings them together */
     ProcSource *out;
 } ProcEm;

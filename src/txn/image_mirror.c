@@ -163,7 +163,9 @@ static Status give_up(Image *im, const Err *why, Err *e) {
 Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
     ImageMirror *m = im->mirror, *now = describe(im, e);
     if (!now) return ST_ERROR;
+    const int64_t began = clock_ns();
     Status st = grow(im, rows, e);
+    const int64_t grown = clock_ns();
     describe_arrays(now, im);
     for (int32_t i = 0; i < m->n; i++) m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
     DevQueue *q = NULL;
@@ -179,6 +181,7 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
     if (q) m->d->ops->queue_free(m->d, q);
     mem_free(im->account, now, mirror_size(now->cap));
     if (st != ST_OK) return give_up(im, &why, e);
+    log_write(LOG_INFO, "the image of table \"%s\" has room for %lld rows: %.1f ms on the host, %.1f ms on device \"%s\"", im->table->name, (long long)rows, (double)(grown - began) / 1e6, (double)(clock_ns() - grown) / 1e6, m->d->info.id);
     m->generation = im->generation;
     return ST_OK;
 }
@@ -226,9 +229,10 @@ static void describe_column(const Image *im, int32_t number, RehashTable *t, int
     t->cols[c].phys = col->phys;
     t->cols[c].cells = image_mirror_at(im, col->cells);
     t->cols[c].stride = (uint64_t)col->stride;
+    t->cols[c].valid = image_mirror_at(im, col->valid);
 }
 static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
-    *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
+    *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .rows = atomic_load(&im->rows), .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
     for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
@@ -260,7 +264,7 @@ Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ah
     DevQueue *q = NULL;
     RehashTable t;
     Err why = {0};
-    int64_t entries = 0, kept = 0;
+    int64_t entries = 0, kept = 0, began = clock_ns();
     Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
     describe_table(im, x, &t);
@@ -269,6 +273,7 @@ Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ah
         int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * t.n : t.n);
         st = rehash(im, x, q, &t, n, &why);
         entries = kept;
+        if (st == ST_OK) log_write(LOG_INFO, "an index of table \"%s\" with %lld entries has room for %lld: %.1f ms on device \"%s\"", im->table->name, (long long)kept, (long long)n / 2, (double)(clock_ns() - began) / 1e6, m->d->info.id);
     }
     if (q) m->d->ops->queue_free(m->d, q);
     if (st != ST_OK) return give_up(im, &why, e);

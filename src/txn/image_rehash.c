@@ -52,6 +52,7 @@ static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t,
     p[IK_SLOTS] = t->slots;
     p[IK_N] = (uint64_t)t->n;
     p[IK_LIVE] = t->live;
+    p[IK_ROWS] = (uint64_t)t->rows;
     return d->ops->launch(q, k, groups, (int32_t)size, 0, p, IK_PARAMS, e);
 }
 
@@ -68,7 +69,7 @@ Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const R
     return st;
 }
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
-    uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_N_COLS] = hash_constant ? 0 : (uint64_t)t->n_cols, [IK_TEXTS] = t->texts};
+    uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_HASHES] = !hash_constant, [IK_N_COLS] = (uint64_t)t->n_cols, [IK_TEXTS] = t->texts};
     TRY(d->ops->alloc(d, (int64_t)sizeof t->cols, &p[IK_COLS], e));
     Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, (int64_t)sizeof t->cols, e);
     if (st == ST_OK) st = launch(d, q, k->rehash, t, p, e);

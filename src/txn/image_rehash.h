@@ -27,11 +27,12 @@ typedef struct RehashTable {
     DevPtr slots;
     int64_t n;       /* slots, a power of two */
     DevPtr live;     /* unique index: the image's live; else 0 */
-    int32_t n_cols;  /* of the key; 0: all hashes are 0 */
-    struct { uint64_t phys, cells, stride; } cols[32];
+    int64_t rows;    /* ... and its rows */
+    int32_t n_cols;  /* of the key */
+    struct { uint64_t phys, cells, stride, valid; } cols[32]; /* valid 0: never NULL */
     uint64_t texts;
 } RehashTable;
-/* Entries of the table, and those that image_rehash will take along. Waits for the queue. 53200, 58000. */
+/* Entries of the table, and how many image_rehash will take along at most. Waits for the queue. 53200, 58000. */
 Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e);
 /* To a table of n zeros. Waits. */
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e);

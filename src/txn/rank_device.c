@@ -28,7 +28,7 @@ enum {
     SAMPLE = 64, SAMPLE_OF = 1 << 18,         /* of the operations, marked first; of at least so many */
 };
 #define MAX_CALLS ((INT64_C(1) << (32 - RANK_KIND_BITS)) - 2)
-static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE, "as kernels have them");
+static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE && (int)RANK_AGAIN == RK_AGAIN && (int)RANK_OPS_AGAIN == RK_OPS_AGAIN, "as kernels have them");
 #define MAX_OPS (INT64_C(1) << 30)
 
 typedef enum Kernel {

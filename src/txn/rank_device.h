@@ -23,11 +23,13 @@ enum {
     RANK_NAME_BITS = 32,
     RANK_KIND_BITS = 3,
     RANK_OWN = 3, /* kind of operations that commute with each other and with nothing else, as additions do, but not with those */
+    RANK_AGAIN = 4, /* with an OpKind: the call may have more operations like this one than it says; `guards` then has at least RANK_OPS_AGAIN of them */
+    RANK_OPS_AGAIN = 0x4000000,
     RANK_NONE = 7 /* kind of a place without an operation */
 };
 
 /* Operation i, as kernels write it: items[i], a u64 as TxnOp.item; uses[i], a u32: */
-static inline uint32_t rank_use(uint32_t call, uint32_t kind) { return call << RANK_KIND_BITS | kind; } /* OpKind, RANK_OWN or RANK_NONE */
+static inline uint32_t rank_use(uint32_t call, uint32_t kind) { return call << RANK_KIND_BITS | kind; } /* OpKind (and RANK_AGAIN), RANK_OWN or RANK_NONE */
 /* What an item is known by. Items that differ in the lowest bit have different names. */
 uint32_t rank_item_name(uint64_t item);
 

@@ -45,6 +45,8 @@
 #define RK_KIND_BITS 3
 #define RK_OWN 3
 #define RK_NONE 7      /* a place without an operation */
+#define RK_AGAIN 4     /* with a kind below RK_OWN: there may be more of them than this one */
+#define RK_OPS_AGAIN 0x4000000 /* so many they are taken to be: what is counted down never comes to the end of them */
 
 #define RK_FIRST_ROUND 0xffffffff
 #define RK_DIGITS 512

@@ -7,7 +7,7 @@
  *   image_texts    puts them into another piece of memory
  *
  * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index only rows that live come along (LIVE is
- * not 0); of a group index every entry, because lists begin there.
+ * not 0), found by going through the rows; of a group index every entry, because lists begin there.
  */
 #ifndef KR_IMAGE_H
 #define KR_IMAGE_H
@@ -54,27 +54,33 @@ FN u64 image_row_hash(u64 cols, u64 n_cols, u64 texts, u64 row) {
 FN u64 least_end(u64 from, u64 per, u64 n) { return n - from < per ? n : from + per; }
 
 KERNEL(image_count) {
-    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
-    const u64 end = from < n ? least_end(from, per, n) : 0;
+    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), rows = live != 0 ? P(IK_ROWS) : 0, items = NGROUPS * LSIZE;
     u64 taken = 0, there = 0;
-    for (u64 i = from + LID; i < end; i += LSIZE) {
-        const u64 s = GRO(u64, slots)[i];
-        if (s == 0) continue;
-        taken++;
-        there += live == 0 || (u32)GRO(u8, live)[(s & ENTRY_ROWS) - 1] == IMAGE_ROW_LIVE;
-    }
+    for (u64 i = GID * LSIZE + LID; i < n; i += items) taken += GRO(u64, slots)[i] != 0;
+    for (u64 row = GID * LSIZE + LID; row < rows; row += items) there += (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
+    if (live == 0) there = taken;
     if (taken) ga_add_u64(P(IK_COUNTS), taken);
     if (there) ga_add_u64(P(IK_COUNTS) + 8, there);
 }
 
+FN bool image_has_key(u64 cols, u64 n_cols, u64 row) {
+    for (u64 c = 0; c < n_cols; c++) {
+        const u64 col = cols + c * IMAGE_COL_WORDS * 8, valid = GRO(u64, col)[3];
+        if (valid != 0 && G(u8, valid + row * GRO(u64, col)[2])[0] == 0) return false;
+    }
+    return true;
+}
+FN void image_put_slot(u64 to, u64 mask, u64 at, u64 s) {
+    while (ga_cas_u64(to + (at & mask) * 8, 0, s) != 0) at++;
+}
+/* A unique index by rows, which lie side by side; the entries of groups are wherever their hashes are. */
 KERNEL(image_rehash) {
-    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), to = P(IK_TO), mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
-    const u64 per = (n + NGROUPS - 1) / NGROUPS, from = GID * per, end = from < n ? least_end(from, per, n) : 0;
-    for (u64 i = from + LID; i < end; i += LSIZE) {
-        const u64 s = GRO(u64, slots)[i], row = (s & ENTRY_ROWS) - 1;
-        if (s == 0 || (live != 0 && (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE)) continue;
-        u64 at = image_row_hash(cols, n_cols, texts, row) & mask;
-        while (ga_cas_u64(to + at * 8, 0, s) != 0) at = (at + 1) & mask;
+    const u64 slots = P(IK_SLOTS), live = P(IK_LIVE), n = live != 0 ? P(IK_ROWS) : P(IK_N), to = P(IK_TO), mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
+    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
+        const u64 s = live != 0 ? i + 1 : GRO(u64, slots)[i], row = (s & ENTRY_ROWS) - 1;
+        if (live != 0 ? (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE || !image_has_key(cols, n_cols, row) : s == 0) continue;
+        const u64 hash = P(IK_HASHES) != 0 ? image_row_hash(cols, n_cols, texts, row) : 0;
+        image_put_slot(to, mask, hash, live != 0 ? (hash & ~ENTRY_ROWS) | s : s);
     }
 }
 

@@ -29,7 +29,8 @@
 #define MANY_CALLS (~KIND_MASK)
 
 FN u32 name_of(u64 item) { return ((u32)(hash_u64(item) >> 32) & ~1u) | ((u32)item & 1u); }
-FN u32 kinds_of(u64 use) { return ((u32)use & KIND_MASK) + 1; } /* 1 read, 2 add, 3 write = both, 4 own */
+FN u32 kinds_of(u64 use) { return ((u32)use & (RK_AGAIN - 1)) + 1; } /* 1 read, 2 add, 3 write = both, 4 own */
+FN u32 ops_of(u64 use) { return ((u32)use & RK_AGAIN) ? RK_OPS_AGAIN : 1; }
 FN bool kinds_commute(u32 kinds) { return (kinds & (kinds - 1)) == 0; } /* with the same ones */
 FN u64 use_of(u64 record) { return record >> RK_KIND_BITS; }
 FN u32 call_of(u64 record) { return (u32)record >> RK_KIND_BITS; }
@@ -600,12 +601,15 @@ KERNEL(rank_locks) {
         const u64 place = GRO(u64, places)[i], record = GRO(u64, records)[i];
         if (place == PLACE_NONE) continue;
         const u64 at = (u64)GRO(u32, starts)[call_of(record)] + GRO(u32, P(RK_SLOTS))[i];
-        u32 ops = 1;
+        u32 ops = ops_of(record);
         if (guards == 0) {
             G(u64, locks)[at] = place;
             continue;
         }
-        while (i + ops < n && use_of(GRO(u64, records)[i + ops]) == use_of(record)) ops++;
+        for (u64 k = i + 1; k < n && use_of(GRO(u64, records)[k]) == use_of(record); k++) {
+            const u32 more = ops_of(GRO(u64, records)[k]);
+            ops = more == 1 ? ops + 1 : more;
+        }
         st_pair(guards + at * 16, record >> 32 | (u64)ops << 32, place);
         if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 && (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER))) ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
     }
