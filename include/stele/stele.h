@@ -221,7 +221,8 @@ struct ArrowArray {
  * is malformed, 42804 a column's type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8, 0A000 a dictionary. */
 STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema, const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
-/* Runs all calls; an error here means that nothing has changed. Once per bulk. */
+/* Runs all calls; an error here means that nothing has changed. Once per bulk. stele_interrupt and statement_timeout while calls run are no error here: calls that have not begun, and those in loops, fail with
+ * 57014, each alone, and what the others did stays. */
 STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
 /* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error; the context says where in the routine: "PL/pgSQL function p(integer) line 4 at RAISE". Texts live as long
  * as the bulk, the context until the next call of this function. error may be NULL. */
@@ -262,9 +263,10 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
 STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
 /* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says whether they have. STELE_ERROR: with *done, an error of
  * the whole bulk (memory; lock_timeout while nobody waited for it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted again: 57014 by
- * stele_interrupt or statement_timeout, 55P03 by lock_timeout. Calls that have begun are not cancelled (see bulk_step_limit). */
+ * stele_interrupt or statement_timeout, 55P03 by lock_timeout. When calls run already, those two end the ones that are in loops, which fail with 57014 each (stele_bulk_status); the rest run to their end. Of a
+ * routine that cannot be compiled they end the call in hand, and all of the bulk's are undone: 57014 of the whole bulk. */
 STELE_API stele_status stele_bulk_wait(stele_bulk *bulk, int64_t timeout_us, bool *done);
-/* Forgets calls and results. Calls that pend are withdrawn; those under way are waited for. stele_bulk_free does the same. */
+/* Forgets calls and results. Calls that pend are withdrawn; of those under way, the ones in loops are ended, as above, and the others waited for. stele_bulk_free does the same. */
 STELE_API void stele_bulk_reset(stele_bulk *bulk);
 /* What the pool has done since the database was opened, or since the last reset. */
 typedef struct stele_pool_info {

@@ -118,7 +118,11 @@ void stele_disconnect(stele_conn *c) {
 }
 
 void stele_error(stele_conn *c, stele_error_info *out) { fill_error(&c->s->err, out); }
-void stele_interrupt(stele_conn *c) { atomic_store(&c->s->cancel, true); }
+void stele_interrupt(stele_conn *c) {
+    atomic_store(&c->s->cancel, true);
+    Session *leads = atomic_load(&c->s->leads); /* lives as long as the database */
+    if (leads) atomic_store(&leads->cancel, true);
+}
 stele_status stele_calibrate(stele_conn *c, const char *device, bool quick) {
     err_clear(&c->s->err);
     return session_calibrate(c->s, device, quick) == ST_OK ? STELE_OK : STELE_ERROR;

@@ -432,12 +432,14 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         return st;
     }
     QueryOptions q = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .account = &s->db->account, .session = &s->info,
-                      .cancel = &s->cancel, .deadline_ns = s->deadline_ns, .vfs = s->db->vfs};
+                      .vfs = s->db->vfs};
+    const BulkStop *stop = feed ? feed->stop : NULL;
+    if (!stop) q.cancel = &s->cancel, q.deadline_ns = s->deadline_ns;
     Strategy strategy = STRATEGY_AUTO;
     (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
     BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .set_min = s->settings.bulk_set_min,
                        .figures = s->settings.bulk_figures,
-                       .release = strcmp(s->settings.bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(s->settings.bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(s->settings.bulk_lanes), .copies = s->settings.bulk_copies, .step_limit = s->settings.bulk_step_limit};
+                       .release = strcmp(s->settings.bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(s->settings.bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(s->settings.bulk_lanes), .copies = s->settings.bulk_copies, .step_limit = s->settings.bulk_step_limit, .stop = stop};
     st = ST_OK;
     if (strcmp(s->settings.executor, "compiled") == 0) {
         st = session_device_use(s, NULL, &q.device);

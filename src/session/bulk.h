@@ -43,6 +43,7 @@ typedef struct BulkFeed {
     bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);
     void (*sent)(void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
     void *ctx;
+    const BulkStop *stop; /* who runs the bulk is not the one who may cancel its calls: the session's own cancel and deadline count for calls that run one at a time only. NULL: they count */
     uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
     uint64_t next_ticket; /* out; 0: nothing was sent */
 } BulkFeed;

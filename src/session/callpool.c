@@ -52,6 +52,8 @@ struct CallPool {
     int64_t submitted;   /* entries so far */
     CallAhead ahead;     /* the leader's */
     bool busy;           /* somebody leads */
+    CallEntry *running;  /* the entries of the bulk that runs */
+    _Atomic bool stopping; /* some of them are to stop */
     int32_t n_waiting;   /* threads that wait for a pending entry */
     int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
     int32_t seen;        /* threads that have waited in it */
@@ -395,8 +397,58 @@ static bool was_gathered(const CallPool *p, const CallEntry *list) {
     return now.n == x->n && now.first == x->first && now.last == x->last;
 }
 
-/* Runs the entries on the pool's session, which holds the lock; the lock is released. */
-static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
+/* ---- who does not want to go on ---- */
+static bool session_stops(const Session *s) { return atomic_load_explicit(&s->cancel, memory_order_relaxed) || (s->deadline_ns && clock_ns() > s->deadline_ns); }
+/* Under the mutex. Nothing happens to entries that do not run. */
+static void stop_entry(CallPool *p, CallEntry *x) {
+    if (atomic_load(&x->stop)) return;
+    for (const CallEntry *y = p->running; y; y = y->next) {
+        if (y != x) continue;
+        atomic_store(&x->stop, true);
+        atomic_store(&p->stopping, true);
+        atomic_store(&p->runner->cancel, true); /* where calls run one at a time */
+        return;
+    }
+}
+/* What the leader waits for, when it does not want to go on: it is the one that cannot look meanwhile. Under the mutex. */
+static void stop_leader(CallPool *p, const Session *l) {
+    if (!l || !session_stops(l)) return;
+    for (CallEntry *x = p->running; x; x = x->next)
+        if (x->waited && x->client == l->call_client) stop_entry(p, x);
+}
+typedef struct RunStop { CallPool *p; const Session *leader; _Atomic bool seen; /* the leader wants to stop */ } RunStop;
+static bool any_stops(void *ctx) {
+    RunStop *r = ctx;
+    CallPool *p = r->p;
+    if (r->leader && !atomic_load_explicit(&r->seen, memory_order_relaxed) && session_stops(r->leader) && !atomic_exchange(&r->seen, true)) {
+        pthread_mutex_lock(&p->mutex);
+        stop_leader(p, r->leader);
+        pthread_mutex_unlock(&p->mutex);
+    }
+    return atomic_load_explicit(&p->stopping, memory_order_relaxed);
+}
+static bool call_stops(void *ctx, int32_t part, int64_t call) {
+    const RunStop *r = ctx;
+    for (CallEntry *x = r->p->running; x; x = x->next)
+        if (x->part == part && call >= x->first && call < x->first + x->n) return atomic_load(&x->stop);
+    return false;
+}
+/* A bulk was undone because of entries that are to stop: the others run again. Under the mutex. */
+static CallEntry *spare_others(CallPool *p, CallEntry *list) {
+    CallEntry *stopped = NULL, **end = &stopped, *others = NULL, **other = &others;
+    for (CallEntry *x = list, *next; x; x = next) {
+        next = x->next;
+        x->next = NULL;
+        CallEntry ***to = atomic_load(&x->stop) ? &end : &other;
+        **to = x;
+        *to = &x->next;
+    }
+    if (others) put_back(p, others);
+    return stopped;
+}
+
+/* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
+static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls, CallBulk *b) {
     Session *s = p->runner;
     CallSettings *set = list->settings;
     NextCalls next = {.p = p, .set = set};
@@ -413,15 +465,23 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
     CallEntry *lost = sort_out(p, &list);
     Status st = ST_OK;
+    pthread_mutex_lock(&p->mutex);
+    p->running = list;
+    atomic_store(&p->stopping, false);
+    atomic_store(&s->cancel, l && atomic_load(&l->cancel));
+    s->deadline_ns = l ? l->deadline_ns : 0;
+    pthread_mutex_unlock(&p->mutex);
     CallAhead now = p->ahead;
     if (!was_gathered(p, list)) {
         arena_free(now.arena);
         now = (CallAhead){0};
     }
     p->ahead = (CallAhead){0};
+    RunStop stops = {.p = p, .leader = l};
+    const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
         if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, n_calls, &now.n_parts, &now.parts) : ST_ERROR;
-        BulkFeed feed = {.next = next_calls, .sent = calls_sent, .ctx = &next, .ticket = now.ticket};
+        BulkFeed feed = {.next = next_calls, .sent = calls_sent, .ctx = &next, .stop = &stop, .ticket = now.ticket};
         if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
         next.ahead.ticket = feed.next_ticket;
         p->ahead = next.ahead;
@@ -434,6 +494,11 @@ static void run(CallPool *p, CallEntry *list, int64_t n_calls, CallBulk *b) {
     }
     CallClient *wake = NULL;
     pthread_mutex_lock(&p->mutex);
+    if (strcmp(b->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
+        stop_leader(p, l);
+        list = spare_others(p, list);
+    }
+    p->running = NULL;
     if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
@@ -468,8 +533,10 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
         *(why == DUE_SIZE ? &p->stats.by_size : why == DUE_TIME ? &p->stats.by_time : &p->stats.by_all) += 1;
     }
     pthread_mutex_unlock(&p->mutex);
-    if (list) run(p, list, n_calls, b);
-    else if (st == ST_OK) session_unlock(s); /* all were withdrawn */
+    if (l) atomic_store(&l->leads, s);
+    if (list) run(p, l, list, n_calls, b);
+    if (l) atomic_store(&l->leads, NULL);
+    if (!list && st == ST_OK) session_unlock(s); /* all were withdrawn */
     bulk_release(b);
     pthread_mutex_lock(&p->mutex);
     p->busy = false;
@@ -580,6 +647,7 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     x->settings = c->settings;
     atomic_fetch_add(&x->settings->refs, 1);
     x->waited = false;
+    atomic_store(&x->stop, false);
     x->bulk = NULL;
     x->arrived_ns = clock_ns();
     pthread_mutex_lock(&p->mutex);
@@ -661,6 +729,8 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
             }
             if (s->deadline_ns) wake = MIN_OF(wake, s->deadline_ns);
             if (!p->busy) wake = MIN_OF(wake, MAX_OF(due_at(p), now));
+        } else if (session_stops(s)) {
+            stop_entry(p, x);
         }
         if (now >= until) break;
         pthread_mutex_unlock(&p->mutex);
@@ -698,6 +768,7 @@ void call_release(Session *s, CallEntry *x) {
             return;
         }
         x->waited = true;
+        stop_entry(p, x);
         pthread_mutex_unlock(&p->mutex);
         client_wait(x->client, clock_ns() + POLL_NS);
         pthread_mutex_lock(&p->mutex);

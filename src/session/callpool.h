@@ -15,7 +15,9 @@
  * and bulks for theirs.
  *
  * Faults. A call that has not begun can be withdrawn: by cancelling its statement or by statement_timeout (57014 for it alone), by lock_timeout
- * (55P03; counted from its arrival, bulk_interval apart), by closing its handle. One that has begun runs to its end; what bounds it is bulk_step_limit. An error of the whole bulk (memory) goes to all its entries;
+ * (55P03; counted from its arrival, bulk_interval apart), by closing its handle. Of an entry whose bulk runs, the same (but lock_timeout) ends calls that are in loops: they alone fail
+ * with 57014, at the next iteration (on devices when the bulk has been there for a second, since it goes on on the virtual machine then). Where calls run one at a time (routines that cannot be compiled) the bulk is undone, and the entries of others run again.
+ * bulk_step_limit bounds all. An error of the whole bulk (memory) goes to all its entries;
  * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
  *
  * Ahead. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that one's columns and has its arguments sent (BulkFeed). Its calls cannot be withdrawn
@@ -53,6 +55,7 @@ typedef struct CallEntry {
     CallSettings *settings;
     _Atomic CallState state;
     bool waited;       /* its thread waits for it */
+    _Atomic bool stop; /* it is not wanted any more; what has begun may end */
     int64_t number;    /* in the order of submission */
     int64_t arrived_ns, begun_ns, done_ns;
     CallBulk *bulk;
@@ -63,7 +66,7 @@ typedef struct CallEntry {
 /* Submits without waiting: 25001 in a transaction block. `keeper`: nobody may ever wait, the pool's thread is to see to it. On an error nothing was submitted. */
 Status call_submit(Session *s, CallEntry *x, bool keeper);
 /* Waits for at most timeout_us (< 0: for ever); *done false: time is up and it still pends or runs. On an error (57014, 55P03) the entry was withdrawn and is NEW again.
- * Errors of calls and of the bulk are no errors here: call_entry_error, call_entry_fault. */
+ * Errors of calls and of the bulk are no errors here: call_entry_error, call_entry_fault. A statement that is canceled while the bulk runs waits for its end (see Faults). */
 Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done);
 /* Withdraws it, or waits for its end, and lets go of its results: it is NEW again. NEW entries are fine. */
 void call_release(Session *s, CallEntry *x);

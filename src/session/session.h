@@ -74,6 +74,7 @@ typedef struct Session {
     int64_t n_texts;
     int64_t n_runs, n_texts_found, n_plans_found; /* plans run so far; what was there already */
     _Atomic bool cancel;
+    _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled with this one (callpool.c) */
     bool (*progress)(void *ctx, double fraction);
     void *progress_ctx;
     int64_t (*copy_read)(void *ctx, char *buf, int64_t size);

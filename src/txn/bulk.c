@@ -620,13 +620,15 @@ static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool f
 }
 #undef TAKE
 
-static bool canceled(const CallSink *k) {
-    if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
-    return k->deadline_ns && clock_ns() > k->deadline_ns;
+/* Of a call that has not begun. `message` is a constant. */
+static CallError *stopped_error(BulkWorker *w, const char *message) {
+    static CallError short_of_memory = {"57014", (char *)(uintptr_t) "canceling statement", NULL, NULL, 0, NULL, NULL};
+    CallError *x = arena_new_of(w->sink.arena, CallError);
+    if (!x) return &short_of_memory;
+    *x = (CallError){.sqlstate = ERR_QUERY_CANCELED, .message = (char *)(uintptr_t)message};
+    return x;
 }
-
 void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls) {
-    static CallError stopped = {"57014", (char *)(uintptr_t) "canceling statement due to user request", NULL, NULL, 0, NULL, NULL};
     BulkWorker *w = &b->w[worker];
     CallFrame *c = b->parts[part].proc->body_frames[worker];
     const uint32_t *pos = calls;
@@ -639,8 +641,10 @@ void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *ca
     while (same < n && pos[same] == first + same) same++;
     if (same == n && (int64_t)pos[n - 1] - first == n - 1) pos = NULL; /* consecutive */
     w->sink.part = part;
-    if (UNLIKELY(canceled(&w->sink))) {
-        for (int64_t i = 0; i < n; i++) w->sink.errors[part][pos ? pos[i] : first + i] = &stopped;
+    const char *canceled = sink_canceled(&w->sink);
+    if (UNLIKELY(canceled)) {
+        CallError *stopped = stopped_error(w, canceled);
+        for (int64_t i = 0; i < n; i++) w->sink.errors[part][pos ? pos[i] : first + i] = stopped;
         w->sink.n_failed += n;
         return;
     }
@@ -676,7 +680,7 @@ static Status make_workers(Bulk *b, Err *e) {
     memset(b->w, 0, sizeof(BulkWorker) * (size_t)b->workers);
     for (int i = 0; i < b->workers; i++) {
         BulkWorker *w = &b->w[i];
-        w->sink = (CallSink){.account = &b->images->account, .step_limit = b->opt->step_limit, .cancel = q->cancel, .deadline_ns = q->deadline_ns};
+        w->sink = (CallSink){.account = &b->images->account, .step_limit = b->opt->step_limit, .cancel = q->cancel, .deadline_ns = q->deadline_ns, .stop = b->opt->stop};
         if (!(w->calls = arena_alloc(b->arena, b->vector_size * 4 + 64))) return err_oom(e);
     }
     return ST_OK;
@@ -860,6 +864,7 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_forget_adds(b);
     TRY(bulk_device_prepare(b, &st.reason, e));
     bulk_mark(b, BP_PREPARE);
+    b->began = clock_ns();
     if (serial) TRY(plan_serial(b, &st.reason, e));
     else TRY(plan_bulk(b, &st, e));
     bulk_mark(b, BP_FOOT);
@@ -867,7 +872,8 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_plan_undo(b);
     TRY(make_result(b, e));
     bulk_mark(b, BP_RESULT);
-    if (canceled(&b->w[0].sink)) return err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
+    const char *canceled = sink_canceled(&b->w[0].sink);
+    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
     int64_t t1 = clock_ns();
     TRY(reserve_rows(b, e));
     bulk_mark(b, BP_RESERVE);

@@ -45,6 +45,14 @@ typedef struct BulkTurn {
     uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
 } BulkTurn;
 
+/* Calls that somebody wants to be rid of while the bulk runs: each fails alone with 57014 at the next iteration of a loop. From any of the bulk's threads. A bulk that has been on a device for
+ * a second goes on on the virtual machine then. */
+typedef struct BulkStop {
+    bool (*any)(void *ctx); /* cheap; once true it stays so */
+    bool (*call)(void *ctx, int32_t part, int64_t call); /* call: of the part's */
+    void *ctx;
+} BulkStop;
+
 typedef struct BulkOptions {
     QueryOptions *query;     /* pool, threads, account, cancel, vector_size, device */
     Strategy strategy;
@@ -59,6 +67,7 @@ typedef struct BulkOptions {
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
     bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */
     BulkTurn *turn;          /* NULL: nobody knows what comes next */
+    const BulkStop *stop;    /* NULL: none */
     int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
 } BulkOptions;
 
@@ -117,7 +126,8 @@ void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was c
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 
 /* `calls` of all parts together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing has changed (errors of calls are in the
- * result, not here). Procedures with a `reason` are 0A000. Cancelled before the calls run: 57014 here; later: each call that had not begun fails with it. */
+ * result, not here). Procedures with a `reason` are 0A000. Cancelled before the calls run: 57014 here; later: calls that have not begun, and those in loops, fail with it, each alone; the
+ * others have been executed. */
 Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e);
 void bulk_result_free(BulkResult *r);
 void bulk_sort_notices(int64_t n, CallNotice *x); /* as in BulkResult */

@@ -28,7 +28,7 @@ enum {
     WARP = 32, LOOP_LANES = 4, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
     SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
     KEYS_MIN = 64, PROCS_MAX = 64,
-    SERIAL_CALLS = 1 << 14 /* of a launch */,
+    SERIAL_CALLS = 1 << 14 /* of a launch */, STOP_AFTER_NS = 1000000000,
     TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
     TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
     IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
@@ -975,10 +975,10 @@ static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
 }
 
 /* ---- running ---------------------------------------------------------------------------------------- */
+/* All calls, or some, are to stop: the machine sees to what is left. For some it has to take all tables home, which is worth it only where nothing else ends the bulk. */
 static bool canceled(const Bulk *b) {
     const CallSink *k = &b->w[0].sink;
-    if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
-    return k->deadline_ns && clock_ns() > k->deadline_ns;
+    return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->began > STOP_AFTER_NS);
 }
 bool bulk_device_poll(void *ctx) {
     Bulk *b = ctx;
@@ -1222,6 +1222,10 @@ static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e
     if (*done < b->n_calls) return go_home(b, *done, e);
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
+/* `left`: calls that the device has not run. */
+static void note_stops(const Bulk *b, bool left, const char **reason) {
+    if (left && !*reason && sink_stops_some(&b->w[0].sink)) *reason = "calls were canceled: the virtual machine did the rest";
+}
 static Status execute_one_by_one(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     int64_t done = 0;
@@ -1231,6 +1235,7 @@ static Status execute_one_by_one(Bulk *b, const char **reason, Err *e) {
         *reason = "the device failed";
         done = v->safe;
     }
+    note_stops(b, done < b->n_calls, reason);
     for (uint32_t i = (uint32_t)done; i < (uint32_t)b->n_calls; i++) bulk_chunk(b, 0, bulk_type(b, i), 1, &i);
     return ST_OK;
 }
@@ -1259,6 +1264,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
         TRY(bulk_plan_on_host(b, e));
         TRY(bulk_execute(b, e));
     }
+    note_stops(b, v->left > 0 || done < n || anew, reason);
     if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
     for (; done < n && !v->locked && !anew; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
     for (int32_t i = 0; i < b->n_sums; i++) {

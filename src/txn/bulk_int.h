@@ -72,6 +72,7 @@ typedef struct Bulk {
     bool again;         /* it was undone: to be run again, cautiously */
     int64_t transfer_ns; /* spent waiting for copies to and from the device */
     int64_t marked;      /* the last phase ended then */
+    int64_t began;       /* everything was prepared then */
     int64_t phase_ns[BULK_PHASES];
     struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
     Err *err;

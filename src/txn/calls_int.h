@@ -20,6 +20,7 @@
 #ifndef STELE_TXN_CALLS_INT_H
 #define STELE_TXN_CALLS_INT_H
 
+#include "base/log.h"
 #include "exec/vm_int.h"
 #include "txn/bulk.h"
 
@@ -75,12 +76,21 @@ typedef struct CallSink {
     int64_t step_limit;
     _Atomic bool *cancel;
     int64_t deadline_ns;
+    const BulkStop *stop;
     uint128_t *sums;          /* per column with adds: sum of |amount| */
     int128_t *bounds;         /* likewise: greatest |value| put there */
     /* footprints: operations of the chunk in hand; `call` is a position */
     TxnOp *ops;
     int64_t n_ops, cap_ops;
 } CallSink;
+
+extern const char call_canceled[];
+/* NULL: the bulk goes on; else what its calls fail with (57014). */
+static inline const char *sink_canceled(const CallSink *k) {
+    if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return call_canceled;
+    return k->deadline_ns && clock_ns() > k->deadline_ns ? "canceling statement due to statement timeout" : NULL;
+}
+static inline bool sink_stops_some(const CallSink *k) { return k->stop && k->stop->any(k->stop->ctx); }
 
 typedef struct CallVar {
     const void *cells;

@@ -5,6 +5,8 @@
 
 enum { FRAME_BYTES = 512 << 10, VECTOR_MIN = 128 };
 
+const char call_canceled[] = "canceling statement due to user request";
+
 static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
 static bool is_effect(const Instr *in) { return in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_ITEM); }
 
@@ -387,20 +389,18 @@ static void run_if(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     if (has_else) run_body(c, in->jump + 1, p->instrs[in->jump].jump, no, k, in->jump);
 }
 
-static bool interrupted(const CallSink *k) {
-    if (k->cancel && atomic_load_explicit(k->cancel, memory_order_relaxed)) return true;
-    return k->deadline_ns && clock_ns() > k->deadline_ns;
-}
-
 /* Counts an iteration of the calls in the list; those over the limit fail. Loops over rows end by themselves and do not count. */
 static int64_t count_steps(CallFrame *c, int32_t at, bool counts, int32_t *list, int64_t n) {
     Frame *f = c->f;
     int64_t limit = c->sink->step_limit, before = c->departures;
-    bool stop = (c->pr->undo || !c->pr->proc->writes) && interrupted(c->sink);
+    const CallSink *k = c->sink;
+    const char *stop = sink_canceled(k);
+    bool some = !stop && sink_stops_some(k);
     f->pos = list;
     f->n = n;
     for (int64_t i = 0; i < n; i++) {
-        if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "%s", stop);
+        else if (some && k->stop->call(k->stop->ctx, k->part, call_number(c, list[i]))) err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
         else if (counts && ++c->steps[list[i]] > limit && limit > 0)
             err_set(&f->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
         else continue;

@@ -366,6 +366,103 @@ static void cancelled(void **state) {
     stele_disconnect(c);
 }
 
+/* Calls that never end are ended alone: by the statement_timeout of who runs the bulk and of somebody else in it, by stele_interrupt, by closing the handle. What they changed is gone, and the
+ * calls of others are as if they had never been there. */
+enum { ENDLESS = 3, PAYING = 3 };
+static bool in_one_bulk(const char *settings) {
+    One o[ENDLESS + PAYING] = {0};
+    pthread_t threads[ENDLESS + PAYING];
+    stele_conn *ddl = connect_with(NULL), *c = connect_with(settings);
+    stele_bulk *b;
+    run(conn, "update accounts set bal = 0");
+    for (int i = 0; i < ENDLESS + PAYING; i++) {
+        o[i].c = connect_with(settings);
+        run(o[i].c, "set bulk_interval = '100ms'");
+        assert_int_equal(stele_prepare(o[i].c, "call endless($1, $2)", -1, &o[i].call, NULL), STELE_OK);
+        stele_bind_int64(o[i].call, 1, 3);
+        stele_bind_bool(o[i].call, 2, false);
+        assert_int_equal(stele_run(o[i].call), STELE_DONE); /* the pool knows it now */
+        stele_reset(o[i].call);
+        stele_bind_int64(o[i].call, 1, 2);
+        stele_bind_bool(o[i].call, 2, i < ENDLESS);
+        if (i == 0 || i == 2) run(o[i].c, "set statement_timeout = '700ms'");
+    }
+    assert_int_equal(stele_bulk_new(c, "endless", &b), STELE_OK);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"3", "false"}), STELE_OK);
+    assert_int_equal(stele_bulk_submit(b), STELE_OK);
+    assert_int_equal(stele_bulk_wait(b, -1, NULL), STELE_OK);
+    stele_bulk_reset(b);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"2", "true"}), STELE_OK);
+    run(conn, "update accounts set bal = 0");
+    stele_pool_info before, after;
+    stele_pool_get_info(conn, true, &before);
+    run(ddl, "begin; truncate held");
+    for (int i = 0; i < ENDLESS + PAYING; i++) assert_int_equal(pthread_create(&threads[i], NULL, one_call, &o[i]), 0);
+    assert_int_equal(stele_bulk_submit(b), STELE_OK);
+    wait_until_queued(ENDLESS + PAYING + 1);
+    run(ddl, "commit");
+    nap_ms(300);
+    stele_interrupt(o[1].c);
+    stele_bulk_reset(b);
+    for (int i = 0; i < ENDLESS + PAYING; i++) pthread_join(threads[i], NULL);
+    stele_pool_get_info(conn, true, &after);
+    for (int i = 0; i < ENDLESS + PAYING; i++) {
+        if (i < ENDLESS) {
+            assert_int_equal(o[i].status, STELE_ERROR);
+            assert_string_equal(o[i].sqlstate, "57014");
+        } else {
+            assert_int_equal(o[i].status, STELE_DONE);
+        }
+        stele_finalize(o[i].call);
+        stele_disconnect(o[i].c);
+    }
+    gives(conn, "select bal from accounts where aid = 2", "3");
+    stele_disconnect(ddl);
+    stele_bulk_free(b);
+    stele_disconnect(c);
+    return after.bulks == 1;
+}
+static void endless(void **state) {
+    (void)state;
+    static const char *const how[] = {"set bulk_strategy = tpl", "set bulk_strategy = kset", "set bulk_strategy = part", "set bulk_strategy = serial",
+                                      "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = kset",
+                                      "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = tpl"};
+    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin update accounts set bal = bal + 1 where aid = a; while loops loop null; end loop; end $$");
+    int together = 0;
+    for (int i = 0; i < (int)(sizeof how / sizeof how[0]); i++) together += in_one_bulk(how[i]);
+    assert_true(together >= 4); /* else nothing was shown of others */
+    run(conn, "drop procedure endless");
+    /* one at a time */
+    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin execute 'update accounts set bal = bal + 1 where aid = 2'; while loops loop null; end loop; end $$");
+    stele_conn *c = connect_with("set statement_timeout = '300ms'"), *d = connect_with(NULL);
+    stele_bulk *stuck, *fine;
+    bool done = false;
+    assert_int_equal(stele_bulk_new(c, "endless", &stuck), STELE_OK);
+    assert_int_equal(stele_bulk_new(d, "endless", &fine), STELE_OK);
+    for (int i = 0; i < 2; i++) { /* that it cannot be compiled is known afterwards */
+        stele_bulk *b = i ? stuck : fine;
+        assert_int_equal(stele_bulk_add(b, (const char *const[]){"3", "false"}), STELE_OK);
+        assert_int_equal(stele_bulk_submit(b), STELE_OK);
+        assert_int_equal(stele_bulk_wait(b, -1, NULL), STELE_OK);
+        stele_bulk_reset(b);
+    }
+    run(conn, "update accounts set bal = 0");
+    assert_int_equal(stele_bulk_add(stuck, (const char *const[]){"2", "true"}), STELE_OK);
+    assert_int_equal(stele_bulk_add(fine, (const char *const[]){"2", "false"}), STELE_OK);
+    assert_int_equal(stele_bulk_submit(stuck), STELE_OK);
+    assert_int_equal(stele_bulk_submit(fine), STELE_OK);
+    assert_int_equal(stele_bulk_wait(stuck, -1, &done), STELE_ERROR);
+    assert_string_equal(state_of(c), "57014");
+    assert_int_equal(stele_bulk_wait(fine, -1, &done), STELE_OK);
+    assert_int_equal(stele_bulk_status(fine, 0, NULL), STELE_OK);
+    gives(conn, "select bal from accounts where aid = 2", "1");
+    stele_bulk_free(stuck);
+    stele_bulk_free(fine);
+    stele_disconnect(c);
+    stele_disconnect(d);
+    run(conn, "drop procedure endless");
+}
+
 /* Submitted calls whose handle or routine goes away before they begin; lock_timeout. */
 static void withdrawn(void **state) {
     (void)state;
@@ -877,7 +974,7 @@ static void texts_ahead(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(submissions_ahead), cmocka_unit_test(mixed),
-        cmocka_unit_test(cancelled), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
+        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
         cmocka_unit_test(withdrawn_ahead), cmocka_unit_test(definitions_ahead), cmocka_unit_test(settings_ahead), cmocka_unit_test(texts_ahead),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);
