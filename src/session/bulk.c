@@ -12,20 +12,36 @@
 #include "sql/parse/parse.h"
 #include "sql/pl/compile.h"
 
-enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */ };
+enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */, STATEMENTS_MAX = 256 };
 
-typedef struct BulkHub {
-    Database *db;
-    Arena *arena;        /* procedures and trees of `catalog_version` */
+/* A statement as a routine (session_bulk_statement). */
+typedef struct HubStatement {
+    Slice sql;
+    int32_t n_ins;
+    Routine routine;      /* id < 0 */
+    bool refused;         /* ... under this catalog: */
+    int64_t refused_version;
+} HubStatement;
+/* What the procedures became. */
+typedef struct HubCode {
+    Arena *arena;        /* procedures and trees of `catalog_version`; NULL: nothing yet */
     int64_t catalog_version;
     int32_t n;
     Proc *procs;
     const PlFunction **functions;
     int64_t *ids;        /* routines */
     int64_t *guesses;    /* rows that a call inserts into a table, where only running it tells: more than any has lately */
+} HubCode;
+typedef struct BulkHub {
+    Database *db;
+    HubCode code;
+    Arena *statement_arena;
+    int32_t n_statements;
+    HubStatement *statements[STATEMENTS_MAX];
     ImageSet *images;
     CallPool *_Atomic pool; /* calls of many connections; made when first needed */
     _Atomic bool ahead;  /* some image may be ahead of its table */
+    bool full;           /* of statements; that was said */
     bool vm_known;
     BulkMeasured vm;     /* of the virtual machine */
 } BulkHub;
@@ -35,9 +51,8 @@ enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 
 static void hub_clear(BulkHub *h) {
     images_free(h->images);
     h->images = NULL;
-    arena_free(h->arena);
-    h->arena = NULL;
-    h->n = 0;
+    arena_free(h->code.arena);
+    h->code = (HubCode){0};
 }
 static Status hub_save(void *p, Err *e) {
     BulkHub *h = p;
@@ -50,6 +65,7 @@ static void hub_free(void *p) {
     BulkHub *h = p;
     call_pool_free(h->pool);
     hub_clear(h);
+    arena_free(h->statement_arena);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
 
@@ -65,31 +81,45 @@ static Status hub_make(Session *s, BulkHub **out) {
     return ST_OK;
 }
 
+static bool hub_is_current(const BulkHub *h) { return h->code.arena && h->images && h->code.catalog_version == h->db->catalog.version; }
+
+/* All routines and statements. On an error nothing is left. */
+static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
+    const Catalog *c = &h->db->catalog;
+    HubCode x = {.arena = arena_new(&h->db->account, &s->err), .catalog_version = c->version};
+    if (!x.arena) return ST_ERROR;
+    int64_t most = c->n_routines + h->n_statements + 1;
+    x.functions = arena_array(x.arena, const PlFunction *, most);
+    x.ids = arena_array(x.arena, int64_t, most);
+    x.guesses = arena_array(x.arena, int64_t, most);
+    Status st = x.functions && x.ids && x.guesses ? ST_OK : err_oom(&s->err);
+    for (int64_t i = 0; st == ST_OK && i < c->n_routines + h->n_statements; i++) {
+        PlFunction *f;
+        Err e = {0};
+        const HubStatement *q = i < c->n_routines ? NULL : h->statements[i - c->n_routines];
+        if (q && q->refused) continue;
+        const Routine *r = q ? &q->routine : c->routines[i];
+        if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK) continue; /* a type or table of it is gone: calling it says so */
+        x.functions[x.n] = f;
+        x.guesses[x.n] = GUESS_FIRST;
+        x.ids[x.n++] = r->id;
+    }
+    if (st == ST_OK) st = pl_compile(c, &s->info, x.n, x.functions, x.arena, &x.procs, &s->err);
+    if (st == ST_OK) *out = x;
+    else arena_free(x.arena);
+    return st;
+}
+
 /* The database's procedures as they are now. Under the exclusive lock, images not ahead. */
 static Status hub_get(Session *s, BulkHub **out) {
     Database *db = s->db;
-    const Catalog *c = &db->catalog;
     TRY(hub_make(s, out));
     BulkHub *h = *out;
-    if (h->arena && h->catalog_version == c->version) return ST_OK;
+    if (hub_is_current(h)) return ST_OK;
     if (atomic_load(&h->ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
-    if (!(h->arena = arena_new(&db->account, &s->err)) || !(h->images = images_new(&db->account, &s->err))) return ST_ERROR;
-    h->functions = arena_array(h->arena, const PlFunction *, c->n_routines + 1);
-    h->ids = arena_array(h->arena, int64_t, c->n_routines + 1);
-    h->guesses = arena_array(h->arena, int64_t, c->n_routines + 1);
-    if (!h->functions || !h->ids || !h->guesses) return err_oom(&s->err);
-    for (int64_t i = 0; i < c->n_routines; i++) {
-        PlFunction *f;
-        Err e = {0};
-        if (pl_of_routine(h->arena, c, c->routines[i], &f, &e) != ST_OK) continue; /* a type or table of it is gone: calling it says so */
-        h->functions[h->n] = f;
-        h->guesses[h->n] = GUESS_FIRST;
-        h->ids[h->n++] = c->routines[i]->id;
-    }
-    TRY(pl_compile(c, &s->info, h->n, h->functions, h->arena, &h->procs, &s->err));
-    h->catalog_version = c->version;
-    return ST_OK;
+    TRY(hub_compile(s, h, &h->code));
+    return (h->images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
 }
 
 bool session_bulk_ahead(const Session *s) {
@@ -340,7 +370,7 @@ static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
     for (int32_t k = 0; k < n; k++) {
         for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->images, p[k].proc->tables[i].table_id);
         if (!guesses_rows(p[k].proc)) continue;
-        int64_t *guess = &h->guesses[p[k].proc - h->procs];
+        int64_t *guess = &h->code.guesses[p[k].proc - h->code.procs];
         if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX) p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
         else more = false;
     }
@@ -353,7 +383,7 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const
     if (opt->compiled && opt->query->device.strict) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
     bool compiled = opt->compiled;
     opt->compiled = false;
-    for (int32_t k = 0; k < n; k++) p[k].guess = MIN_OF(h->guesses[procs[k] - h->procs], MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
+    for (int32_t k = 0; k < n; k++) p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs], MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
         TRY(images_get(h->images, &s->db->catalog, n, procs, s->db->pool, &s->err));
         TRY(bulk_run(h->images, n, p, opt, out, &s->err));
@@ -366,10 +396,116 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const
     return ST_OK;
 }
 
-static const Proc *proc_of(const BulkHub *h, const Routine *r) {
-    for (int32_t i = 0; i < h->n; i++)
-        if (h->ids[i] == r->id) return &h->procs[i];
+static const Proc *proc_of_id(const HubCode *x, int64_t id) {
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->ids[i] == id) return &x->procs[i];
     return NULL;
+}
+static const Proc *proc_of(const BulkHub *h, const Routine *r) { return proc_of_id(&h->code, r->id); }
+
+/* ---- statements as routines ------------------------------------------------------------------------ */
+/* Places where a call names all of a table. */
+static int64_t coarse_items(const Proc *p) {
+    int64_t n = 0;
+    for (int32_t i = 0; p->footprint && i < p->footprint->n_instrs; i++) n += p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->n == 0;
+    return n;
+}
+/* The code with it is good for all: it can be compiled, and procedures are as before. */
+static bool fits_others(const BulkHub *h, const HubCode *with, int64_t id) {
+    const Proc *own = proc_of_id(with, id);
+    if (!own || own->reason || guesses_rows(own)) return false;
+    for (int32_t i = 0; i < h->code.n; i++) {
+        const Proc *before = &h->code.procs[i], *after = proc_of_id(with, h->code.ids[i]);
+        if (h->code.ids[i] >= 0 && !before->reason && (!after || after->reason || coarse_items(after) > coarse_items(before))) return false;
+    }
+    return true;
+}
+static HubStatement *find_statement(const BulkHub *h, const BulkText *x) {
+    for (int32_t i = 0; i < h->n_statements; i++) {
+        HubStatement *q = h->statements[i];
+        bool same = slice_eq(q->sql, x->sql) && q->n_ins == x->n_params;
+        for (int32_t k = 0; same && k < x->n_params; k++) same = type_eq(q->routine.param_types[k], x->param_types[k]);
+        if (same) return q;
+    }
+    return NULL;
+}
+static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatement **out) {
+    if (!h->statement_arena && !(h->statement_arena = arena_new(&h->db->account, &s->err))) return ST_ERROR;
+    Arena *a = h->statement_arena;
+    arena_set_err(a, &s->err);
+    int n = x->n_params + 1 + x->n_results;
+    HubStatement *q = arena_new_of(a, HubStatement);
+    if (!q) return err_oom(&s->err);
+    *q = (HubStatement){.sql = {arena_strndup(a, x->sql.ptr, x->sql.len), x->sql.len}, .n_ins = x->n_params};
+    q->routine = (Routine){.id = -1 - h->n_statements, .name = (char *)(uintptr_t) "SQL statement", .is_procedure = true, .may_write = true, .volatility = 'v', .n_params = n, .n_args = n,
+                           .ret = type_make(T_VOID), .language = (char *)(uintptr_t) "plpgsql"};
+    Routine *r = &q->routine;
+    r->param_names = arena_calloc(a, n * (int64_t)sizeof(char *) + 8);
+    r->param_modes = arena_calloc(a, n + 1);
+    r->param_types = arena_array(a, Type, n + 1);
+    if (!q->sql.ptr || !r->param_names || !r->param_modes || !r->param_types) return err_oom(&s->err);
+    for (int i = 0; i < n; i++) {
+        int k = i - x->n_params;
+        r->param_modes[i] = k < 0 ? 'i' : 'o';
+        r->param_types[i] = k < 0 ? x->param_types[i] : k == 0 ? type_make(T_INT8) : x->result_types[k - 1];
+        if (k >= 0 && !(r->param_names[i] = k == 0 ? arena_strdup(a, "rows") : arena_printf(a, "result %d", k))) return err_oom(&s->err);
+    }
+    r->sql = pl_signature_text(a, r);
+    arena_set_err(a, NULL);
+    if (!r->sql) return err_oom(&s->err);
+    *out = q;
+    return ST_OK;
+}
+static const Routine *compiled_statement(const BulkHub *h, const HubStatement *q) {
+    const Proc *p = q->refused ? NULL : proc_of_id(&h->code, q->routine.id);
+    return p && !p->reason ? &q->routine : NULL;
+}
+Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out) {
+    BulkHub *h = s->db->bulk_hub;
+    *out = NULL;
+    HubStatement *q = h ? find_statement(h, x) : NULL;
+    *known = q && hub_is_current(h) && (!q->refused || q->refused_version == h->db->catalog.version);
+    if (*known) *out = compiled_statement(h, q);
+    if (*known || !learn) return ST_OK;
+    *known = true;
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    if (q && !q->refused) return *out = compiled_statement(h, q), ST_OK;
+    if (!q) {
+        if (h->n_statements == STATEMENTS_MAX) {
+            if (!h->full) log_write(LOG_INFO, "more than %d SQL statements: others do not join the pool of calls", STATEMENTS_MAX);
+            h->full = true;
+            return ST_OK;
+        }
+        TRY(new_statement(s, h, x, &q));
+        h->statements[h->n_statements++] = q;
+    }
+    q->refused = false;
+    HubCode with;
+    Status st = hub_compile(s, h, &with);
+    if (st != ST_OK || !fits_others(h, &with, q->routine.id)) {
+        q->refused = true;
+        q->refused_version = h->db->catalog.version;
+        if (st == ST_OK) arena_free(with.arena);
+        return st;
+    }
+    st = session_bulk_sync(s);
+    ImageSet *images = st == ST_OK ? images_new(&h->db->account, &s->err) : NULL;
+    if (!images) {
+        q->refused = true;
+        arena_free(with.arena);
+        return ST_ERROR;
+    }
+    hub_clear(h);
+    h->code = with;
+    h->images = images;
+    *out = compiled_statement(h, q);
+    return ST_OK;
+}
+const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
+    if (id >= 0) return catalog_routine_by_id(&db->catalog, id);
+    const BulkHub *h = db->bulk_hub;
+    return h && hub_is_current(h) && -1 - id < h->n_statements ? compiled_statement(h, h->statements[-1 - id]) : NULL;
 }
 /* The next bulk's calls as parts. */
 typedef struct NextParts { BulkHub *h; BulkFeed *feed; Arena *arena; } NextParts;
@@ -403,7 +539,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (feed) feed->next_ticket = 0;
     TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
-    if (!h || !h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
     enum { FEW = 16 };
     BulkPart few[FEW], *p = few;
@@ -494,16 +630,16 @@ Status session_call_pool_make(Session *s, CallPool **out) {
 bool session_bulk_known(const Session *s, int64_t routine, bool *yes) {
     const BulkHub *h = s->db->bulk_hub;
     *yes = false;
-    if (!h || !h->arena || h->catalog_version != s->db->catalog.version) return false;
-    for (int32_t i = 0; i < h->n; i++)
-        if (h->ids[i] == routine) *yes = !h->procs[i].reason;
+    if (!h || !hub_is_current(h)) return false;
+    const Proc *p = proc_of_id(&h->code, routine);
+    if (p) *yes = !p->reason;
     return true;
 }
 Status session_bulk_compilable(Session *s, int64_t routine, bool *yes) {
     CallPool *pool;
     TRY(session_call_pool_make(s, &pool));
     BulkHub *h = s->db->bulk_hub;
-    if (!h->arena || h->catalog_version != s->db->catalog.version) TRY(session_bulk_sync(s));
+    if (!hub_is_current(h)) TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
     (void)session_bulk_known(s, routine, yes);
     return ST_OK;
@@ -782,9 +918,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     TRY(hub_get(s, &h));
     static const char *const names[] = {"QUERY PLAN"};
     TRY(statement_text_columns(st, 1, names));
-    const Proc *p = NULL;
-    for (int32_t i = 0; i < h->n && !p; i++)
-        if (h->ids[i] == r->id) p = &h->procs[i];
+    const Proc *p = proc_of(h, r);
     if (!p || p->reason)
         return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s", r->is_procedure ? "Procedure" : "Function", r->name, p ? p->reason : "it cannot be read"));
     TRY(explain_line(st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name, p->writes ? "" : ", read only",

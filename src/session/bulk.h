@@ -51,6 +51,18 @@ typedef struct BulkFeed {
 Status session_begin_bulk(Session *s);
 /* The result, by part, is the caller's. feed: NULL: nobody knows what comes next. */
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out);
+/* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its parameters, then OUT "rows" and its results. They are known to the database by text and types of
+ * parameters until it is closed, and compiled with its procedures; each new one makes the images anew, as a definition does. */
+typedef struct BulkText {
+    Slice sql;
+    int32_t n_params, n_results;
+    const Type *param_types, *result_types;
+} BulkText;
+/* *known false: it is not, or not under this catalog, and `learn` was not asked for; learn wants the lock of session_begin_bulk, all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, the
+ * database knows too many, or with it procedures would have to name whole tables where they name rows (it changes columns that they look rows up by). *out lives as long as the database. */
+Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
+/* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any lock. */
+const Routine *session_bulk_routine_by_id(const Database *db, int64_t id);
 /* The routine a name stands for; several of that name, or none: an error. */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);
 /* What becomes of a routine in bulk: text rows of the statement. */

@@ -218,7 +218,7 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
         if (k < 0 || parts.items[k].routine->id != x->routine)
             for (k = 0; k < parts.len && parts.items[k].routine->id != x->routine;) k++;
         if (k == parts.len) {
-            const Routine *r = catalog_routine_by_id(&s->db->catalog, x->routine);
+            const Routine *r = session_bulk_routine_by_id(s->db, x->routine);
             if (!r) return err_internal(&s->err, "a routine of the pool is gone");
             if (k == ROUTINES_MAX || !vec_push(a, &parts, ((BulkCalls){.routine = r}))) return err_oom(&s->err);
         }
@@ -275,10 +275,10 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
 /* Takes entries whose routine is gone out of the list: they fail alone. */
 static CallEntry *sort_out(CallPool *p, CallEntry **list) {
     CallEntry *gone = NULL, **at = list;
-    int64_t known = 0; /* ids begin at 1 */
+    int64_t known = 0; /* no routine's id */
     while (*at) {
         CallEntry *x = *at;
-        if (x->routine == known || catalog_routine_by_id(&p->db->catalog, x->routine)) {
+        if (x->routine == known || session_bulk_routine_by_id(p->db, x->routine)) {
             known = x->routine;
             at = &x->next;
             continue;
@@ -795,8 +795,11 @@ const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ?
 struct CallText {
     Arena *arena;
     int64_t catalog_version; /* what follows was made under */
-    const BoundCall *call;   /* NULL: it runs in the ordinary way */
-    int32_t n_ins, n_outs;
+    int64_t routine;         /* 0: it runs in the ordinary way */
+    const BoundCall *call;   /* NULL: a statement: */
+    const Type *in_types;
+    const char *tag;         /* followed by the number of rows */
+    int32_t n_ins, n_outs;   /* outs: without the number of rows */
     const char **names;      /* of OUT values */
     Type *types;
 };
@@ -827,6 +830,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
     if (st == ST_OK && compilable) {
         const Routine *r = b->routine;
         t->call = b;
+        t->routine = r->id;
         t->names = arena_array(a, const char *, r->n_params + 1);
         t->types = arena_array(a, Type, r->n_params + 1);
         if (!t->names || !t->types) st = err_oom(&s->err);
@@ -854,12 +858,62 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
     return ST_OK;
 }
 
+/* Likewise of a statement on one row. */
+static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, struct CallText **out) {
+    Arena *a = arena_new(&s->cache_account, &s->err);
+    struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
+    const BoundStmt *b = NULL;
+    const Type *types = NULL;
+    const Routine *r = NULL;
+    Status st = t ? ST_OK : err_oom(&s->err);
+    for (int again = 0; st == ST_OK && again < 2; again++) {
+        bool known = true;
+        s->in_bulk = true;
+        st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
+        s->in_bulk = false;
+        if (st != ST_OK) break;
+        *t = (struct CallText){.arena = a, .catalog_version = s->db->catalog.version};
+        st = point_for_pool(s, text, ast, n_params, param_types, &b, &types);
+        if (st == ST_OK && b) {
+            BulkText x = {.sql = text->sql, .n_params = n_params, .n_results = b->n_result, .param_types = b->param_types, .result_types = types};
+            CallPool *pool;
+            if (again) st = session_call_pool_make(s, &pool);
+            if (st == ST_OK) st = session_bulk_statement(s, &x, again, &known, &r);
+        }
+        if (st == ST_OK && r) {
+            static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
+            t->tag = tags[b->kind];
+            t->n_ins = n_params;
+            t->n_outs = b->n_result;
+            t->names = arena_array(a, const char *, b->n_result + 1);
+            t->types = arena_array(a, Type, b->n_result + 1);
+            Type *ins = arena_array(a, Type, n_params + 1);
+            if (!t->names || !t->types || !ins) st = err_oom(&s->err);
+            for (int32_t i = 0; st == ST_OK && i < b->n_result; i++) {
+                t->types[i] = types[i];
+                if (!(t->names[i] = arena_strdup(a, b->names[i]))) st = err_oom(&s->err);
+            }
+            for (int32_t i = 0; st == ST_OK && i < n_params; i++) ins[i] = b->param_types[i];
+            t->in_types = ins;
+            t->routine = r->id;
+        }
+        st = session_end_statement(s, st);
+        if (known) break;
+    }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
 static Status take_error(Session *s, const struct CallText *t, const CallError *e) {
     err_set(&s->err, e->sqlstate, "%s", e->message ? e->message : "");
     if (e->detail) err_detail(&s->err, "%s", e->detail);
     if (e->hint) err_hint(&s->err, "%s", e->hint);
     if (e->context) err_context(&s->err, "%s", e->context);
-    if (e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
+    if (t->call && e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;
 }
 static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const struct CallText *t, const CallEntry *x) {
@@ -867,7 +921,9 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     int64_t row;
     const Vec *outs = call_entry_outs(x, &row);
     if (!values) return err_oom(&s->err);
-    for (int32_t i = 0; i < t->n_outs; i++) {
+    bool there = t->n_outs > 0;
+    if (!t->call) there = ((const int64_t *)outs++->data)[row] > 0; /* the number of rows comes first */
+    for (int32_t i = 0; there && i < t->n_outs; i++) {
         const Vec *v = &outs[i];
         Value cell = {.type = t->types[i], .is_null = v->valid && !v->valid[row]};
         if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + row * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
@@ -878,36 +934,39 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     st->names = t->names;
     st->types = t->types;
     st->values = values;
-    st->n_rows = st->affected = t->n_outs > 0;
+    st->affected = there;
+    st->n_rows = there && t->n_outs > 0;
     st->show_rows = t->n_outs > 0;
     st->has_shape = true;
-    snprintf(st->tag, sizeof st->tag, ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
+    if (t->call) snprintf(st->tag, sizeof st->tag, ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
+    else snprintf(st->tag, sizeof st->tag, "%s %d", t->tag, (int)there);
     return ST_OK;
 }
 
 Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
     if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || s->read_only) return ST_OK;
+    if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s)) return ST_OK; /* readers need not wait for each other */
     if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
         call_text_free(*slot);
         *slot = NULL;
-        TRY(text_make(s, ast, call, n_params, param_types, slot));
+        TRY(call ? text_make(s, ast, call, n_params, param_types, slot) : statement_make(s, st->text, ast, n_params, param_types, slot));
     }
     const struct CallText *t = *slot;
-    if (!t->call) return ST_OK;
+    if (!t->routine) return ST_OK;
     Arena *a = st->run_arena;
     Value *args = arena_array(a, Value, t->n_ins + 1);
     Vec *vecs = arena_array(a, Vec, t->n_ins + 1);
     uint8_t *valid = arena_alloc(a, t->n_ins + 1);
     if (!args || !vecs || !valid) return err_oom(&s->err);
-    TRY(pl_call_values(s, t->call, a, n_params, params, args));
+    TRY(t->call ? pl_call_values(s, t->call, a, n_params, params, args) : point_params(s, a, t->in_types, t->n_ins, n_params, params, args));
     for (int32_t i = 0; i < t->n_ins; i++) {
         Phys phys = type_phys(args[i].type);
         if (args[i].is_null) args[i] = (Value){.type = args[i].type, .is_null = true};
         valid[i] = !args[i].is_null;
         vecs[i] = (Vec){.data = value_cell(&args[i]), .valid = &valid[i], .phys = (uint8_t)phys, .type = args[i].type};
     }
-    CallEntry e = {.routine = t->call->routine->id, .n = 1, .params = vecs};
+    CallEntry e = {.routine = t->routine, .n = 1, .params = vecs};
     bool over;
     TRY(call_submit(s, &e, false));
     TRY(call_wait(s, &e, -1, &over));

@@ -27,7 +27,8 @@
  * compiled run one call at a time, in bulks of their own.
  *
  * A plain CALL, or SELECT of nothing but a volatile function that gives a value, joins when bulk_interval > 0, outside a transaction block, and its routine can be compiled. A bulk of one costs no
- * more than the call by itself.
+ * more than the call by itself. So does a statement with parameters that inserts, changes or deletes one row by its key (point.c), or reads one while images are ahead of their tables: to bulks it is a procedure of
+ * that one statement (session_bulk_statement). Other statements take the lock between two bulks, and have their place in the same order.
  *
  * Thread rules: everything here may be called by any session's thread. Lock order: the pool's mutex is a leaf, held for no more than list work; the database lock is
  * taken without it. An entry and what it points to belong to its submitter, who leaves them alone from call_submit until the entry is done or withdrawn.
@@ -78,7 +79,7 @@ const Vec *call_entry_outs(const CallEntry *x, int64_t *first);       /* columns
 void call_entry_notices(Session *s, const CallEntry *x);         /* what its calls had to say goes to the session */
 const BulkStats *call_entry_stats(const CallEntry *x);           /* of the whole bulk */
 
-/* CALL, or SELECT of a lone function, as a statement or prepared: its call, which is a procedure's or a function's. slot: what the text became; it is made when there is none, and anew
+/* CALL, or SELECT of a lone function, as a statement or prepared: its call, which is a procedure's or a function's; NULL: a statement on one row, perhaps. slot: what the text became; it is made when there is none, and anew
  * when definitions have changed. *done false: it is to run in the ordinary way. */
 Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done);
 void call_session_free(Session *s); /* no entry of it is left */

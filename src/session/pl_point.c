@@ -173,6 +173,8 @@ static bool has_foreign(const Catalog *c, const Table *t) {
     return false;
 }
 
+const Type *pl_point_types(const PlPoint *p) { return p->types; }
+
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
     if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600))) return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);

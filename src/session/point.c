@@ -63,6 +63,23 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }
 
+Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params, Value *out) {
+    EvalCtx e = {.arena = a, .err = &s->err, .session = &s->info};
+    for (int32_t i = 0; i < n_params; i++) TRY(eval_assign(&e, &params[i], i < n_types ? types[i] : params[i].type, &out[i]));
+    return ST_OK;
+}
+
+Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, const BoundStmt **out, const Type **result_types) {
+    *out = NULL;
+    if (!text || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
+    if (!text->point || text->point->catalog_version != s->db->catalog.version) TRY(make(s, text, ast, n_params, param_types));
+    const struct TextPoint *t = text->point;
+    if (!t->point || t->bound->n_params != n_params) return ST_OK;
+    *out = t->bound;
+    *result_types = pl_point_types(t->point);
+    return ST_OK;
+}
+
 Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
     SqlText *text = st->text;
     Arena *a = st->run_arena;
@@ -72,14 +89,11 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (!text->point || text->point->catalog_version != s->db->catalog.version) TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point) return ST_OK;
-    EvalCtx e = {.arena = a, .err = &s->err, .session = &s->info};
     const Value **refs = arena_array(a, const Value *, n_params + 1);
     Value *given = arena_array(a, Value, n_params + 1);
     if (!refs || !given) return err_oom(&s->err);
-    for (int32_t i = 0; i < n_params; i++) {
-        TRY(eval_assign(&e, &params[i], i < t->bound->n_params ? t->bound->param_types[i] : params[i].type, &given[i]));
-        refs[i] = &given[i];
-    }
+    TRY(point_params(s, a, t->bound->param_types, t->bound->n_params, n_params, params, given));
+    for (int32_t i = 0; i < n_params; i++) refs[i] = &given[i];
     st->has_shape = true;
     *done = true;
     return pl_point_run(s, a, t->point, n_params, refs, st);

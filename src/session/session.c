@@ -682,7 +682,8 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
     if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
     const AstFunc *call = ast->kind == AST_CALL ? AST_AS_CONST(AstCall, ast)->func : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast)) : NULL;
-    if (call && kept) {
+    bool one_row = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE || ast->kind == AST_SELECT;
+    if (kept && (call || (one_row && n_params > 0 && st->text && ast == st->text->ast))) {
         bool done;
         TRY(call_statement(s, st, ast, call, n_params, param_types, params, &kept->call, &done));
         if (done) return ST_OK;

@@ -463,6 +463,173 @@ static void endless(void **state) {
     run(conn, "drop procedure endless");
 }
 
+/* ---- statements on one row --------------------------------------------------------------------------- */
+/* What a statement gives, as text. */
+static void outcome(stele_conn *c, stele_stmt *st, char *out, size_t size) {
+    size_t n = 0;
+    stele_status r;
+    out[0] = 0;
+    while ((r = stele_step(st)) == STELE_ROW)
+        for (int64_t k = 0; k < stele_column_count(st) && n < size; k++) {
+            const char *v = stele_column_text(st, k, NULL);
+            n += (size_t)snprintf(out + n, size - n, "%s=%s;", stele_column_name(st, k), v ? v : "NULL");
+        }
+    if (r == STELE_ERROR) {
+        stele_error_info e;
+        stele_error(c, &e);
+        snprintf(out + n, size - n, "%s %s", e.sqlstate, e.message); /* details that bulks do not give: other columns of the row */
+    } else if (n < size) {
+        snprintf(out + n, size - n, "%s", stele_command_tag(st));
+    }
+    stele_reset(st);
+}
+#define ROWS(t) "create table " t "(id int primary key, bal numeric(8,2) not null, note text, k bigint unique, at timestamp, check (bal > -900000))"
+static const struct { const char *text, *params; /* i: id, b: bal, n: note, k */ } row_texts[] = {
+    {"insert into %s values ($1, $2, $3, $4)", "ibnk"},
+    {"insert into %s (id, bal, note, k) values ($1, $2 * 2, $3 || '!', $4) returning id, bal, note as said, k", "ibnk"},
+    {"insert into %s (id, bal) values ($1, $2) on conflict (id) do update set bal = excluded.bal returning bal", "ib"},
+    {"update %s set bal = bal + $2 where id = $1 returning bal, note", "ib"},
+    {"update %s set note = $3, bal = $2 where id = $1", "ibn"},
+    {"update %s set note = note || $1 where k = $2 and bal > $3 returning id", "nkb"},
+    {"delete from %s where id = $1 returning note, k", "i"},
+    {"delete from %s where k = $1", "k"},
+    {"select bal, note, k, at from %s where id = $1", "i"},
+    {"select id, bal / $1 as part from %s where k = $2", "bk"},
+};
+enum { ROW_TEXTS = sizeof row_texts / sizeof row_texts[0] };
+/* The same statements with the pool and without it, on two tables: what they give, and what is left. */
+static void rows_alike(const char *settings, int seed_of) {
+    stele_conn *c[2] = {connect_with(settings), connect_with(NULL)};
+    stele_stmt *st[2][ROW_TEXTS];
+    run(conn, ROWS("pooled") ";" ROWS("plain"));
+    run(c[0], "set bulk_interval = '20s'");
+    for (int i = 0; i < 2 * ROW_TEXTS; i++) {
+        char text[200];
+        snprintf(text, sizeof text, row_texts[i / 2].text, i % 2 ? "plain" : "pooled");
+        assert_int_equal(stele_prepare(c[i % 2], text, -1, &st[i % 2][i / 2], NULL), STELE_OK);
+    }
+    stele_pool_info info;
+    stele_pool_get_info(conn, true, &info);
+    unsigned seed = (unsigned)seed_of;
+    int failed = 0, n = n_calls() / 4;
+    for (int i = 0; i < n; i++) {
+        int which = rand_r(&seed) % ROW_TEXTS;
+        char got[2][400], id[24], bal[24], note[24], k[24];
+        snprintf(id, sizeof id, "%d", rand_r(&seed) % 20);
+        snprintf(bal, sizeof bal, "%d.%02d", rand_r(&seed) % 3 ? rand_r(&seed) % 100 : 450000, rand_r(&seed) % 100);
+        if (rand_r(&seed) % 20 == 0) snprintf(bal, sizeof bal, "%s", rand_r(&seed) % 2 ? "0" : "-950000");
+        snprintf(note, sizeof note, "n%d", rand_r(&seed) % 1000);
+        snprintf(k, sizeof k, "%d", rand_r(&seed) % 20);
+        const char *params = row_texts[which].params;
+        unsigned null = rand_r(&seed) % 30;
+        for (int t = 0; t < 2; t++) {
+            for (int64_t p = 0; params[p]; p++) {
+                const char *value = params[p] == 'i' ? id : params[p] == 'b' ? bal : params[p] == 'n' ? note : k;
+                assert_int_equal(null == p ? stele_bind_null(st[t][which], p + 1) : stele_bind_text(st[t][which], p + 1, value, -1), STELE_OK);
+            }
+            outcome(c[t], st[t][which], got[t], sizeof got[t]);
+        }
+        char *table; /* errors name it */
+        while ((table = strstr(got[1], "plain"))) memmove(table + 6, table + 5, strlen(table + 5) + 1), memcpy(table, "pooled", 6);
+        if (strcmp(got[0], got[1]) != 0) fail_msg("%d: %s\nwith the pool: %s\nwithout it:    %s", i, row_texts[which].text, got[0], got[1]);
+        failed += strlen(got[0]) > 5 && got[0][5] == ' ';
+    }
+    stele_pool_get_info(conn, false, &info);
+    print_message("%d statements, %d failed, %lld in the pool\n", n, failed, (long long)info.calls);
+    assert_true(failed > 10 && info.calls > n / 2); /* reads of tables that are up to date are not the pool's */
+    gives(conn, "select count(*) from ((table pooled except table plain) union all (table plain except table pooled)) x", "0");
+    for (int i = 0; i < 2 * ROW_TEXTS; i++) stele_finalize(st[i % 2][i / 2]);
+    stele_disconnect(c[0]);
+    stele_disconnect(c[1]);
+    run(conn, "drop table pooled; drop table plain");
+}
+static void rows(void **state) {
+    (void)state;
+    rows_alike("", 1);
+    rows_alike("set executor = compiled; set device = 'cpu'; set device_wait = on", 2);
+    rows_alike("set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_copies = on", 3);
+}
+
+/* Statements and calls of many connections in one order: counters that all of them move, and reads that never go back. */
+typedef struct Mover { int id; stele_conn *c; int64_t sum; const char *wrong; } Mover;
+static void *mover(void *arg) {
+    Mover *m = arg;
+    stele_stmt *up, *see, *call;
+    unsigned seed = (unsigned)m->id + 77;
+    if (stele_prepare(m->c, "update accounts set bal = bal + $2 where aid = $1 returning bal", -1, &up, NULL) != STELE_OK ||
+        stele_prepare(m->c, "select bal from accounts where aid = $1", -1, &see, NULL) != STELE_OK || stele_prepare(m->c, "call pay($1, 1, $2, null)", -1, &call, NULL) != STELE_OK) {
+        m->wrong = "prepare";
+        return NULL;
+    }
+    int64_t last = -1;
+    for (int i = 0; i < n_calls() / 4 && !m->wrong; i++) {
+        int64_t d = 1 + rand_r(&seed) % 5;
+        stele_stmt *st = i % 3 == 2 ? see : i % 3 ? up : call;
+        stele_bind_int64(st, 1, 5);
+        if (st != see) stele_bind_int64(st, 2, d), m->sum += d;
+        int64_t now = stele_step(st) == STELE_ROW ? stele_column_int64(st, 0) : -2;
+        if (now < last + (st == see ? 0 : d)) m->wrong = "it went back";
+        last = now;
+        stele_reset(st);
+    }
+    stele_finalize(up);
+    stele_finalize(see);
+    stele_finalize(call);
+    return NULL;
+}
+static void rows_of_many(void **state) {
+    (void)state;
+    pthread_t threads[CLIENTS];
+    Mover m[CLIENTS] = {0};
+    stele_pool_info info;
+    int64_t sum = 0;
+    run(conn, "update accounts set bal = 0; update branches set bal = 0");
+    stele_pool_get_info(conn, true, &info);
+    for (int i = 0; i < CLIENTS; i++) {
+        m[i] = (Mover){.id = i, .c = connect_with("set bulk_interval = '1ms'")};
+        assert_int_equal(pthread_create(&threads[i], NULL, mover, &m[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_join(threads[i], NULL);
+        if (m[i].wrong) fail_msg("client %d: %s", i, m[i].wrong);
+        sum += m[i].sum;
+        stele_disconnect(m[i].c);
+    }
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)sum);
+    gives(conn, "select bal from accounts where aid = 5", text);
+    stele_pool_get_info(conn, false, &info);
+    print_message("%lld statements and calls in %lld bulks\n", (long long)info.calls, (long long)info.bulks);
+    assert_true(info.calls > CLIENTS * (n_calls() / 4) * 9 / 10 && info.bulks < info.calls);
+}
+
+/* A statement that would have procedures name whole tables stays outside, and so does one of no key; both have their place in the order. */
+static void rows_apart(void **state) {
+    (void)state;
+    stele_pool_info info;
+    stele_conn *c = connect_with("set bulk_interval = '20s'");
+    stele_stmt *st;
+    run(conn, "create table named(id int primary key, name text not null, v int not null, w int); create unique index named_name on named(name); insert into named values (1, 'a', 0, 0), (2, 'b', 0, 0);"
+              "create procedure by_name(n text) language plpgsql as $$ declare i int; begin select id into i from named where name = n; update named set v = v + 1 where id = i; end $$");
+    run(c, "call by_name('a')");
+    stele_pool_get_info(conn, true, &info);
+    const char *const texts[] = {"update named set name = $1 where id = 2", "update named set v = v + 1 where w = $1::int", "update named set w = $1::int where id = 2"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(stele_prepare(c, texts[i], -1, &st, NULL), STELE_OK);
+        stele_bind_text(st, 1, i == 0 ? "c" : "0", -1);
+        assert_int_equal(stele_run(st), STELE_DONE);
+        stele_finalize(st);
+        stele_pool_get_info(conn, false, &info);
+        assert_int_equal(info.calls, i == 2);
+        run(c, i == 0 ? "call by_name('c')" : "call by_name('a')");
+        stele_pool_get_info(conn, true, &info);
+        assert_int_equal(info.calls, 1 + (i == 2));
+    }
+    gives(conn, "select string_agg(name || v, ' ' order by id) from named", "a4 c2");
+    stele_disconnect(c);
+    run(conn, "drop procedure by_name; drop table named");
+}
+
 /* Submitted calls whose handle or routine goes away before they begin; lock_timeout. */
 static void withdrawn(void **state) {
     (void)state;
@@ -974,7 +1141,7 @@ static void texts_ahead(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(submissions_ahead), cmocka_unit_test(mixed),
-        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
+        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(rows), cmocka_unit_test(rows_of_many), cmocka_unit_test(rows_apart), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
         cmocka_unit_test(withdrawn_ahead), cmocka_unit_test(definitions_ahead), cmocka_unit_test(settings_ahead), cmocka_unit_test(texts_ahead),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);

@@ -391,6 +391,19 @@ Status pl_of_do(Arena *a, const Catalog *c, const AstDo *x, PlFunction **out, Er
     return finish(a, st, e);
 }
 
+Status pl_of_statement(Arena *a, const Catalog *c, const Routine *sig, Slice text, PlFunction **out, Err *e) {
+    int n = 0;
+    while (n < sig->n_params && sig->param_modes[n] == 'i') n++;
+    while (text.len > 0 && (text.ptr[text.len - 1] == ';' || (unsigned char)text.ptr[text.len - 1] <= ' ')) text.len--;
+    char *body = arena_printf(a, "begin\n%.*s\n", (int)text.len, text.ptr);
+    for (int i = n + 1; body && i < sig->n_params; i++) body = arena_printf(a, "%s%s \"%s\"", body, i == n + 1 ? "into" : ",", sig->param_names[i]);
+    if (body) body = arena_printf(a, "%s;\nget diagnostics \"%s\" = row_count;\nend", body, sig->param_names[n]);
+    if (!body) return finish(a, ST_ERROR, e);
+    Status st = make(a, c, sig, NULL, slice_of(body), 0, out, e);
+    if (st == ST_OK) (*out)->conflict = PLC_COLUMN;
+    return finish(a, st, e);
+}
+
 Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **out, Err *e) {
     AstStmt **list;
     int64_t n;
