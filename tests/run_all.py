@@ -246,14 +246,14 @@ def lanes(build, oracle):
         script("ranks of bulks, CUDA's lanes", [os.path.join(build, "tests", "test_rank_device"), "check", "cuda:0", "3000"], 300, env)
         script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "3", "--reduce", "0", "--seconds", "200", "--set", cuda], 300, env)
         files = []
-        for name in ("queue", "spread"):
+        for name in ("part", "queue", "spread"):
             with open(os.path.join(ROOT, "tests", "sql", "bulk", name + ".test")) as f:
                 text = f.read()
             assert "device = 'cpu'" in text
             files.append(os.path.join(tmp, name + ".test"))
             with open(files[-1], "w") as f:
                 f.write(text.replace("device = 'cpu'", "device = 'cuda:0'"))
-        script("queues, shared loops, CUDA's lanes", [os.path.join(build, "slt"), *files], 300, env)
+        script("partitions, queues, shared loops, CUDA's lanes", [os.path.join(build, "slt"), *files], 300, env)
         with open(os.path.join(tmp, "bulks")) as f:  # a bulk goes on without its device when that cannot be used
             ran = len(f.readlines())
         count("... that ran kernels", int(ran >= 2), int(ran < 2), 0, f"processes with launches of calls: {ran}")  # the oracle's and slt

@@ -1364,28 +1364,37 @@ void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     }
     out_w(&x->m, o, "}\n");
 }
+/* What comes before functions and kernels; written last, because it says how many parameters there are. */
+static void assemble_head(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
+    Em *m = &x->m;
+    const int32_t n = (int32_t)m->params.len;
+    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
+    out->constants = t->kind == DEVICE_CUDA && (out->guards || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
+    out->param_table = out->constants || n > DEV_PARAMS_MAX;
+    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : n);
+    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
+    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN %d\n#define PART_CALLS %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
+          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN, (int32_t)PROC_PART_CALLS);
+    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
+    if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", n, (int32_t)PROC_DIRECT);
+    else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
+}
+/* What an item takes next: `left` places of the order, at waits[]; none: there is no more, or the launch stops. Partitions come some at a time and one after the other, their calls as well. */
+static void take_tile(ProcEm *x, Out *o, const char *waiting, int32_t ticket, int32_t counters, int32_t cursors) {
+    out_w(&x->m, o, "if ((%p != 0 || %p != 0) && KC_PEEK(P(0) + 8) != 0) {\n} else if (%p != 0) {\nwhile (left < TILE) {\nif (place < last) {\nparts[left] = (u32)part;\nwaits[left++] = (u32)place++;\ncontinue;\n}\n"
+                    "if (part + 1 >= taken) {\nif (left > 0) break;\npart = append(%p + turn * 8) * %p;\nif (part >= end) break;\ntaken = end - part < %p ? end : part + %p;\n} else {\npart++;\n}\n",
+          counters, cursors, cursors, ticket, PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0));
+    out_w(&x->m, o, "place = G(u32, %p)[part];\nlast = G(u64, %p)[part + 1];\nif (last - place > PART_CALLS) last = place + PART_CALLS;\n}\n", cursors, PARAM(PP_PART_START, 0, 0));
+    out_w(&x->m, o, "} else {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile < end) left = end - tile < TILE ? (u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[%sk] = (u32)(tile + k);\n}\n", ticket, waiting);
+}
 /* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be waited for, so calls are taken from a counter. */
-static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
+static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
     int32_t n = out->n_procs;
     m->proc = 0;
     int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
     int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
-    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), alone = PARAM(PP_ONE_BY_ONE, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
-    static const uint16_t guards[] = {PP_GUARDS, PP_STRETCHES, PP_TOGETHER, PP_USED, PP_LOG, PP_LOG_AT, PP_LOG_N};
-    for (int32_t i = 0; out->guards && i < (int32_t)ARRAY_LEN(guards); i++) PARAM(guards[i], 0, 0); /* all have their numbers before N_PARAMS is written */
-    for (int32_t kind = PP_TAKERS; x->queues && kind <= PP_QUEUE_ROWS; kind++) PARAM(kind, 0, 0);
-    if (n_ahead > 0) PARAM(PP_FETCHES, 0, 0);
-    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
-    out->constants = t->kind == DEVICE_CUDA && (out->guards || m->params.len > DEV_PARAMS_MAX) && m->params.len <= PROC_CONSTANTS_MAX;
-    out->param_table = out->constants || m->params.len > DEV_PARAMS_MAX;
-    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : (int32_t)m->params.len);
-    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
-          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN);
-    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", (int32_t)m->params.len, (int32_t)PROC_DIRECT);
-    else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
+    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), cursors = PARAM(PP_PART_AT, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
     if (x->by_four) slots_helper(x, o, out->guards);
     if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
@@ -1411,34 +1420,42 @@ static void assemble(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahe
     if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\nbool here = false; /* the call's frame is in shared memory */\n(void)here;\n");
     if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
     out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
-                "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\n", locked, locked);
+                "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\nu64 part = 0, taken = 0, place = 0, last = 0; /* the partition in hand, and the end of those that are; the next call's place in the order, and where it stops */\nu32 parts[TILE];\n(void)parts;\n", locked, locked);
     const bool carries = t->kind == DEVICE_HOST && !out->guards; /* goes on with later calls while some wait */
-    if (carries) out_w(m, o, "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 tile = end;\nif (more) {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) {\nmore = false;\ntile = end;\n}\n}\n"
-                             "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[waiting + k] = (u32)(tile + k);\n", (int32_t)PROC_CARRIED, ticket, counters);
-    else out_w(m, o, "while (takes) {\nconst u64 tile = first + append(%p + turn * 8) * TILE;\nif (tile >= end || (%p != 0 && KC_PEEK(P(0) + 8) != 0)) break;\n"
-                "u32 left = end - tile < TILE ? (u32)(end - tile) : TILE, spins = 0, waits[TILE];\n(void)spins;\nfor (u32 k = 0; k < left; k++) waits[k] = k;\n", ticket, counters);
+    if (carries) {
+        out_w(m, o, "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 tile = 0;\nu32 left = 0;\nif (more) {\n", (int32_t)PROC_CARRIED);
+        take_tile(x, o, "waiting + ", ticket, counters, cursors);
+        out_w(m, o, "more = left > 0;\n}\n");
+    } else {
+        out_w(m, o, "while (takes) {\nu64 tile = 0;\nu32 left = 0, spins = 0, waits[TILE];\n(void)spins;\n");
+        take_tile(x, o, "", ticket, counters, cursors);
+        out_w(m, o, "if (left == 0) break;\n");
+    }
     if (out->guards && t->kind != DEVICE_CUDA) proc_run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
-        out_w(m, o, "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, PARAM(PP_FETCHES, 0, 0), n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        const char *from = carries ? "waiting + " : "";
+        out_w(m, o, "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, PARAM(PP_FETCHES, 0, 0), n_ahead, from, order, order, pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
-        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order, pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
         out_w(m, o, "}\n");
         if (x->texts_ahead) {
-            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = tile + k;\n" CALL_OF, order, order, pos, pos, types, kinds, types, kinds);
+            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order, pos, pos, types, kinds, types, kinds);
             proc_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
             out_w(m, o, "}\n");
         }
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE;\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = %swaits[k];\n" CALL_OF, carries ? "left += waiting;\n" : "", carries ? "" : "tile + ", order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE, ended = ~0u; /* the partition whose calls do not run */\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nif (%p != 0 && parts[k] == ended) continue;\nconst u64 nth = waits[k];\n" CALL_OF, carries ? "left += waiting;\n" : "", cursors, order, order, pos, pos, types, kinds, types, kinds);
     out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
     out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE_TAKE();\nu32 status = 0;\n%sif (%p != 0 && KC_PEEK(P(0) + 8) != 0) status = %d;\nelse\n", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "", alone, (int32_t)PF_STOPPED);
+    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE_TAKE();\nu32 status = 0;\n%s", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "");
     proc_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
-                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) {\nga_cas_u64(%p, 0, %p);\nif (%p != 0) return;\n}\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch, alone);
-    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n}\n}\n", counters, done, counters, starts, step, uses);
+                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);
+    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n", counters, done, counters, starts, step, uses);
+    /* what comes later in the partition has to wait for a call that the machine has to see */
+    out_w(m, o, "if (%p != 0) {\nif (release) {\nG(u32, %p)[parts[k]] = (u32)nth + 1;\n} else {\nended = parts[k];\nif (ended == part) last = place;\n}\n}\n}\n}\n", cursors, cursors);
     if (carries) out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n", (int32_t)PROC_CARRIED);
     else out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
 }
@@ -1663,11 +1680,13 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
     TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
-    Out text = {0}, foot = {0};
+    Out text = {0}, kernels = {0}, foot = {0};
     if (!out->foot_reason) assemble_foot(x, strings, foot_ahead, out, &foot);
-    assemble(x, target, strings, n_ahead, out, &text);
-    if (guards) proc_assemble_undo(x, out, &text);
-    proc_append(x, &text, &foot);
+    assemble(x, target, n_ahead, out, &kernels);
+    if (guards) proc_assemble_undo(x, out, &kernels);
+    proc_append(x, &kernels, &foot);
+    assemble_head(x, target, strings, n_ahead, out, &text);
+    proc_append(x, &text, &kernels);
     out_put(&x->m, &text, "", 1);
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;

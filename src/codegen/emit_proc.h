@@ -17,14 +17,17 @@
  *   }
  *
  * Locks [GPUTx §5.1, TPL]. A call waits for calls of smaller timestamp only, and these have been taken before, by items that go on with them whatever others do.
- * Without locks (K-SET) a launch is for calls that do not conflict, or for one item that runs them one after the other (PP_ONE_BY_ONE).
+ * Without locks a launch is for calls that do not conflict (K-SET), or for partitions.
+ *
+ * Partitions [GPUTx §5.2, PART]. Items take partitions instead of calls, and run a partition's calls one after the other as the order has them; calls of different partitions do not conflict.
+ * Where each partition stands is in memory (PP_PART_AT): a launch begins there, and goes PROC_PART_CALLS calls further at most, so that it comes to an end soon. One partition is SERIAL.
  *
  * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list. The executor has the virtual machine run it again before
  * any call that conflicts with it: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
  * of room (a string, the log): the machine then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
  * their own (PROC_SAID in the code): nobody has to wait for these.
- * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. Without
- * locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later
+ * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. In
+ * partitions it ends its partition for this launch: that is where the partition stands then. Without locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later
  * launches find it there and do nothing, so that the executor can see to the failures and go on from there.
  *
  * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a call waits for the lock of an item where it comes to
@@ -60,14 +63,14 @@ typedef struct ProcForm {
 /* Beside KP_ERR, KP_CONST, KP_SET, KP_SET_N, KP_LIKE of emit.h; address: of the device's memory. Three classes, each in one piece here: the bulk's, the tables' (id = table of
  * the module), the procedures' (EmitParam.proc - 1 = procedure of the module; KP_* are of this class). */
 typedef enum ProcParamKind {
-    PP_CALLS = 1000,  /* value: calls of this launch */
+    PP_CALLS = 1000,  /* value: calls of this launch, or partitions */
     PP_ORDER,         /* address: u32 numbers of the calls in the bulk, 0: 0, 1, .. */
     PP_POS,           /* address: u32 place of a call in its part, 0: the same as its number */
     PP_TYPES,         /* address: u16 part of a call, 0: part 0 */
     PP_KINDS,         /* address: u16 procedure of the module, by part */
     PP_LAUNCH,        /* value: number of the launch since `blocked` was zeroed, from 1 on */
     PP_BLOCKED,       /* address: u64, 0 or the number of the first launch with failures */
-    PP_TICKET,        /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the others */
+    PP_TICKET,        /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the others, or partitions */
     PP_TABLE,         /* address: u64 values of all parameters, when they are too many (ProcModule.param_table) */
     PP_FAILED,        /* address: u64 counter, then u64 (code << 32 | call) for each failure */
     PP_KEYS,          /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells of the key's columns. Without room the machine words it */
@@ -89,7 +92,9 @@ typedef enum ProcParamKind {
     PP_TOGETHER,      /* address: u32[3] for each, and the end: number of its first batch, its first place in the order, calls to a batch, which the lanes of a warp take together */
     PP_LANES,         /* value: one item of so many neighbours takes calls, the others none */
     PP_LOCKED,        /* address: u32, so many first calls of the order may wait, and no others: one item of a warp takes them, before all take the others. 0: not known */
-    PP_ONE_BY_ONE,    /* value: one item takes all calls, which may conflict: a failure that has to be seen to, and a stop, end the launch */
+    PP_PART_AT,       /* address: u32 by partition: where in the order its next call is; 0: calls are not in partitions */
+    PP_PART_START,    /* address: u64 where in the order partition k ends, at k + 1 */
+    PP_PART_EACH,     /* value: partitions that an item takes at a time */
     PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
@@ -119,7 +124,7 @@ typedef enum ProcParamKind {
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */ };
+enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_PART_CALLS = 1 << 14, PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */ };
 
 typedef struct ProcSource {
     const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */

@@ -178,15 +178,20 @@ static int64_t first_at(const BulkPartRun *p, int64_t call) {
     return lo;
 }
 
-static Status block_room(Bulk *b, BulkWorker *w, int64_t more, Err *e) {
-    if (w->n_ops + more <= w->cap_ops) return ST_OK;
-    int64_t size = (int64_t)sizeof(TxnOp), cap = MAX_OF(w->cap_ops * 2, w->n_ops + more);
-    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->n_blocks / b->workers + 1)); /* blocks are alike */
-    TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, cap * size, e);
+Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e) {
+    const int64_t size = (int64_t)sizeof(TxnOp);
+    if (want <= w->cap_ops) return ST_OK;
+    TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, want * size, e);
     if (!ops) return ST_ERROR;
     w->ops = ops;
-    w->cap_ops = cap;
+    w->cap_ops = want;
     return ST_OK;
+}
+static Status block_room(Bulk *b, BulkWorker *w, int64_t more, Err *e) {
+    if (w->n_ops + more <= w->cap_ops) return ST_OK;
+    int64_t cap = MAX_OF(w->cap_ops * 2, w->n_ops + more);
+    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->n_blocks / b->workers + 1)); /* blocks are alike */
+    return bulk_ops_room(w, cap, e);
 }
 
 static Status run_block(Bulk *b, int worker, int64_t block) {
@@ -264,6 +269,7 @@ static Status gather_ops(Bulk *b, Err *e) {
     const int64_t more = atomic_load(&b->alone) ? b->n_calls : 0;
     if (!(b->runs = arena_array(b->arena, OpRun, b->n_blocks + 1))) return err_oom(e);
     b->n_runs = b->n_ops = 0;
+    b->unordered = false;
     for (int64_t i = 0; i < b->n_blocks; i++) {
         const BulkBlock *k = &b->blocks[i];
         if (k->n == 0) continue;
@@ -755,11 +761,11 @@ static int type_drop(const Bulk *b) {
 static Status make_schedule(Bulk *b, Err *e) {
     if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
     uint64_t *partition = NULL;
-    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0 && !b->device) TRY(place_calls(b, &partition, e));
+    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0) TRY(place_calls(b, &partition, e));
     int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
     int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
     if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
                         .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
     return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
@@ -779,7 +785,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     BulkPlanned how = PLANNED_NOTHING;
     if (b->device) TRY(bulk_device_footprints(b, &how, &st->reason, e));
     if (how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
-    if (how != PLANNED_ALL) TRY(gather_ops(b, e));
+    if (how == PLANNED_NOTHING || how == PLANNED_OPS) TRY(gather_ops(b, e));
     int64_t t1 = clock_ns();
     st->n_ops = b->n_ops;
     st->footprint_ns = t1 - t0;

@@ -62,7 +62,7 @@ typedef struct BulkOptions {
     int64_t step_limit;      /* loop iterations per call; 0 = none */
     int64_t partitions;      /* PART: items are spread over so many; 0: calls that conflict are connected instead */
     enum BulkRelease { RELEASE_AUTO, RELEASE_STATEMENT, RELEASE_CALL } release; /* TPL on a device with memory of its own: when calls give up locks (codegen/emit_proc.h, Guards) */
-    int32_t lanes;           /* TPL on CUDA: one work-item of so many neighbours runs calls; 0: as measured */
+    int32_t lanes;           /* TPL, PART on CUDA: one work-item of so many neighbours runs calls; 0: as measured */
     int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured, */
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
     bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */

@@ -1,5 +1,5 @@
-/* bulk_device.c - K-SET and TPL with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls. SERIAL: one work-item runs all
- * calls in the order of time, what GPUTx compares itself with [§6.3].
+/* bulk_device.c - K-SET, TPL and PART with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls, or for all partitions. SERIAL: one
+ * partition, whose calls one work-item runs in the order of time, what GPUTx compares itself with [§6.3].
  *
  * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any other has copies of them
  * (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come back with each bulk. Footprints and schedule are the host's.
@@ -10,7 +10,7 @@
  *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
  *          did not run are queued again.
  *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
- *   SERIAL a call that failed ends its launch; the next one begins behind it.
+ *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most, and the partitions go on behind them.
  * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching): stats.reason says so.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
@@ -28,7 +28,8 @@ enum {
     WARP = 32, LOOP_LANES = 4, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
     SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
     KEYS_MIN = 64, PROCS_MAX = 64,
-    SERIAL_CALLS = 1 << 14 /* of a launch */, STOP_AFTER_NS = 1000000000,
+    STOP_AFTER_NS = 1000000000,
+    PART_SHARES = 8 /* of a worker, where partitions are many */, LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
     TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
     TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
     IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
@@ -72,7 +73,7 @@ void images_drop_queue(ImageSet *s) {
     }
 }
 
-typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..] */
+typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..], or n partitions */
 /* ---- preparation ------------------------------------------------------------------------------ */
 /* What the text depends on besides the procedures. */
 static uint64_t image_form(const Image *im) {
@@ -215,7 +216,6 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
     *reason = !r ? "there is no device"
               : b->n_calls == 1 ? "a single call"
-              : b->opt->strategy == STRATEGY_PART ? "this strategy is the virtual machine's"
               : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
     if (*reason) return ST_OK;
     Device *d = dev_runtime_device(r);
@@ -355,14 +355,18 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     }
     return ST_OK;
 }
-/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. */
-static bool one_by_one(const Bulk *b) { return b->schedule.strategy == STRATEGY_SERIAL; }
+static bool in_partitions(const Bulk *b) { return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL; }
 bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders; }
+/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. So had partitions, as long as there is room. */
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
-    if (one_by_one(b)) return v->target.group_size;
     if (v->guarded) return 1;
-    if (v->target.kind == DEVICE_CUDA && v->locked && b->opt->lanes > 0) return b->opt->lanes;
+    if (v->target.kind == DEVICE_CUDA && (v->locked || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
+    if (v->target.kind == DEVICE_CUDA && in_partitions(b)) {
+        int64_t lanes = WARP;
+        while (lanes > 1 && b->schedule.n_parts * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP) lanes /= 2;
+        return lanes;
+    }
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
@@ -403,6 +407,11 @@ static void plan_together(Bulk *b) {
     *to++ = (uint32_t)b->n_calls;
     v->units = units;
 }
+/* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
+static int64_t part_each(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return v->target.kind == DEVICE_HOST ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_parts / (b->workers * PART_SHARES))) : 1;
+}
 /* Items that a launch of n calls wants. */
 static int64_t launch_items(const Bulk *b, int64_t n) {
     const BulkDevice *v = b->device;
@@ -441,7 +450,9 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_TOGETHER: return at(b, v->together);
     case PP_LANES: return (uint64_t)bulk_device_lanes(b);
     case PP_LOCKED: return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 && bulk_device_lanes(b) == 1 ? v->ranks.n_first : 0;
-    case PP_ONE_BY_ONE: return one_by_one(b);
+    case PP_PART_AT: return at(b, v->part_at);
+    case PP_PART_EACH: return (uint64_t)part_each(b);
+    case PP_PART_START: return v->part_at ? at(b, b->schedule.part_start) : 0;
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
     case PP_FETCHES: return v->fetches;
@@ -484,13 +495,14 @@ Status bulk_device_values(Bulk *b, Err *e) {
 
 /* Bytes of an item's log; under guards there is one for all. */
 static int64_t undo_each(const BulkDevice *v) { return v->guarded ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY; }
-/* Groups of a launch. */
-int64_t bulk_device_groups(const Bulk *b, int64_t calls) {
+/* Groups of a launch for so many calls, `each` of which an item takes at a time where it has a group to itself. */
+static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
     const BulkDevice *v = b->device;
-    int64_t size = v->target.group_size, tile = size == 1 ? PROC_TILE : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
+    int64_t size = v->target.group_size, tile = size == 1 ? each : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
     most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((undo_each(v) + v->code->module.scratch + 1) * size)));
     return MAX_OF(INT64_C(1), MIN_OF((calls + tile - 1) / tile, most));
 }
+int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, calls, PROC_TILE); }
 
 /* Each image of the bulk's procedures, once: fn may fail. */
 static bool is_used(const Bulk *b, const Image *im) {
@@ -603,7 +615,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     MemAccount *acct = &b->images->account;
     if (v->begun) return ST_OK;
     if (v->guarded) plan_together(b);
-    int64_t items = bulk_device_groups(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls) * v->target.group_size;
+    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
     v->begun = true;
     v->undo_bytes = items * undo_each(v) + 64;
     v->scratch_bytes = items * m->scratch;
@@ -641,6 +653,27 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* Where each partition stands. SERIAL has one. */
+static Status make_partitions(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    Schedule *s = &b->schedule;
+    if (!in_partitions(b)) return ST_OK;
+    if (s->strategy == STRATEGY_SERIAL) {
+        s->n_parts = 1;
+        s->order = arena_alloc(b->arena, b->n_calls * 4 + 4);
+        s->part_start = arena_array(b->arena, int64_t, 2);
+        if (!s->order || !s->part_start) return err_oom(e);
+        for (int64_t i = 0; i < b->n_calls; i++) s->order[i] = (uint32_t)i;
+        s->part_start[0] = 0;
+        s->part_start[1] = b->n_calls;
+    }
+    v->part_at = arena_alloc(b->arena, 2 * (s->n_parts * 4 + 4));
+    if (!v->part_at) return err_oom(e);
+    v->part_stage = v->part_at + s->n_parts + 1;
+    for (int64_t p = 0; p < s->n_parts; p++) v->part_at[p] = (uint32_t)s->part_start[p];
+    return ST_OK;
+}
+
 /* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
 static Status own_logs(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
@@ -652,8 +685,8 @@ static Status start(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     TRY(bulk_device_begin(b, e));
     TRY(make_locks(b, e));
-    if (((v->ranked && v->locked) || one_by_one(b)) && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
-    for (int64_t i = 0; one_by_one(b) && i < b->n_calls; i++) b->schedule.order[i] = (uint32_t)i;
+    TRY(make_partitions(b, e));
+    if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
     if (v->copies) {
         TRY(each_image(b, use_mirror, e)); /* there is room for inserts now */
         TRY(bulk_device_send_more(b, e));
@@ -754,13 +787,17 @@ static Status fetch_locks(Bulk *b, Err *e) {
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
+    if (v->part_at) {
+        TRY(v->d->ops->copy_out(v->queue, v->part_stage, at(b, v->part_at), b->schedule.n_parts * 4, e));
+        return v->d->ops->sync(v->queue, NULL, NULL, e);
+    }
     if (!v->locked) return fetch_order(b, e);
     TRY(fetch_locks(b, e));
     TRY(v->d->ops->copy_out(v->queue, v->stage, counters_at(b), b->schedule.n_locks * 4, e));
     TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
-/* The host has everything that `done` launches, or under locks the device, did; the device's copies are not to be used before go_back. */
+/* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies are not to be used before go_back. */
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
@@ -768,6 +805,7 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
     if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
+    if (v->part_at) memcpy(v->part_at, v->part_stage, (size_t)b->schedule.n_parts * 4);
     v->on_host = true;
     v->safe = done;
     return ST_OK;
@@ -780,7 +818,8 @@ static Status go_back(Bulk *b, Err *e) {
     v->relaunched = true;
     TRY(bulk_device_send_back(b, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
-    if (v->locked) { /* and others have run */
+    if (v->part_at) TRY(v->d->ops->copy_in(v->queue, at(b, v->part_at), v->part_at, b->schedule.n_parts * 4, e)); /* and others have run */
+    if (v->locked) {
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->left * 4, e));
@@ -1011,7 +1050,7 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     *to++ = v->in_sets ? v->sets.order + (DevPtr)l->start * 4 : v->ranked && l->n == b->n_calls ? v->ranks.order : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, one_by_one(b) ? 1 : bulk_device_groups(b, launch_items(b, l->n)), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->part_at ? 1 : PROC_TILE), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
@@ -1092,6 +1131,17 @@ static void find_left(Bulk *b) {
     for (int64_t i = 0; i < b->n_calls; i++)
         if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
 }
+/* Calls that have not run in their partitions; *longest: of one. */
+static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
+    const Schedule *s = &b->schedule;
+    int64_t left = *longest = 0;
+    for (int64_t p = 0; p < s->n_parts; p++) {
+        int64_t n = s->part_start[p + 1] - b->device->part_at[p];
+        left += n;
+        *longest = MAX_OF(*longest, n);
+    }
+    return left;
+}
 /* Nothing has been done, and the host knows no order: the machine begins anew. */
 static bool knows_no_order(const Bulk *b) {
     const BulkDevice *v = b->device;
@@ -1113,8 +1163,14 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
         for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
         return ST_OK;
     }
+    if (v->part_at) {
+        int64_t longest;
+        v->left = left_in_partitions(b, &longest);
+        for (int64_t p = 0; p < b->schedule.n_parts; p++)
+            for (int64_t k = v->part_at[p]; k < b->schedule.part_start[p + 1]; k++) forget_error(b, b->schedule.order[k]);
+        return ST_OK;
+    }
     if (v->locked) find_left(b);
-    for (int64_t i = v->safe; one_by_one(b) && i < b->n_calls; i++) forget_error(b, (uint32_t)i);
     for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
         for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
     return ST_OK;
@@ -1197,47 +1253,46 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
 
-/* SERIAL: calls before *done have run in the end. */
-static Status run_one_by_one(Bulk *b, int64_t *done, const char **reason, Err *e) {
+/* Failed calls have been run: their partitions go on behind them. */
+static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
+    const Schedule *s = &b->schedule;
+    uint32_t *at_part = b->device->part_at;
+    for (int64_t p = 0; n > 0 && p < s->n_parts; p++)
+        if (at_part[p] < s->part_start[p + 1] && bsearch(&s->order[at_part[p]], calls, (size_t)n, sizeof *calls, by_number)) at_part[p]++;
+}
+/* All calls, partition by partition: none is left in the end. */
+static Status run_partitions(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
+    Launch l[BATCH_MAX];
     uint32_t *calls;
-    for (int64_t trips = 1, rows = all_rows(b); *done < b->n_calls && !*reason && !canceled(b); trips++) {
-        int64_t queued, blocked;
-        Launch l = {*done, MIN_OF(b->n_calls - *done, (int64_t)SERIAL_CALLS)};
-        TRY(run_batch(b, &l, 1, &queued, &blocked, e));
-        if (queued == 0) *reason = "the device refused a launch";
-        int64_t m = word_failures(b, &calls);
+    int64_t trips = 0, rows = all_rows(b), longest;
+    for (int i = 0; i < BATCH_MAX; i++) l[i] = (Launch){0, b->schedule.n_parts};
+    v->left = left_in_partitions(b, &longest);
+    while (v->left > 0 && !*reason && !canceled(b)) {
+        int64_t queued, blocked, most = MIN_OF((longest + PROC_PART_CALLS - 1) / PROC_PART_CALLS, (int64_t)BATCH_MAX);
+        v->ask = longest <= most * PROC_PART_CALLS;
+        TRY(run_batch(b, l, most, &queued, &blocked, e));
+        if (queued < most && !blocked) *reason = "the device refused a launch";
+        int64_t before = v->left, m = word_failures(b, &calls);
         bulk_mark(b, BP_FAILURES);
-        if (m == 0) {
-            *done += queued * l.n;
+        if (m == 0 && !v->words[W_STOP]) {
+            longest -= MIN_OF(longest, queued * PROC_PART_CALLS);
+            if (longest == 0) v->left = 0;
             continue;
         }
-        uint32_t last = calls[0]; /* the one that ended the launch */
-        TRY(go_home(b, last, e));
-        TRY(run_failures(b, 1, &last, e));
-        give_up_launching(trips, rows, last + INT64_C(1) - *done, b->n_calls - last - 1, reason);
-        v->safe = *done = last + INT64_C(1);
-        if (*done < b->n_calls && !*reason && !canceled(b)) TRY(go_back(b, e));
+        TRY(go_home(b, 0, e));
+        TRY(run_failures(b, m, calls, e));
+        pass_failures(b, m, calls);
+        v->left = left_in_partitions(b, &longest);
+        give_up_launching(++trips, rows, before - v->left, v->left, reason);
+        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
-    if (*done < b->n_calls) return go_home(b, *done, e);
+    if (v->left > 0) return go_home(b, 0, e);
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
 /* `left`: calls that the device has not run. */
 static void note_stops(const Bulk *b, bool left, const char **reason) {
     if (left && !*reason && sink_stops_some(&b->w[0].sink)) *reason = "calls were canceled: the virtual machine did the rest";
-}
-static Status execute_one_by_one(Bulk *b, const char **reason, Err *e) {
-    BulkDevice *v = b->device;
-    int64_t done = 0;
-    if (run_one_by_one(b, &done, reason, e) != ST_OK) {
-        v->broken = true;
-        TRY(start_again(b, NULL, 0, e));
-        *reason = "the device failed";
-        done = v->safe;
-    }
-    note_stops(b, done < b->n_calls, reason);
-    for (uint32_t i = (uint32_t)done; i < (uint32_t)b->n_calls; i++) bulk_chunk(b, 0, bulk_type(b, i), 1, &i);
-    return ST_OK;
 }
 
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
@@ -1245,13 +1300,10 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     Launch *l = NULL;
     int64_t n = 0, done = 0;
     bool anew = false;
-    TRY(cut_launches(b, &l, &n, e));
+    if (!v->part_at) TRY(cut_launches(b, &l, &n, e));
     v->left = v->locked ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if (one_by_one(b)) {
-        TRY(execute_one_by_one(b, reason, e));
-        done = n;
-    } else if ((v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if ((v->part_at ? run_partitions(b, reason, e) : v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
@@ -1265,7 +1317,8 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
         TRY(bulk_execute(b, e));
     }
     note_stops(b, v->left > 0 || done < n || anew, reason);
-    if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
+    if (v->left > 0 && v->part_at) bulk_run_partitions(b, v->part_at);
+    else if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
     for (; done < n && !v->locked && !anew; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
     for (int32_t i = 0; i < b->n_sums; i++) {
         int128_t most = (int128_t)v->words[W_BOUNDS + i];

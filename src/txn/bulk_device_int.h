@@ -38,7 +38,7 @@ typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Bu
 
 /* Device memory that bulks leave for the next one, and the host's. */
 typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_ARGS /* by seat */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
-typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_NUMBERS, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
+typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_NUMBERS, BH_OPS, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
 _Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY, "as ImageSet has them");
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
@@ -133,6 +133,9 @@ struct BulkDevice {
     bool in_sets;      /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
     RankSets sets;
     uint32_t *figures; /* ... and these two are its w0 and c, once the results are there */
+    /* in partitions */
+    uint32_t *part_at;    /* PP_PART_AT, as the host's images have it; NULL: calls are not in partitions */
+    uint32_t *part_stage; /* device with copies: fetched */
     /* under locks */
     bool locked;
     bool relaunched;   /* the host has the order of calls */

@@ -2,7 +2,7 @@
  *
  * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes the schedule. On any other the operations stay,
  * are ranked there (rank_device.h), and calls run under the locks, or in the sets, that come out: the host sees no more than sums, counts, where sets begin and whether a footprint failed.
- * When one did, the machine makes the footprints.
+ * For PART the host fetches the operations: partitions are made by it alone. When a footprint failed, the machine makes the footprints.
  *
  * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something more; when that is not enough, the kernel
  * has counted what is, and runs again.
@@ -85,15 +85,9 @@ static void learn(Bulk *b, int64_t ops) {
 
 /* ---- shared memory: as the machine's workers leave them ---- */
 static Status worker_room(Bulk *b, int64_t want, Err *e) {
-    int64_t size = (int64_t)sizeof(TxnOp);
     for (int i = 0; i < b->workers; i++) {
         BulkWorker *w = &b->w[i];
-        if (w->cap_ops < want) {
-            TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, want * size, e);
-            if (!ops) return ST_ERROR;
-            w->ops = ops;
-            w->cap_ops = want;
-        }
+        TRY(bulk_ops_room(w, want, e));
         b->device->ops_of[2 * i] = (uint64_t)(uintptr_t)w->ops;
         b->device->ops_of[2 * i + 1] = (uint64_t)w->cap_ops;
     }
@@ -156,6 +150,36 @@ static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
     return ST_OK;
 }
 
+/* The operations, in any order. */
+static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
+    BulkDevice *v = b->device;
+    const DeviceOps *ops = v->d->ops;
+    BulkWorker *w = &b->w[0];
+    const int64_t began = clock_ns(), items_bytes = align_up(places * 8, 256);
+    void *fetched;
+    TRY(bulk_host_memory(b, BH_OPS, items_bytes + places * 4, &fetched, e));
+    const uint64_t *items = fetched;
+    const uint32_t *uses = (const uint32_t *)(const void *)((const char *)fetched + items_bytes);
+    if (places > 0) {
+        TRY(ops->copy_out(v->queue, fetched, v->ops_at, places * 8, e));
+        TRY(ops->copy_out(v->queue, (void *)(uintptr_t)uses, v->uses_at, places * 4, e));
+        TRY(ops->sync(v->queue, NULL, NULL, e));
+    }
+    b->transfer_ns += clock_ns() - began;
+    TRY(bulk_ops_room(w, places, e));
+    w->n_ops = 0;
+    for (int64_t i = 0; i < places; i++) {
+        const uint32_t kind = uses[i] & ((1u << RANK_KIND_BITS) - 1);
+        if (kind != RANK_NONE) w->ops[w->n_ops++] = (TxnOp){items[i], uses[i] >> RANK_KIND_BITS, (uint8_t)(kind & ~(uint32_t)RANK_AGAIN)};
+    }
+    if (!(b->runs = arena_array(b->arena, OpRun, 1))) return err_oom(e);
+    b->runs[0] = (OpRun){w->ops, w->n_ops};
+    b->n_runs = 1;
+    b->n_ops = w->n_ops;
+    b->unordered = true;
+    return ST_OK;
+}
+
 static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     BulkDevice *v = b->device;
     ImageSet *s = b->images;
@@ -176,6 +200,11 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     int64_t t0 = clock_ns(), n = (int64_t)v->words[W_FOOT + 1];
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
+    if (b->opt->strategy == STRATEGY_PART) {
+        TRY(fetch_ops(b, MIN_OF(n, v->ops_max), e));
+        *how = PLANNED_RUNS;
+        return ST_OK;
+    }
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
     RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .queues = v->queue_part >= 0, .taker = v->queue_part, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};

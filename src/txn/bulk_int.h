@@ -52,7 +52,8 @@ typedef struct Bulk {
     _Atomic int64_t next;
     int64_t n_ops;
     int64_t n_runs;
-    OpRun *runs;        /* operations, in the order of calls unless `alone` */
+    OpRun *runs;        /* operations, in the order of calls unless `alone` or */
+    bool unordered;
     _Atomic bool alone; /* some footprint failed */
     uint32_t *numbers;     /* room for so many, from make_numbers */
     int64_t numbers_left;
@@ -66,6 +67,7 @@ typedef struct Bulk {
     int64_t n_pieces;
     int64_t *pieces;    /* first chunk of what one worker takes at a time */
     _Atomic int64_t done;
+    const uint32_t *part_at; /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
     int64_t n_locked;   /* calls that run under them */
     bool cautious;      /* no guards */
@@ -107,8 +109,13 @@ void bulk_plan_undo(Bulk *b);
 /* After execution. */
 void bulk_note_bounds(Bulk *b);
 
+/* bulk.c: the worker has room for so many operations; what is there stays. 53200. */
+Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e);
+
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);
+/* The calls of the partitions that are left, from part_at[p] on in the order. */
+void bulk_run_partitions(Bulk *b, const uint32_t *part_at);
 /* The first n calls of schedule.order under counter locks, which stand at `counters`. */
 void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 
@@ -125,7 +132,7 @@ enum { BULK_SET_UNEQUAL = 8 };
 bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
-typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
+typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_RUNS /* the same, in `runs` */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e);
 Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e); /* bulk_foot.c */
 /* Strategy SERIAL, procedures that insert as many rows as they find out: counts for reserve_rows by the kernel, and nothing else. *counted = false: the machine has to count, and

@@ -146,7 +146,7 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
 static Status make_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const BulkArgs *args = b->args;
-    int64_t most = 25 + args->n_buffers;
+    int64_t most = 27 + args->n_buffers;
     for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
     if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most))) return err_oom(e);
     for (int32_t i = 0; i < args->n_buffers; i++) {
@@ -202,6 +202,10 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     int32_t first = v->n_buffers;
     DevPtr behind;
     add_buffer(v, s->order, b->n_calls * 4, !v->ranked, false);
+    if (v->part_at) {
+        add_buffer(v, s->part_start, (s->n_parts + 1) * 8, true, false);
+        add_buffer(v, v->part_at, s->n_parts * 4, true, false);
+    }
     if (v->locked) add_buffer(v, v->done, b->n_calls, !v->ranked, false);
     if (v->locked && !v->ranked) {
         add_buffer(v, v->counters, s->n_locks * 4, true, false);

@@ -109,7 +109,12 @@ typedef struct Cursor { int64_t at, end; } Cursor;
 
 static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor *cur, uint32_t *calls) {
     const Schedule *s = &b->schedule;
-    for (int64_t i = 0; i < n; i++) cur[i] = (Cursor){s->part_start[first + i], s->part_start[first + i + 1]};
+    int64_t had = n;
+    n = 0;
+    for (int64_t p = first; p < first + had; p++) {
+        int64_t at = b->part_at ? b->part_at[p] : s->part_start[p];
+        if (at < s->part_start[p + 1]) cur[n++] = (Cursor){at, s->part_start[p + 1]};
+    }
     while (n > 0) {
         /* a round: a call of each, procedure by procedure. Calls of different partitions do not conflict */
         for (int32_t t = 0; t < b->n_parts; t++) {
@@ -137,6 +142,12 @@ static void part_worker(void *ctx, int worker) {
     Cursor cur[PARTITIONS_MAX];
     uint32_t calls[PARTITIONS_MAX];
     for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_parts;) run_partitions(b, worker, i, MIN_OF(step, s->n_parts - i), cur, calls);
+}
+
+void bulk_run_partitions(Bulk *b, const uint32_t *part_at) {
+    b->part_at = part_at;
+    atomic_store(&b->next, 0);
+    bulk_parallel(b, part_worker);
 }
 
 /* ---- TPL ------------------------------------------------------------------------------------------- */
@@ -175,7 +186,7 @@ Status bulk_execute(Bulk *b, Err *e) {
         bulk_parallel(b, kset_worker);
         learn_times(b);
         return ST_OK;
-    case STRATEGY_PART: bulk_parallel(b, part_worker); return ST_OK;
+    case STRATEGY_PART: bulk_run_partitions(b, NULL); return ST_OK;
     case STRATEGY_TPL:
         if (!(b->locks = arena_calloc(b->arena, (b->schedule.n_locks + 1) * 4))) return err_oom(e);
         bulk_run_locked(b, b->n_calls, b->locks);

@@ -156,7 +156,7 @@ typedef struct ProcEntry {
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
-enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 6, BULK_HOST_MEMORY = 5, BULK_MARKS = 7 };
+enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 6, BULK_HOST_MEMORY = 6, BULK_MARKS = 7 };
 /* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive everything but the device. bulk_memory.c. */
 typedef struct BulkLoan { struct Device *device; /* NULL: ordinary */ MemAccount *account; void *p; int64_t bytes; } BulkLoan;
 void bulk_give_back(BulkLoan *l); /* nothing when there is none */

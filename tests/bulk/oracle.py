@@ -1150,7 +1150,8 @@ def configs(rng, n, extra):
         for vector in rng.sample((1, 3, 1024), 2):
             threads = rng.choice((1, 4))
             flags = rng.choice(["", "", "s", "x", "t", "q", "m"])
-            out.append(f"{strategy}\t{vector}\t{threads}\t{cuts()}\t{flags}\t{extra}")
+            spread = f"set bulk_partitions = {rng.choice((0, 0, 1, 3, 7))}; " if strategy == "part" else ""
+            out.append(f"{strategy}\t{vector}\t{threads}\t{cuts()}\t{flags}\t{spread}{extra}")
     out.append(f"{rng.choice(('serial', 'kset', 'tpl', 'part', 'auto'))}\t{rng.choice((1, 3, 1024))}\t{rng.choice((1, 4))}\t{cuts()}\to{rng.choice(['', 's', 't', 'm', 'x'])}\tset bulk_order = 'any'; {extra}")
     return out
 

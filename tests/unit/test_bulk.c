@@ -700,7 +700,7 @@ static void compare(const Calls *cs, int64_t cut, bool any) {
         for (int64_t v = 0; v < ARRAY_LEN(sizes); v++)
             for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, NULL, false});
     static const char *const devices[] = {"host", "opencl:0", "cuda:0"};
-    static const Strategy by_kernels[] = {STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_TPL, STRATEGY_SERIAL};
+    static const Strategy by_kernels[] = {STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_PART, STRATEGY_TPL, STRATEGY_SERIAL};
     static int there[] = {1, -1, -1};
     for (int i = 0; i < (int)ARRAY_LEN(devices); i++) {
         if (there[i] < 0) there[i] = host_kept(devices[i], 1) != NULL;
@@ -858,7 +858,7 @@ static void cancel_on(const char *device, bool copies, Strategy strategy) {
 }
 static void test_cancel(void **state) {
     (void)state;
-    static const Strategy strategies[] = {STRATEGY_KSET, STRATEGY_SERIAL};
+    static const Strategy strategies[] = {STRATEGY_KSET, STRATEGY_PART, STRATEGY_SERIAL};
     for (int i = 0; i < (int)ARRAY_LEN(strategies); i++) {
         cancel_on(NULL, false, strategies[i]);
         cancel_on("host", false, strategies[i]);
@@ -996,6 +996,7 @@ static void test_device_faults(void **state) {
     (void)state;
     device_faults(STRATEGY_AUTO);
     device_faults(STRATEGY_KSET);
+    device_faults(STRATEGY_PART);
     device_faults(STRATEGY_SERIAL);
 }
 
