@@ -766,7 +766,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
     if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
     ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
-                        .locks_pay = b->device != NULL, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
+                        .locks_pay = b->device != NULL, .chain_min = BULK_CHAIN_MIN, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
     return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
 }

@@ -129,6 +129,9 @@ enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
 /* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in any order, two processors: 118 calls to a set, all five transactions:
  * locks 1.7 times as fast as sets; without delivery and stock_level, 165 to a set: 1.15; payments with a few order_status, 2460 to a set: 0.86.) */
 enum { BULK_SET_UNEQUAL = 8 };
+/* Kernels take PART instead of locks where no call waits for more than one thing and there are so many calls for each that waits for nobody. (GPUTx's micro benchmark, two processors, calls/s of
+ * PART as multiples of TPL: 64k calls for 30 rows 1.3, 16k calls for 300 rows 1.4; every tenth of 64k calls for one row and the others for a million, 0.85.) */
+enum { BULK_CHAIN_MIN = 8 };
 bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */

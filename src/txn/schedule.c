@@ -594,6 +594,7 @@ static Strategy choose(const ScheduleInput *in, Schedule *s) {
     if (in->strategy != STRATEGY_AUTO) return because(s, "asked for", in->strategy);
     if (in->set_min > 0) {
         if (in->n_calls >= in->set_min * s->depth) return because(s, "sets are wide", STRATEGY_KSET);
+        if (in->locks_pay && s->crossing < in->c_max && in->n_calls >= in->chain_min * s->width0) return because(s, "sets are narrow, and calls wait for one thing each, in long chains", STRATEGY_PART);
         if (in->locks_pay) return because(s, "sets are narrow", STRATEGY_TPL);
         if (s->crossing < in->c_max) return because(s, "sets are narrow, and calls wait for one thing each", STRATEGY_PART);
         return because(s, "sets are narrow, but calls wait for several things", STRATEGY_KSET);

@@ -281,13 +281,15 @@ static void algorithm_1(void **state) {
         assert_non_null(got.why);
     }
     /* by the average width of sets */
-    static const struct { bool narrow, locks, crossing; Strategy want; } widths[] = {
-        {false, false, false, STRATEGY_KSET}, {false, true, true, STRATEGY_KSET}, {true, true, false, STRATEGY_TPL}, {true, false, false, STRATEGY_PART}, {true, false, true, STRATEGY_KSET}};
+    static const struct { bool narrow, locks, crossing, chains; Strategy want; } widths[] = {
+        {false, false, false, false, STRATEGY_KSET}, {false, true, true, false, STRATEGY_KSET}, {false, true, false, true, STRATEGY_KSET}, {true, true, false, false, STRATEGY_TPL}, {true, true, false, true, STRATEGY_PART},
+        {true, true, true, true, STRATEGY_TPL}, {true, false, false, false, STRATEGY_PART}, {true, false, true, true, STRATEGY_KSET}};
     for (int64_t i = 0; i < ARRAY_LEN(widths); i++) {
         ScheduleInput in = b.in;
         in.strategy = STRATEGY_AUTO;
         in.set_min = 300 / s.depth + widths[i].narrow;
         in.locks_pay = widths[i].locks;
+        in.chain_min = 300 / s.width0 + !widths[i].chains;
         in.c_max = widths[i].crossing ? s.crossing : s.crossing + 1;
         Schedule got;
         assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
@@ -395,6 +397,7 @@ static void one_item_each(void **state) {
         ScheduleInput in = b.in; /* narrow sets want something else after all */
         in.set_min = round % 2 ? 1 : n;
         in.locks_pay = round % 4 < 2;
+        in.chain_min = 8;
         in.c_max = 1;
         in.strategy = STRATEGY_AUTO;
         assert_int_equal(schedule_make(&in, pool, a, &s, &err), ST_OK);
