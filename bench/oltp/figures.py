@@ -13,8 +13,8 @@ that is bulk_strategy = serial with executor = compiled: one work-item runs a bu
 
 With a device x stands for 100 * x rounds of a multiplication and an addition (the paper: calls of sinf), without for x: the virtual machine takes so much
 longer. Grouping by type (figures 3 and 12) is bulk_group_bits, the upper bits of a call's type that count; without a device the virtual machine needs all
-calls of a procedure together, and figure 3 compares orders (bulk_order) instead. Partitions (figure 13) are made of items' names, not of ranges of keys,
-and PART is the virtual machine's: with a device it is left out.
+calls of a procedure together, and figure 3 compares orders (bulk_order) instead, while figure 12 is left out (--device cpu has it: kernels on this machine's processors).
+Partitions (figure 13) are made of items' names, not of ranges of keys, and by the host, also for calls that run on a device.
 """
 import argparse
 import json
@@ -33,6 +33,7 @@ SIZES = {
     "tiny": dict(tuples=20_000, bulks=[1_000, 4_000], bulk=4_000, scales=[1, 2], rate_tm1=100_000, rate_micro=20_000, intervals="5,20", cardinality=[1_000, 10_000], serial=200, tpcb=2, tpcc=1),
 }
 TYPES = (1, 2, 4, 8, 16)
+STRATEGIES = "kset,tpl,part"
 LOW, HIGH = 1, 16  # x
 RESET = "SET bulk_order = 'timestamp'; SET bulk_partitions = 0; SET bulk_group_bits = -1"
 
@@ -42,7 +43,6 @@ class Runner:
         self.o, self.lines, self.began, self.runs = o, [], time.monotonic(), {}
         self.there = ["SET device = '%s'" % o.device, "SET executor = 'compiled'", "SET device_wait = on"] if o.device else []
         self.rounds = 100 if o.device else 1
-        self.three = "kset,tpl" if o.device else "kset,tpl,part"
 
     def point(self, figure, tables, sql="", note="", **p):
         """A line over `tables` (arguments of stele-bench); `note` tells lines of a figure apart, `figure` may be several."""
@@ -52,8 +52,8 @@ class Runner:
         if figures:
             self.runs.setdefault(tuple(map(str, tables)), []).append((figures, sql, note, p))
 
-    def strategies(self, figure, tables, which=None, **p):
-        for s in (which or self.three).split(","):
+    def strategies(self, figure, tables, **p):
+        for s in STRATEGIES.split(","):
             self.point(figure, tables, strategy=s, **p)
 
     def execute(self):
@@ -171,7 +171,7 @@ def fig12(r, z):  # grouping by the number of partitions, x = 32, T = 16
 
 
 def fig13(r, z):  # PART over the partition size
-    for size in (1, 8, 32, 128, 512, 2048, 8192) if not r.o.device else ():
+    for size in (1, 8, 32, 128, 512, 2048, 8192):
         r.point(13, micro(z), "SET bulk_partitions = %d" % max(1, z["tuples"] // size), str(size), x=HIGH, bulk=z["bulk"], strategy="part")
 
 
@@ -181,7 +181,7 @@ def fig14(r, z):  # the three strategies over the number of tuples
 
 
 def fig15(r, z):  # response time against throughput, micro benchmark
-    r.arrivals(15, micro(z) + ("--work", HIGH * r.rounds), z["rate_micro"], 4 * z["bulk"], z["intervals"], r.three)
+    r.arrivals(15, micro(z) + ("--work", HIGH * r.rounds), z["rate_micro"], 4 * z["bulk"], z["intervals"], STRATEGIES)
 
 
 def fig16(r, z):  # memory transfer, TM-1
