@@ -2,7 +2,7 @@
 """Runs everything that CI runs and ends with the line `N passed, N failed`.
 
 Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
-compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the shell's own tests, short fuzzing.
+compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the transaction benchmarks with their invariants, the shell's own tests, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build.
 
 Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
@@ -11,6 +11,7 @@ import argparse
 import collections
 import concurrent.futures
 import glob
+import json
 import os
 import re
 import shutil
@@ -259,6 +260,39 @@ def lanes(build, oracle):
         count("... that ran kernels", int(ran >= 2), int(ran < 2), 0, f"processes with launches of calls: {ran}")  # the oracle's and slt
 
 
+# The transaction benchmarks, small and with keys that calls meet at: arguments.
+OLTP = [("tpcc", "--scale", "1", "--bulk", "1k,2k"), ("tpcc", "--scale", "2", "--bulk", "2k"), ("tpcb", "--scale", "1", "--bulk", "1k,4k"), ("smallbank", "--scale", "1", "--skew", "0.9", "--bulk", "1k,4k"),
+        ("tm1", "--scale", "1", "--bulk", "1k,4k"), *(("ycsb", "--workload", w, "--scale", "1", "--skew", "0.99", "--bulk", "2k") for w in "ADEF")]
+
+
+def oltp(build, env):
+    """A line that ran where it was asked to is a test, and so is an invariant."""
+    for executor, strategies in (("vm", "kset,tpl,part"), ("compiled", "kset,tpl")):
+        for order in ("timestamp", "any"):
+            ok = bad = 0
+            t0, text = time.monotonic(), []
+            for args in OLTP:
+                path = os.path.join(build, "oltp.json")
+                if os.path.exists(path):
+                    os.remove(path)
+                rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
+                                  "--set", f"set device = 'cpu'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], 120, env)
+                held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
+                broken = int(held.group(2)) if held else 1
+                lines = []
+                if os.path.exists(path):
+                    with open(path) as f:
+                        lines = json.load(f)["results"]
+                wanted = len(strategies.split(",")) * len(args[-1].split(","))
+                there = sum(line["executor"] == executor and line["calls"] > 0 for line in lines)
+                lost = broken + wanted - there
+                ok += (int(held.group(1)) if held else 0) + there
+                bad += lost or int(rc != 0)
+                if lost or rc:
+                    text.append(f"{' '.join(args)}, {executor}, order {order}: exit status {rc}, {there} of {wanted} lines\n{out}")
+            count(f"transactions: {executor}, order {order}", ok, bad, time.monotonic() - t0, "\n".join(text))
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--build", default="build")
@@ -304,6 +338,7 @@ def main():
         script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "240", "--set", guards], 300, env)
         script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "240", "--set", guards], 300, env)
         lanes(build, oracle)
+        oltp(build, env)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], 300, env)
         script("shell", [py, "tests/shell/test_shell.py", "--build", o.build], 300)
         script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build], 300)

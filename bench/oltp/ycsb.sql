@@ -14,3 +14,20 @@ BEGIN
   SELECT f0 INTO old FROM usertable WHERE k = key;
   UPDATE usertable SET f0 = (old * 31 + v) % 1000000007 WHERE k = key;
 END $$;
+CREATE PROCEDURE ycsb_insert(key int, v bigint) LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO usertable VALUES (key, v, -key, -key, -key, -key, -key, -key, -key, -key, -key);
+END $$;
+-- keys have no gaps: a scan of n rows from a key on is n lookups
+CREATE PROCEDURE ycsb_scan(key int, n int, OUT found_rows int, OUT total numeric(38,0)) LANGUAGE plpgsql AS $$
+DECLARE v bigint;
+BEGIN
+  found_rows := 0;
+  total := 0;
+  FOR i IN key .. key + n - 1 LOOP
+    SELECT f0 INTO v FROM usertable WHERE k = i;
+    EXIT WHEN NOT FOUND;
+    found_rows := found_rows + 1;
+    total := total + v;
+  END LOOP;
+END $$;

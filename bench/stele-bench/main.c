@@ -17,6 +17,7 @@ static const char usage[] =
     "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
+    "  --workload W       ycsb: A (default) to F\n"
     "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
@@ -135,7 +136,7 @@ int main(int argc, char **argv) {
     static Variant extra[VARIANTS_MAX];
     int64_t sizes[16], max_rows = INT64_MAX;
     int n = 0;
-    static OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16};
+    static OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16, .workload = 'A'};
     const char *commit = STELE_COMMIT, *profile = NULL;
     stele_set_logger(say, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
@@ -178,6 +179,9 @@ int main(int argc, char **argv) {
             double x = strtod(v, &end);
             if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
             *(a[3] == 'k' ? &oltp.skew : a[3] == 'l' ? &oltp.alpha : &oltp.seconds) = x;
+        } else if (strcmp(a, "--workload") == 0 && strcmp(b.name, "ycsb") == 0) {
+            if (v[0] < 'A' || v[0] > 'F' || v[1]) return bad("not a workload from A to F", v);
+            oltp.workload = v[0];
         } else if (transactions && strcmp(a, "--arrival") == 0) {
             int64_t x = number(v, 1000, &end);
             if (x < 0 || *end) return bad("not a number", v);

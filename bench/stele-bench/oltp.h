@@ -22,6 +22,7 @@ typedef struct OltpOptions {
     const char *settings;  /* SQL run after the tables are made, NULL: none */
     int64_t scale;
     double skew;           /* smallbank, ycsb: 0 .. 0.99 */
+    char workload;         /* ycsb: 'A' .. 'F' */
     double seconds;        /* per line */
     double arrival;        /* calls/s; 0: as fast as they are done */
     int n_intervals;
