@@ -265,27 +265,28 @@ OLTP = [("tpcc", "--scale", "1", "--bulk", "1k,2k"), ("tpcc", "--scale", "2", "-
         ("tm1", "--scale", "1", "--bulk", "1k,4k"), *(("ycsb", "--workload", w, "--scale", "1", "--skew", "0.99", "--bulk", "2k") for w in "ADEF")]
 
 
-def oltp(build, env):
+ON_HOST = (("vm", "kset,tpl,part"), ("compiled", "kset,tpl"))  # executor, strategies
+
+
+def oltp(build, env, device="cpu", ways=ON_HOST, benchmarks=OLTP):
     """A line that ran where it was asked to is a test, and so is an invariant."""
-    for executor, strategies in (("vm", "kset,tpl,part"), ("compiled", "kset,tpl")):
+    for executor, strategies in ways:
         for order in ("timestamp", "any"):
             ok = bad = 0
             t0, text = time.monotonic(), []
-            for args in OLTP:
-                path = os.path.join(build, "oltp.json")
-                if os.path.exists(path):
-                    os.remove(path)
-                rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
-                                  "--set", f"set device = 'cpu'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], 120, env)
+            for args in benchmarks:
+                with tempfile.TemporaryDirectory() as tmp:
+                    path = os.path.join(tmp, "oltp.json")
+                    rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--seconds", "0.1", "--strategies", strategies, "--json", path,
+                                      "--set", f"set device = '{device}'; set executor = '{executor}'; set device_wait = on; set bulk_order = '{order}'"], 240, env)
+                    lines = []
+                    if os.path.exists(path):
+                        with open(path) as f:
+                            lines = json.load(f)["results"]
                 held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
-                broken = int(held.group(2)) if held else 1
-                lines = []
-                if os.path.exists(path):
-                    with open(path) as f:
-                        lines = json.load(f)["results"]
                 wanted = len(strategies.split(",")) * len(args[-1].split(","))
                 there = sum(line["executor"] == executor and line["calls"] > 0 for line in lines)
-                lost = broken + wanted - there
+                lost = (int(held.group(2)) if held else 1) + wanted - there
                 ok += (int(held.group(1)) if held else 0) + there
                 bad += lost or int(rc != 0)
                 if lost or rc:

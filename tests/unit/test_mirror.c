@@ -1,5 +1,8 @@
 /* test_mirror.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and is lost only with the device; wherever memory or the
- * device fails. The host device stands for one with memory of its own: its addresses can be read and written here as a kernel would. */
+ * device fails. The host device stands for one with memory of its own: its addresses can be read and written here as a kernel would.
+ *
+ *   test_mirror                 the tests
+ *   test_mirror check DEVICE    indexes made larger by kernels, on another device */
 #include "unit.h"
 #include "unit_nvrtc.h"
 
@@ -279,12 +282,17 @@ static void check_types(Device *d) {
     table_free(table);
     assert_int_equal(root.used, 0);
 }
-static void test_types(void **state) {
+static Device *chosen;
+static void on_chosen(void **state) {
     (void)state;
-    check_types(host);
+    check_types(chosen);
     hash_constant = true;
-    check_types(host);
+    check_types(chosen);
     hash_constant = false;
+}
+static void test_types(void **state) {
+    chosen = host;
+    on_chosen(state);
     Device *d;
     if (devices_get(devices, "opencl:0", &d, &err) == ST_OK) check_types(d);
     else print_message("skipped: opencl:0: %s\n", err.message);
@@ -513,17 +521,20 @@ static void test_gather(void **state) {
     cache = kernels;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    const bool check = argc == 3 && strcmp(argv[1], "check") == 0;
     mem_account_init(&root, NULL, "test", 0, NULL);
     mem_account_init(&devices_account, NULL, "devices", 0, NULL);
     Pool *pool = pool_new(1, &err);
     if (!pool || devices_open(pool, &devices_account, &devices, &err) != ST_OK || devices_get(devices, "host", &host, &err) != ST_OK ||
-        code_cache_new(NULL, -1, &cache, &err) != ST_OK) {
+        (check && devices_get(devices, argv[2], &chosen, &err) != ST_OK) || code_cache_new(NULL, -1, &cache, &err) != ST_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_room), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound), cmocka_unit_test(test_gather)};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest of_device[] = {cmocka_unit_test(on_chosen)};
+    int failed = check ? cmocka_run_group_tests(of_device, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    if (check) printf("%d passed, %d failed\n", !failed, failed); /* for tests/device/run.sh */
     code_cache_free(cache);
     devices_close(devices);
     pool_free(pool);
