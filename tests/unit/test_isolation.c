@@ -8,7 +8,8 @@
  *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed
  *
  * The histories: every write gives its key a value that was never used before and says which value it replaces. So the order of a key's versions is known, and who read
- * which. Edges between committed transactions: from a version's writer to that of the next one, to its readers, and from its readers to the next one's writer. */
+ * which. Edges between committed transactions: from a version's writer to that of the next one, to its readers, and from its readers to the next one's writer.
+ * Calls of bulks are transactions like the others: their OUT values say what they read and replaced. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -119,19 +120,34 @@ static void savepoints(void **state) {
 }
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
-enum { KEYS = 6, THREADS = 4, OPS_MAX = 24, MIX = 5 };
+enum { KEYS = 6, THREADS = 4, OPS_MAX = 24, MIX = 5, WRITERS = 8 /* at most, so that their values differ */ };
 typedef struct Op { int key; int64_t value, replaced; bool write; } Op; /* replaced: of a write */
-typedef struct Commit { int n; bool torn; Op ops[OPS_MAX]; } Commit; /* torn: it read a key twice, and not the same */
+typedef struct Commit { int n; bool torn; Op ops[OPS_MAX]; bool call; } Commit; /* torn: it read a key twice, and not the same; call: it came from the pool of calls */
 typedef struct Worker {
     stele_db *db;
     int id, transactions;
     int64_t next_value;
+    const char *settings;          /* of bulks, NULL: the usual */
+    _Atomic int *progress;         /* of all writers, in thousandths of their transactions */
+    int writers;
     int n_commits, refused, saved; /* saved: by ROLLBACK TO, from a refused write */
     Commit *commits;
     const char *wrong;
     char why[256];
 } Worker;
 
+/* Waits until the others have come nearly as far: they are to meet from the beginning to the end. */
+static void keep_pace(const Worker *w) {
+    const int mine = (int)((int64_t)w->n_commits * 1000 / w->transactions);
+    atomic_store(&w->progress[w->id], mine);
+    for (int i = 0; i < w->writers; i++)
+        while (atomic_load(&w->progress[i]) < mine - 20) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+static void *finish(Worker *w, stele_conn *c) {
+    atomic_store(&w->progress[w->id], 1000);
+    stele_disconnect(c);
+    return NULL;
+}
 static bool exec(Worker *w, stele_conn *c, const char *sql, bool (*row)(void *, int64_t, const char *const *, const char *const *), void *ctx) {
     if (stele_exec(c, sql, row, ctx) == STELE_OK) return true;
     stele_error_info e;
@@ -178,7 +194,7 @@ static bool read_some(Worker *w, stele_conn *c, Commit *t, unsigned *seed) {
 }
 static bool write_one(Worker *w, stele_conn *c, Commit *t, unsigned *seed, const char *form) {
     char sql[160];
-    int64_t replaced = -1, value = w->next_value++ * THREADS + w->id + 1;
+    int64_t replaced = -1, value = w->next_value++ * WRITERS + w->id + 1;
     int key = rand_r(seed) % KEYS;
     snprintf(sql, sizeof sql, form, key, (long long)value);
     if (!exec(w, c, sql, take_replaced, &replaced)) return false;
@@ -199,11 +215,12 @@ static void *work(void *arg) {
     Worker *w = arg;
     stele_conn *c;
     unsigned seed = (unsigned)w->id * 7919 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK) w->wrong = "connect";
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK || (w->settings && stele_exec(c, w->settings, NULL, NULL) != STELE_OK)) w->wrong = "connect";
     while (!w->wrong && w->n_commits < w->transactions) {
         Commit *t = &w->commits[w->n_commits];
+        keep_pace(w);
         t->n = 0;
-        t->torn = false;
+        t->torn = t->call = false;
         int kind = rand_r(&seed) % MIX;
         bool ok, writes = kind == 0;
         if (kind == 0) { /* a single statement, or a call that joins a bulk */
@@ -239,8 +256,80 @@ static void *work(void *arg) {
         if (t->torn) w->wrong = "a row was read twice, and not the same";
         if (ok && t->n > 0) w->n_commits++;
     }
-    stele_disconnect(c);
-    return NULL;
+    return finish(w, c);
+}
+
+/* Calls only: those of one row after the other, or bulks of PER_BULK, of which two are under way. */
+enum { PER_BULK = 8, UNDER_WAY = 2 };
+typedef struct Keys { int32_t from[PER_BULK], to[PER_BULK]; int64_t value[PER_BULK]; } Keys;
+static void choose(Worker *w, Keys *k, unsigned *seed) {
+    for (int i = 0; i < PER_BULK; i++) k->from[i] = rand_r(seed) % KEYS, k->to[i] = rand_r(seed) % KEYS, k->value[i] = w->next_value++ * WRITERS + w->id + 1;
+}
+static void took(Worker *w, const Keys *k, int i, const char *seen, const char *replaced) {
+    Commit *t = &w->commits[w->n_commits];
+    *t = (Commit){.call = true};
+    if (!seen || !replaced) {
+        if (!w->wrong) w->wrong = "a call found no row";
+        return;
+    }
+    add_op(t, (Op){.key = k->from[i], .value = atoll(seen)});
+    add_op(t, (Op){.key = k->to[i], .value = k->value[i], .replaced = atoll(replaced), .write = true});
+    w->n_commits++;
+}
+typedef struct Seen { char seen[32], replaced[32]; } Seen;
+static bool take_seen(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    Seen *s = ctx;
+    (void)names;
+    if (n == 2 && v[0] && v[1]) snprintf(s->seen, sizeof s->seen, "%s", v[0]), snprintf(s->replaced, sizeof s->replaced, "%s", v[1]);
+    return false;
+}
+static void *call_only(void *arg) {
+    Worker *w = arg;
+    stele_conn *c;
+    unsigned seed = (unsigned)w->id * 7919 + 1;
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK || stele_exec(c, w->settings, NULL, NULL) != STELE_OK) w->wrong = "connect";
+    while (!w->wrong && w->n_commits < w->transactions) {
+        Keys k;
+        Seen s = {.seen = ""};
+        keep_pace(w);
+        char sql[128];
+        choose(w, &k, &seed);
+        snprintf(sql, sizeof sql, "call follow(%d, %d, %lld, null, null)", k.from[0], k.to[0], (long long)k.value[0]);
+        if (exec(w, c, sql, take_seen, &s)) took(w, &k, 0, s.seen[0] ? s.seen : NULL, s.replaced);
+        else w->wrong = "a call of the pool was refused";
+    }
+    return finish(w, c);
+}
+static void *bulks_only(void *arg) {
+    Worker *w = arg;
+    stele_conn *c;
+    stele_bulk *b[UNDER_WAY] = {NULL};
+    Keys k[UNDER_WAY];
+    unsigned seed = (unsigned)w->id * 7919 + 1;
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, w->settings, NULL, NULL) != STELE_OK) w->wrong = "connect";
+    for (int i = 0; i < UNDER_WAY && !w->wrong; i++)
+        if (stele_bulk_new(c, "follow", &b[i]) != STELE_OK) w->wrong = "new";
+    const int turns = w->transactions / PER_BULK;
+    for (int i = 0; i < turns + UNDER_WAY && !w->wrong; i++) {
+        const int at = i % UNDER_WAY;
+        if (i >= UNDER_WAY) {
+            if (stele_bulk_wait(b[at], -1, NULL) != STELE_OK) w->wrong = "wait";
+            for (int j = 0; j < PER_BULK && !w->wrong; j++) {
+                if (stele_bulk_status(b[at], j, NULL) != STELE_OK) w->wrong = "a call of a bulk failed";
+                const char *v = stele_bulk_value(b[at], j, 0, NULL);
+                char seen[32] = "";
+                if (v) snprintf(seen, sizeof seen, "%s", v);
+                took(w, &k[at], j, v ? seen : NULL, stele_bulk_value(b[at], j, 1, NULL));
+            }
+            stele_bulk_reset(b[at]);
+        }
+        if (i >= turns) continue;
+        keep_pace(w);
+        choose(w, &k[at], &seed);
+        if (stele_bulk_add_columns(b[at], PER_BULK, (const void *const[]){k[at].from, k[at].to, k[at].value}, NULL) != STELE_OK || stele_bulk_submit(b[at]) != STELE_OK) w->wrong = "submit";
+    }
+    for (int i = 0; i < UNDER_WAY; i++) stele_bulk_free(b[i]);
+    return finish(w, c);
 }
 
 /* Every table of the database is as it must be inside. */
@@ -271,9 +360,12 @@ typedef struct Edge { int from, to; } Edge;
 typedef struct Graph {
     int n, n_edges, cap;
     Edge *edges;
+    const Commit *commits;
+    int crossing; /* edges between calls from the pool and others */
 } Graph;
 static void add_edge(Graph *g, int from, int to) {
     if (from < 0 || to < 0 || from == to) return;
+    g->crossing += g->commits[from].call != g->commits[to].call;
     if (g->n_edges == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 1024;
         g->edges = realloc(g->edges, (size_t)g->cap * sizeof *g->edges);
@@ -305,9 +397,9 @@ static int find_version(const Version *v, int n, int64_t value) {
     return -1;
 }
 
-/* NULL: serialisable. Else what is wrong with it. */
-static const char *judge(const Commit *commits, int n, const int64_t last[KEYS]) {
-    Graph g = {.n = n};
+/* NULL: serialisable. Else what is wrong with it. *crossing (NULL: nobody asks): edges between calls from the pool and others. */
+static const char *judge(const Commit *commits, int n, const int64_t last[KEYS], int *crossing) {
+    Graph g = {.n = n, .commits = commits};
     const char *wrong = NULL;
     for (int key = 0; key < KEYS && !wrong; key++) {
         Version *v = calloc((size_t)n + 1, sizeof *v);
@@ -347,6 +439,7 @@ static const char *judge(const Commit *commits, int n, const int64_t last[KEYS])
     }
     if (!wrong && !acyclic(&g)) wrong = "the dependencies have a cycle";
     free(g.edges);
+    if (crossing) *crossing = g.crossing;
     return wrong;
 }
 
@@ -354,59 +447,63 @@ static const char *judge(const Commit *commits, int n, const int64_t last[KEYS])
 static void judged(void **state) {
     (void)state;
     Commit ok[] = {{1, false, {{0, 1, 0, true}}}, {2, false, {{0, 1, 0, false}, {1, 2, 0, true}}}};
-    assert_null(judge(ok, 2, NULL));
+    assert_null(judge(ok, 2, NULL, NULL));
     Commit lost[] = {{1, false, {{0, 1, 0, true}}}, {1, false, {{0, 2, 0, true}}}};
-    assert_non_null(judge(lost, 2, NULL));
+    assert_non_null(judge(lost, 2, NULL, NULL));
     Commit skew[] = {{3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {0, 1, 0, true}}}, {3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {1, 2, 0, true}}}};
-    assert_non_null(judge(skew, 2, NULL));
+    assert_non_null(judge(skew, 2, NULL, NULL));
     Commit circular[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, false}}}, {2, false, {{1, 2, 0, true}, {0, 1, 0, false}}}};
-    assert_non_null(judge(circular, 2, NULL));
+    assert_non_null(judge(circular, 2, NULL, NULL));
     Commit aborted[] = {{1, false, {{0, 9, 0, false}}}};
-    assert_non_null(judge(aborted, 1, NULL));
+    assert_non_null(judge(aborted, 1, NULL, NULL));
     Commit split[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, true}}}, {2, false, {{0, 1, 0, false}, {1, 0, 0, false}}}};
-    assert_non_null(judge(split, 2, NULL));
+    assert_non_null(judge(split, 2, NULL, NULL));
 }
 
-static void histories(void **state) {
-    (void)state;
+typedef struct History { int writers, n, refused, saved, crossing; stele_pool_info pool; void *(*roles[WRITERS])(void *); int shares[WRITERS]; } History; /* shares: of the usual number of transactions */
+static void record(History *h, const char *settings) {
     const char *env = getenv("STELE_TEST_TRANSACTIONS");
     int each = env ? atoi(env) : 400;
     stele_db *db;
     stele_conn *c;
-    pthread_t threads[THREADS];
-    Worker w[THREADS];
+    pthread_t threads[WRITERS];
+    Worker w[WRITERS];
+    _Atomic int progress[WRITERS] = {0};
     assert_int_equal(stele_open(NULL, &(stele_options){.threads = 2}, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
     assert_int_equal(stele_exec(c, "create table kv(k int primary key, v bigint not null, prev bigint);"
                                    "insert into kv select i, 0, null from generate_series(0, 5) g(i);"
                                    "create procedure put(key int, value bigint, out replaced bigint) language plpgsql as $$ begin"
                                    "  select v into replaced from kv where k = key; update kv set prev = v, v = value where k = key; end $$;"
+                                   "create procedure follow(a int, b int, value bigint, out seen bigint, out replaced bigint) language plpgsql as $$ begin"
+                                   "  select v into seen from kv where k = a; select v into replaced from kv where k = b; update kv set prev = v, v = value where k = b; end $$;"
                                    "create procedure look(key int, out seen bigint) language plpgsql as $$ begin select v into seen from kv where k = key; end $$;", NULL, NULL), STELE_OK);
     Disturber disturber = {.w = {.db = db}};
     pthread_t disturbing;
     assert_int_equal(pthread_create(&disturbing, NULL, disturb, &disturber), 0);
-    for (int i = 0; i < THREADS; i++) {
-        w[i] = (Worker){.db = db, .id = i, .transactions = each, .commits = calloc((size_t)each + 1, sizeof(Commit))};
+    for (int i = 0; i < h->writers; i++) {
+        const int mine = h->shares[i] * each;
+        w[i] = (Worker){.db = db, .id = i, .transactions = mine, .settings = settings, .progress = progress, .writers = h->writers, .commits = calloc((size_t)mine + 1, sizeof(Commit))};
         assert_non_null(w[i].commits);
-        assert_int_equal(pthread_create(&threads[i], NULL, work, &w[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, h->roles[i], &w[i]), 0);
     }
-    int n = 0, refused = 0, saved = 0;
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < h->writers; i++) {
         pthread_join(threads[i], NULL);
-        refused += w[i].refused;
-        saved += w[i].saved;
-        n += w[i].n_commits;
+        h->refused += w[i].refused;
+        h->saved += w[i].saved;
+        h->n += w[i].n_commits;
     }
     atomic_store(&disturber.stop, true);
     pthread_join(disturbing, NULL);
     if (disturber.w.wrong) fail_msg("beside them: %s %s", disturber.w.wrong, disturber.w.why);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < h->writers; i++)
         if (w[i].wrong) fail_msg("thread %d: %s %s", i, w[i].wrong, w[i].why);
     verify(db);
-    Commit *all = calloc((size_t)n + 1, sizeof *all);
+    stele_pool_get_info(c, false, &h->pool);
+    Commit *all = calloc((size_t)h->n + 1, sizeof *all);
     assert_non_null(all);
-    n = 0;
-    for (int i = 0; i < THREADS; i++) {
+    int n = 0;
+    for (int i = 0; i < h->writers; i++) {
         memcpy(all + n, w[i].commits, (size_t)w[i].n_commits * sizeof *all);
         n += w[i].n_commits;
         free(w[i].commits);
@@ -415,13 +512,32 @@ static void histories(void **state) {
     int64_t last[KEYS] = {0};
     assert_int_equal(stele_exec(c, "select k, v from kv", take_read, &end), STELE_OK);
     for (int i = 0; i < end.n; i++) last[end.ops[i].key] = end.ops[i].value;
-    print_message("%d transactions committed, %d refused, %d saved by ROLLBACK TO\n", n, refused, saved);
-    const char *wrong = judge(all, n, last);
+    const char *wrong = judge(all, n, last, &h->crossing);
+    print_message("%d transactions committed, %d refused, %d saved by ROLLBACK TO; %lld calls in %lld bulks, %d dependencies between calls and others\n", n, h->refused, h->saved, (long long)h->pool.calls,
+                  (long long)h->pool.bulks, h->crossing);
     if (wrong) fail_msg("%s", wrong);
-    assert_true(refused > 0); /* they did meet */
     free(all);
     stele_disconnect(c);
     assert_int_equal(stele_close(db, NULL), STELE_OK);
+}
+static void histories(void **state) {
+    (void)state;
+    History h = {.writers = THREADS, .roles = {work, work, work, work}, .shares = {1, 1, 1, 1}};
+    record(&h, NULL);
+    assert_true(h.refused > 0); /* they did meet */
+}
+/* Bulks of several calls, calls of several connections that form bulks, and transactions, on the same rows at the same time. */
+static void histories_with_bulks(void **state) {
+    (void)state;
+    static const char *const ways[] = {"set bulk_strategy = 'kset'", "set bulk_strategy = 'tpl'", "set bulk_strategy = 'part'", "set bulk_order = 'any'", "set bulk_strategy = 'serial'",
+                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"};
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        History h = {.writers = 6, .roles = {work, work, bulks_only, bulks_only, call_only, call_only}, .shares = {1, 1, 8, 8, 1, 1}};
+        record(&h, ways[i]);
+        assert_true(h.refused > 0);
+        assert_true(h.pool.largest >= PER_BULK);
+        assert_true(h.crossing > h.n / 10);
+    }
 }
 
 /* ---- changes taken out and put back ------------------------------------------------------------------------ */
@@ -734,6 +850,6 @@ static void phantoms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(snapshots), cmocka_unit_test(savepoints), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(snapshots_without_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(snapshots), cmocka_unit_test(savepoints), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(histories_with_bulks), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(snapshots_without_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }
