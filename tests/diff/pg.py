@@ -93,8 +93,9 @@ class Conn:
         self.c = lib.PQconnectdb(info.encode())
         if lib.PQstatus(self.c) != 0:
             raise SystemExit("cannot connect to PostgreSQL: " + lib.PQerrorMessage(self.c).decode())
-        self.quiet = ctypes.CFUNCTYPE(None, vp, cp)(lambda a, m: None)
-        lib.PQsetNoticeProcessor(self.c, ctypes.cast(self.quiet, vp), None)
+        self.notices = []  # "NOTICE:  text", with lines of detail and hint; who wants to know empties it
+        self.keep = ctypes.CFUNCTYPE(None, vp, cp)(lambda a, m: self.notices.append(m.decode().rstrip("\n")))
+        lib.PQsetNoticeProcessor(self.c, ctypes.cast(self.keep, vp), None)
 
     def exec(self, sql):
         lib = self.lib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random PL/pgSQL procedures and functions, called in Stele and in PostgreSQL on the same data: OUT values, errors (SQLSTATE and message) and the
-tables afterwards must agree.
+"""Random PL/pgSQL procedures and functions, called in Stele and in PostgreSQL on the same data: OUT values, rows of set-returning functions, errors (SQLSTATE and
+message), notices and the tables afterwards must agree.
 
 usage: pl.py [--build DIR] [--seconds N] [--seed S] [--rounds N] [--verbose]
 
@@ -9,6 +9,7 @@ Every round has a seed of its own: `--seed S --rounds 1` runs one again. A faili
 import argparse
 import os
 import random
+import re
 import sys
 import time
 
@@ -30,6 +31,7 @@ class Gen:
         self.r = rng
         self.routines = []  # (kind, name)
         self.quiet = False
+        self.labels = []  # of blocks and loops around: (name, whether it is a loop's)
 
     def pick(self, *xs):
         return self.r.choice(xs)
@@ -158,7 +160,7 @@ class Gen:
 
     def stmt(self, d, loop):
         r = self.r
-        k = r.randrange(22)
+        k = r.randrange(36)
         if k < 3:
             return f"{r.choice(self.ints_set)} := {self.int_()};"
         if k == 3:
@@ -172,8 +174,9 @@ class Gen:
             return f"{self.in_query(self.dml if self.may_change else self.query)} get diagnostics {r.choice(self.ints_set)} = row_count;"
         if k == 10:
             return "o := o || coalesce(t, 'N') || " + " || ".join(f"coalesce({v}::text, 'N') || ','" for v in self.ints_set) + " || found || ';';"
-        if k == 11 and loop:
-            return self.pick("exit", "continue") + f" when {self.bool_()};"
+        if k == 11 and (loop or self.labels):
+            label, of_loop = r.choice(self.labels) if self.labels and (not loop or r.random() < 0.5) else ("", True)
+            return (self.pick("exit", "continue") if of_loop else "exit") + f" {label} when {self.bool_()};"
         if k == 12:
             c = r.randrange(6)
             if c == 0:
@@ -186,15 +189,35 @@ class Gen:
                 return f"if {self.bool_()} then raise sqlstate 'AB123'; end if;"
             if c == 4:
                 return f"assert {r.choice(self.ints)} is null or {r.choice(self.ints)} is not null;"
-            return f"raise debug 'n %', {r.choice(self.ints)};"
+            return f"raise {self.pick('debug', 'notice', 'warning', 'info')} 'n % of %%, %', {r.choice(self.ints)}, t" + self.pick("", "", " using hint = 'h' || coalesce(t, ''), detail = 'd'") + ";"
         if k == 13 and self.may_change:
             ps = [n for kind, n in self.routines if kind == "p"]
             if ps:
-                return f"call {r.choice(ps)}({r.choice(self.ints)} + 1, {r.choice(self.ints)}, t, {r.choice(self.ints_set)}, o);"
-        if k == 14 and self.in_function:
+                return f"call {r.choice(ps)}({r.choice(self.ints)} + 1, {r.choice(self.ints)}, t, arr, {r.choice(self.ints_set)}, o);"
+        if k == 14 and self.in_function and not self.gives:
             return f"if {self.bool_()} then return {self.int_()}; end if;"
-        if k == 14 and not self.in_function:
+        if k == 14:
             return f"if {self.bool_()} then return; end if;"
+        if k == 22 or k == 23:
+            v, x = r.choice(self.ints_set), self.int_()
+            return self.pick(f"n1 := {x} * 1.25;", f"n1 := n1 + {x};", f"n1 := {x} / 4.0; {v} := n1;", f"b1 := b1 * {x};", f"b1 := {x}; {v} := b1 * 50000;", f"s1 := {x};", f"s1 := s1 + 1; {v} := s1;",
+                             f"d1 := {x} / 2.0; {v} := d1;")
+        if k == 24 or k == 25:
+            return self.pick(f"arr := array_append(arr, {self.int_()});", f"if array_length(arr, 1) >= 3 then arr[1 + abs({self.int_()}) % 3] := {self.int_()}; end if;", f"{r.choice(self.ints_set)} := arr[{self.int_()}];",
+                             f"{r.choice(self.ints_set)} := coalesce(array_length(arr, 1), -1) + cardinality(arr);", f"{r.choice(self.ints_set)} := array_position(arr, {self.int_()});",
+                             f"t := left(array_to_string(arr, ',', 'N'), 30);", f"arr := array[{self.int_()}, {self.int_()}, {r.choice(self.ints)}];")
+        if k == 26 and self.may_change:
+            v = r.choice(self.ints_set)
+            return self.in_query(lambda: self.pick(f"insert into a values ({self.key()}, {self.int_(1)}, 1, 's') returning x + 1 into strict {v};", f"update a set x = x + 1 where id >= {self.key()} returning x into strict {v};",
+                                                   f"delete from a where id = {self.key()} returning x, s into strict {v}, t;", f"update b set v = v + 1 where k = {self.key()} returning v into {v};"))
+        if k == 27 and self.gives:
+            return self.pick(f"c1 := {self.int_()}; c2 := {self.text()}; return next;", "return next;", self.in_query(lambda: f"return query select id, s from a where id < {self.key()} order by id;"),
+                             self.in_query(lambda: f"return query execute 'select x, null::text from a where id = $1' using {self.key()};"))
+        if k == 28 and self.recursive:
+            if self.in_function and not self.gives:
+                return f"if p1 > 0 and p1 <= 5 then {r.choice(self.ints_set)} := {self.recursive}(p1 - 1, {self.int_()}); end if;"
+            if not self.in_function:
+                return f"if p1 > 0 and p1 <= 5 then call {self.recursive}(p1 - 1, {r.choice(self.ints)}, t, arr, {r.choice(self.ints_set)}, o); end if;"
         if d >= 3:
             return "null;"
         body = self.body(d + 1, loop)
@@ -220,8 +243,34 @@ class Gen:
             self.ints.remove(f"{v}.x")
             return f"for {v} in select id, x, s from a where id < {self.key()} order by id loop {body} end loop;"
         if k == 20:
-            hs = "".join(f" when {r.choice(CONDITIONS)} then o := o || sqlstate || '!'; {self.body(d + 1, loop)}" for _ in range(r.randrange(1, 3)))
+            def handler():
+                says = self.pick("o := o || sqlstate || '!';", "o := o || sqlstate || sqlerrm || '!';", "get stacked diagnostics t = message_text; o := o || coalesce(t, 'N');", "raise notice '% %', sqlstate, sqlerrm;")
+                again = self.pick("", "", "", f"if {self.bool_()} then raise; end if;")
+                return f" when {r.choice(CONDITIONS)}" + self.pick("", f" or {r.choice(CONDITIONS)}") + f" then {says} {self.body(d + 1, loop)} {again}"
+
+            hs = "".join(handler() for _ in range(r.randrange(1, 3)))
             return f"begin {body} exception{hs} end;"
+        if k == 29:
+            self.labels.append((f"b{d}", False))
+            body = self.body(d + 1, loop)
+            self.labels.pop()
+            return f"<<b{d}>> declare v1 int := {r.choice(self.ints)}; w text := t; begin {body} o := o || coalesce(b{d}.v1::text, 'N') || coalesce(b{d}.w, 'N'); end b{d};"
+        if k == 30:
+            v = f"i{d}"
+            self.ints.append(v)
+            self.labels.append((f"l{d}", True))
+            body = self.body(d + 1, True)
+            self.labels.pop()
+            self.ints.remove(v)
+            return f"<<l{d}>> for {v} in 0..{r.randrange(1, 4)} loop {body} end loop l{d};"
+        if k == 31:
+            return f"foreach e{d} in array {self.pick('arr', 'arr', 'array[1, null, 3]')} loop v3 := e{d}; {self.body(d + 1, True)} end loop;"
+        if k == 32:
+            return self.in_query(lambda: f"for {self.pick('v2', 'v3')}, t in select x, s from a where id < {self.key()} order by id") + f" loop {self.body(d + 1, True)} end loop;"
+        if k == 33:
+            return self.in_query(lambda: f"for q{d} in execute 'select id, x, s from a where id > $1 order by id' using {self.key()}") + f" loop {self.body(d + 1, True)} end loop;"
+        if k == 34:
+            return f"case when {self.bool_(1)} then {body} when {self.bool_(1)} then {self.body(d + 1, loop)}" + self.pick("", f" else {self.body(d + 1, loop)}") + " end case;"
         v = f"c{d}"
         return f"{v} := 0; while {v} < {r.randrange(4)} loop {v} := {v} + 1; {self.body(d + 1, True)} end loop;"
 
@@ -230,26 +279,49 @@ class Gen:
 
     def routine(self, i):
         r = self.r
-        self.in_function = r.random() < 0.3
+        self.in_function = r.random() < 0.4
+        self.gives = self.in_function and r.random() < 0.4  # rows
         self.may_change = not self.in_function or r.random() < 0.2
         self.ints_set = ["v1", "v2", "v3"]
         self.ints = ["p1", "p2", *self.ints_set]
-        decl = "declare v1 int; v2 int := 1; v3 int := p1; t text := 't'; rec record; " + " ".join(f"q{d} record; c{d} int;" for d in range(4))
+        self.labels = []
+        decl = "declare v1 int; v2 int := 1; v3 int := p1; t text := 't'; rec record; n1 numeric(6,2) := 1; b1 bigint := 7; s1 smallint := 1; d1 double precision; arr int[] := '{1,2}'; "
+        decl += " ".join(f"q{d} record; c{d} int; e{d} int;" for d in range(4))
         if self.in_function:
-            self.ints_set = ["v1", "v2", "v3"]
             decl += " o text := '';"
-            name = f"f{i}"
+            name = f"{'s' if self.gives else 'f'}{i}"
+            self.recursive = name
             body = self.body(0, False)
             # a function's side effects would depend on how often the planner calls it
-            sql = f"create function {name}(p1 int, p2 int default 3) returns int language plpgsql as $$ {decl} begin {body} return {self.int_()}; end $$"
-            self.routines.append(("f" if not self.may_change else "g", name))
+            if self.gives:
+                sql = f"create function {name}(p1 int, p2 int default 3) returns table (c1 int, c2 text) language plpgsql as $$ {decl} begin {body} c1 := v1; c2 := o; return next; end $$"
+                self.routines.append(("s", name))
+            else:
+                sql = f"create function {name}(p1 int, p2 int default 3) returns int language plpgsql as $$ {decl} begin {body} return {self.int_()}; end $$"
+                self.routines.append(("f" if not self.may_change else "g", name))
         else:
-            name = f"p{i}"
+            name = self.recursive = f"p{i}"
             body = self.body(0, False)
-            decl = decl.replace("t text := 't'", "t text := p3")
-            sql = f"create procedure {name}(p1 int, p2 int, p3 text, inout res int, inout o text) language plpgsql as $$ {decl} begin {body} res := {self.int_()}; end $$"
+            decl = decl.replace("t text := 't'", "t text := p3").replace("arr int[] := '{1,2}'", "arr int[] := p4")
+            sql = f"create procedure {name}(p1 int, p2 int, p3 text, p4 int[], inout res int, inout o text) language plpgsql as $$ {decl} begin {body} res := {self.int_()}; end $$"
             self.routines.append(("p", name))
         return sql
+
+
+def told(text):
+    """What a shell printed, without the notices in it, and those."""
+    found = re.findall(r"^(?:DEBUG|INFO|NOTICE|WARNING):  .*\n(?:(?:DETAIL|HINT):  .*\n)*", text, re.M)
+    for x in found:
+        text = text.replace(x, "", 1)
+    return text, [x.rstrip("\n") for x in found]
+
+
+class Telling(Stele):
+    notices = ()
+
+    def raw(self, sql, timeout=60):
+        text, self.notices = told(super().raw(sql, timeout))
+        return text
 
 
 def canonical(kind, value):
@@ -267,7 +339,7 @@ class Both:
         c.close()
         self.pg = self.server.connect("pldiff")
         self.pg.exec("set statement_timeout = '10s'")
-        self.stele = Stele(self.shell)
+        self.stele = Telling(self.shell)
         self.stele.raw("set statement_timeout = '10s'")
 
     def stop(self):
@@ -279,6 +351,7 @@ class Both:
         mine = self.stele.exec(sql)
         if mine[0] == "rows":
             mine = ("rows", [["" if v is None else v for v in row] for row in mine[1]])
+        self.pg.notices.clear()
         try:
             r = self.pg.exec(sql)
             theirs = ("rows", [["" if v is None else v for v in row] for row in r.rows]) if r.types else ("tag", r.tag)
@@ -288,7 +361,7 @@ class Both:
             return "skip"
         if mine[0] == "error" and theirs[0] == "error" and mine[1][0] == theirs[1][0] == "57014":
             return "skip"
-        a, b = canonical(*mine), canonical(*theirs)
+        a, b = (*canonical(*mine), self.stele.notices), (*canonical(*theirs), self.pg.notices)
         return None if a == b else f"Stele: {a}\nPostgreSQL: {b}"
 
 
@@ -307,7 +380,10 @@ def round_(both, seed, verbose, build):
         args = [rng.choice(["null", "0", "1", "2", "3", "5", "-1", "7", "100000", "46341"]) for _ in range(2)]
         if kind == "p":
             text = rng.choice(["null", "'x'", "''"])
-            script.append(f"call {name}({', '.join(args)}, {text}, {rng.choice(args)}, '')")
+            array = rng.choice(["null", "'{}'", "'{1,2,3}'", "'{4,NULL,-5}'", "'{100000}'"])
+            script.append(f"call {name}({', '.join(args)}, {text}, {array}, {rng.choice(args)}, '')")
+        elif kind == "s":
+            script.append(f"select * from {name}({', '.join(args)})")
         else:
             script.append(f"select {name}({', '.join(args)})")
         for t in ("a", "b", "log"):
