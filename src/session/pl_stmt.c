@@ -193,7 +193,7 @@ static PlOutcome exec_for(PlFrame *fr, const PlStmt *s) {
         o = exec_body(fr, &s->body);
         if (!loop_goes_on(fr, s, &o)) break;
     }
-    (void)pl_set_bool(fr, fr->f->found, found);
+    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, found);
     return o;
 }
 

@@ -547,6 +547,262 @@ end $$;
 -- call caught 5 | 5
 -- call again 6
 
+-- case nested handlers
+create table t (id int primary key, n int not null check (n < 1000), s varchar(4) unique, m numeric(5,2));
+create table log (k int, what text);
+insert into t select i, i, 's' || i, i from generate_series(0, 9) i;
+create procedure conditions(k int, kind int, out o text) language plpgsql as $$
+declare
+  m text;
+  c text;
+  d text;
+  x int;
+begin
+  o := 'start';
+  <<outside>>
+  begin
+    insert into log values (k, 'tried');
+    begin
+      update t set n = n + 10 where id = k;
+      if kind = 1 then
+        insert into t values (k, 1, null, 0);
+      elsif kind = 2 then
+        insert into t values (100, 1000, null, 0);
+      elsif kind = 3 then
+        insert into t values (100, null, null, 0);
+      elsif kind = 4 then
+        update t set s = 's' || (k + 1) where id = k;
+      elsif kind = 5 then
+        update t set s = 'too long' where id = k;
+      elsif kind = 6 then
+        update t set m = 12345 where id = k;
+      elsif kind = 7 then
+        x := 2147483647 + k;
+      elsif kind = 8 then
+        x := 10 / (k - k);
+      elsif kind = 9 then
+        select n into strict x from t where id = 77;
+      elsif kind = 10 then
+        select n into strict x from t where id >= k;
+      elsif kind = 11 then
+        raise sqlstate 'AB123' using message = 'own ' || k, detail = 'more', hint = 'less';
+      elsif kind = 12 then
+        exit outside;
+      elsif kind = 13 then
+        x := 'seven';
+      elsif kind = 14 then
+        assert k < 0, 'never';
+      elsif kind = 15 then
+        case k when -1 then null; end case;
+      end if;
+      o := o || ' fine';
+    exception
+      when unique_violation or check_violation then
+        get stacked diagnostics m = message_text, d = returned_sqlstate;
+        o := o || ' ' || d || ' ' || m;
+      when integrity_constraint_violation then
+        o := o || ' integrity ' || sqlstate || ' ' || sqlerrm;
+      when numeric_value_out_of_range or division_by_zero then
+        o := o || ' number ' || sqlerrm;
+        raise exception 'again: %', sqlerrm using errcode = 'AB999';
+      when no_data_found then
+        o := o || ' none';
+        x := 1 / 0;
+      when sqlstate 'AB123' then
+        get stacked diagnostics m = message_text, c = pg_exception_detail, d = pg_exception_hint;
+        o := o || ' own ' || m || c || d;
+        raise;
+      when assert_failure then
+        o := o || ' assert';
+    end;
+    insert into log values (k, 'after');
+  exception
+    when sqlstate 'AB999' then
+      o := o || ' / outer ' || sqlstate || ' ' || sqlerrm;
+    when sqlstate 'AB123' then
+      o := o || ' / own again ' || sqlerrm;
+    when division_by_zero then
+      o := o || ' / from a handler';
+    when data_exception then
+      o := o || ' / data ' || sqlstate;
+  end outside;
+  insert into log values (k, o);
+end $$;
+create procedure founds(k int, out o text) language plpgsql as $$
+declare
+  r record;
+  x int;
+begin
+  o := found || ' ';
+  update t set n = n where id = k;
+  o := o || found || ' ';
+  select n into x from t where id = k + 100;
+  o := o || found || ' ';
+  perform 1 from t where id = k;
+  o := o || found || ' ';
+  for r in select 1 from t where id = k + 100 loop
+    null;
+  end loop;
+  o := o || found || ' ';
+  for i in 1..2 loop
+    x := i;
+  end loop;
+  o := o || found || ' ';
+  for i in 2..1 loop
+    x := i;
+  end loop;
+  o := o || found || ' ';
+  insert into log values (k, 'f');
+  o := o || found || ' ';
+  delete from log where log.k = founds.k + 100;
+  o := o || found || ' ';
+  x := (select 1);
+  begin
+    insert into log values (k, 'g');
+    raise exception 'x';
+  exception when others then
+    o := o || found || ' ';
+  end;
+  delete from log where log.k = founds.k + 100;
+  begin
+    for i in 1..2 loop
+      x := 10 / (i - i);
+    end loop;
+  exception when division_by_zero then
+    o := o || found || ' ';
+  end;
+  begin
+    for r in select id from t where id = k loop
+      x := r.id / (x - x);
+    end loop;
+  exception when division_by_zero then
+    o := o || found || ' ';
+  end;
+  for i in 1..2 loop
+    exit when i = 2;
+    delete from log where log.k = founds.k + 100;
+  end loop;
+  o := o || found;
+end $$;
+create procedure labels(k int, x int, out o text) language plpgsql as $$
+<<top>>
+declare
+  v int := k;
+begin
+  o := '';
+  <<rows>>
+  for i in reverse 5..1 by 2 loop
+    <<inside>>
+    declare
+      v int := x + i;
+    begin
+      exit inside when v % 2 = 0;
+      for j in i..i + 2 loop
+        continue rows when j = x;
+        exit rows when top.v + j > 9;
+        o := o || v || '.' || top.v || '.' || labels.k || '.' || j || ' ';
+      end loop;
+      top.v := top.v + 1;
+    end inside;
+    o := o || 'i' || i || ' ';
+  end loop rows;
+  o := o || v;
+  update t set n = v where id = k;
+end top $$;
+create procedure numbers(k int, a numeric(5,2), b smallint, c bigint, out n numeric(5,2), out s smallint, out l bigint) language plpgsql as $$
+begin
+  n := a * b;
+  s := b * 3;
+  l := c * 3;
+  update t set m = m + a where id = k;
+  update t set m = c where id = k and a > 500;
+end $$;
+create procedure both_ways(inout a int, inout b text, k int default 3) language plpgsql as $$
+begin
+  update t set n = n + a where id = k returning n, s into a, b;
+  if not found then
+    b := coalesce(b, 'nothing') || a;
+  end if;
+end $$;
+create procedure nulls(k int, x int, y text, out o text) language plpgsql as $$
+begin
+  o := coalesce((x > 3)::text, 'N') || coalesce((x is distinct from 3)::text, 'N') || coalesce(nullif(y, 'a'), 'N') || coalesce((y || x), 'N') || coalesce((x in (1, null))::text, 'N');
+  if x > 3 then
+    o := o || ' more';
+  elsif not (x > 3) then
+    o := o || ' less';
+  else
+    o := o || ' unknown';
+  end if;
+  case x
+    when null then o := o || ' never';
+    when 3 then o := o || ' three';
+    else o := o || ' else';
+  end case;
+  while x < 5 loop
+    x := x + 2;
+    o := o || x;
+  end loop;
+  update t set n = n + x where id = k and (s = y or y is null);
+end $$;
+create function inner_fact(n int) returns bigint language plpgsql as $$
+begin
+  if n <= 1 then
+    return 1;
+  end if;
+  return n * inner_fact(n - 1);
+end $$;
+create procedure recursive(k int, x int, out f bigint) language plpgsql as $$
+begin
+  f := inner_fact(x);
+  update t set n = f % 1000 where id = k;
+end $$;
+-- table t
+-- table log
+-- call conditions 1 | 0
+-- call conditions 1 | 1
+-- call conditions 1 | 2
+-- call conditions 1 | 3
+-- call conditions 1 | 4
+-- call conditions 1 | 5
+-- call conditions 1 | 6
+-- call conditions 1 | 7
+-- call conditions 1 | 8
+-- call conditions 1 | 9
+-- call conditions 1 | 10
+-- call conditions 1 | 11
+-- call conditions 1 | 12
+-- call conditions 1 | 13
+-- call conditions 1 | 14
+-- call conditions 1 | 15
+-- call conditions \N | 1
+-- call conditions 2 | 0
+-- call founds 3
+-- call founds 33
+-- call labels 1 | 1
+-- call labels 2 | 2
+-- call labels 3 | 4
+-- call labels 7 | 5
+-- call labels 4 | \N
+-- call numbers 4 | 2.55 | 3 | 7
+-- call numbers 4 | 999.99 | 2 | 7
+-- call numbers 4 | 0.005 | 20000 | 7
+-- call numbers 4 | 1.005 | 2 | 9223372036854775807
+-- call numbers 4 | 600 | 1 | 1000
+-- call numbers 4 | 999 | 1 | 1
+-- call numbers 4 | \N | \N | \N
+-- call both_ways 5 | x | 3
+-- call both_ways 5 | x | 33
+-- call both_ways \N | \N | 33
+-- call both_ways 1000 | x | 4
+-- call nulls 5 | 3 | a
+-- call nulls 5 | \N | \N
+-- call nulls 5 | 4 | s5
+-- call nulls 5 | 1 | b
+-- call recursive 6 | 5
+-- call recursive 6 | 20
+-- call recursive 6 | 25
+
 -- case calls
 create table t (id int primary key, n int not null);
 insert into t select i, i from generate_series(0, 9) i;
