@@ -295,9 +295,9 @@ static Status assign_element(PlFrame *fr, const PlStmt *s) {
     EvalCtx x;
     pl_eval_ctx(fr, &x);
     TRY(pl_eval(fr, s->subscript, type_make(T_INT4), &at));
+    if (at.is_null) return err_set(e, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null"); /* whatever the value is */
     TRY(pl_eval(fr, s->expr, any_type, &v));
     TRY(eval_assign(&x, &v, element, &w));
-    if (at.is_null) return err_set(e, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null");
     ArrayView a = {0};
     if (!old->is_null) a = array_view(old->u.str);
     int64_t i = (int64_t)at.u.i32 - 1, n = MAX_OF(a.n, i + 1), size = phys_size(type_phys(element));
