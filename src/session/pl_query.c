@@ -109,6 +109,16 @@ Status pl_run_query(PlFrame *fr, const PlExpr *x, Statement *st) {
     return pl_query_failed(fr, x->text);
 }
 
+/* Of a text that was parsed into scratch memory: a loop over the rows outlives it. */
+static Status keep_names(Statement *st) {
+    const char **names = arena_array(st->run_arena, const char *, st->n_cols + 1);
+    if (!names) return err_oom(&st->session->err);
+    for (int32_t i = 0; i < st->n_cols; i++)
+        if (!(names[i] = arena_strdup(st->run_arena, st->names[i]))) return err_oom(&st->session->err);
+    st->names = names;
+    return ST_OK;
+}
+
 static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement *st) {
     Session *s = fr->s;
     AstStmt **list;
@@ -141,7 +151,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
             return pl_query_failed(fr, text);
         }
     }
-    return ST_OK;
+    return keep_names(st);
 }
 
 Status pl_run_dynamic(PlFrame *fr, const PlStmt *d, Statement *st) {

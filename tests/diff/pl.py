@@ -390,7 +390,16 @@ def round_(both, seed, verbose, build):
             script.append(f"select {name}({', '.join(args)})")
         for t in ("a", "b", "log"):
             script.append(f"select * from {t}")
-    done, skipped = [], 0
+    done = []
+
+    def failed(why):
+        path = os.path.join(build, "diff", f"pl_{seed}.sql")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(";\n".join(done) + ";\n")
+        print(f"{why}\n({path})", flush=True)
+        return "fail"
+
     both.start()
     try:
         for sql in script:
@@ -399,15 +408,9 @@ def round_(both, seed, verbose, build):
             if d == "skip":
                 return "skip"
             if d:
-                path = os.path.join(build, "diff", f"pl_{seed}.sql")
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "w", encoding="utf-8") as f:
-                    f.write(";\n".join(done) + ";\n")
-                print(f"seed {seed}: differ at\n{sql[:400]}\n{d}\n({path})", flush=True)
-                return "fail"
+                return failed(f"seed {seed}: differ at\n{sql[:400]}\n{d}")
     except Died as e:
-        print(f"seed {seed}: {e}\n{done[-1][:400]}", flush=True)
-        return "fail"
+        return failed(f"seed {seed}: {e}\n{done[-1][:400]}")
     finally:
         both.stop()
     return "pass"
