@@ -13,12 +13,14 @@ that is bulk_strategy = serial with executor = compiled: one work-item runs a bu
 
 With a device x stands for 100 * x rounds of a multiplication and an addition (the paper: calls of sinf), without for x: the virtual machine takes so much
 longer. Grouping by type (figures 3 and 12) is bulk_group_bits, the upper bits of a call's type that count; without a device the virtual machine needs all
-calls of a procedure together, and figure 3 compares orders (bulk_order) instead, while figure 12 is left out (--device cpu has it: kernels on this machine's processors).
-Partitions (figure 13) are made of items' names, not of ranges of keys, and by the host, also for calls that run on a device.
+calls of a procedure together: figure 3 compares orders (bulk_order) instead, and figure 12 is made with kernels of the system's C compiler. Partitions (figure 13) are made of items' names, not of ranges of keys,
+and by the host, also for calls that run on a device.
+What is asked of a device runs there or not at all (device_strict): a strategy that it refuses is in the tables as refused, with the reason below.
 """
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,7 +43,7 @@ RESET = "SET bulk_order = 'timestamp'; SET bulk_partitions = 0; SET bulk_group_b
 class Runner:
     def __init__(self, o):
         self.o, self.lines, self.began, self.runs = o, [], time.monotonic(), {}
-        self.there = ["SET device = '%s'" % o.device, "SET executor = 'compiled'", "SET device_wait = on"] if o.device else []
+        self.there = ["SET device = '%s'" % o.device, "SET executor = 'compiled'", "SET device_wait = on", "SET device_strict = on"] if o.device else []
         self.rounds = 100 if o.device else 1
 
     def point(self, figure, tables, sql="", note="", **p):
@@ -67,11 +69,13 @@ class Runner:
                 words = ["%s=%s" % (k, v) for k, v in {"label": "p%d" % i, "seconds": self.o.seconds, **p}.items()]
                 args += ["--point", " ".join(words) + ";" + "; ".join(filter(None, [RESET, sql]))]
             lines = self.bench(list(tables), args)
-            made = max([line["image_ms"] for line in lines], default=0)  # by whoever came first
+            made = max([line["image_ms"] for line in lines if "refused" not in line], default=0)  # by whoever came first
             for line in lines:
-                if line["variant"][0] != "p":
+                if not line["variant"].startswith("p"):
                     continue
-                figures, _, note, _ = points[int(line["variant"][1:])]
+                figures, _, note, p = points[int(line["variant"][1:])]
+                if "refused" in line:  # what it would have been, for its place in the table
+                    line.update({"benchmark": tables[0], tables[1].strip("-"): int(tables[2]), "bulk_size": p["bulk"], "strategy": p["strategy"], "types": p.get("types", 8), "alpha": p.get("alpha", 0)})
                 for f in figures:
                     self.lines.append(dict(line, figure=f, variant=note, image_ms=made))
             print("  %s: figures %s, %d points, %.0f s" % (" ".join(tables), sorted({f for p in points for f in p[0]}), len(points), time.monotonic() - self.began), flush=True)
@@ -99,19 +103,26 @@ class Runner:
             except subprocess.TimeoutExpired as late:
                 print("%s: not finished after %d s" % (" ".join(tables), self.o.limit), flush=True)
                 said = (late.stdout or b"").decode(errors="replace")
+            refused = []
             for line in said.splitlines():
                 if "because" in line or "without device" in line:
                     print("    " + line.strip()[-220:], flush=True)
+                m = re.match(r"stele-bench %s: (?:(p\d+): )?(0A000: .*)" % tables[0], line)
+                if m:
+                    refused.append({"variant": m.group(1) or "", "refused": m.group(2)})
             try:
                 with open(path) as f:
-                    return json.load(f)["results"]
+                    return json.load(f)["results"] + refused
             except (OSError, ValueError):
-                return []
+                return refused
 
     def arrivals(self, figure, tables, rate, bulk, intervals, strategies):
         if figure not in self.o.wanted or self.over("figure %d" % figure):
             return
-        lines = self.bench(list(map(str, tables)), ["--seconds", str(self.o.seconds), "--bulk", str(bulk), "--arrival", str(rate), "--interval", intervals, "--strategies", strategies])
+        lines = []
+        for strategy in strategies.split(","):
+            found = self.bench(list(map(str, tables)), ["--seconds", str(self.o.seconds), "--bulk", str(bulk), "--arrival", str(rate), "--interval", intervals, "--strategies", strategy])
+            lines += [dict(line, strategy=strategy) if "refused" in line else line for line in found]
         self.lines += [dict(line, figure=figure) for line in lines]
         print("  figure %d: %d lines, %.0f s" % (figure, len(lines), time.monotonic() - self.began), flush=True)
 
@@ -146,7 +157,7 @@ def fig6(r, z):  # over the skew
 
 
 def fig7(r, z):  # the public benchmarks, as multiples of one processor core
-    cpu, there = "SET executor = 'auto'; SET device = 'cpu'; SET threads = %d", "; ".join(r.there)
+    cpu, there = "SET device_strict = off; SET executor = 'auto'; SET device = 'cpu'; SET threads = %d", "; ".join(r.there)
     for name, scale, bulk in (("tm1", z["scales"][len(z["scales"]) // 2], z["bulk"]), ("tpcb", z["tpcb"], z["bulk"]), ("tpcc", z["tpcc"], z["bulk"] // 16)):
         tables = (name, "--scale", scale)
         r.point(7, tables, cpu % 1, "one core, one at a time", bulk=z["serial"], strategy="serial", seconds=r.o.seconds / 4)
@@ -166,8 +177,9 @@ def fig9(r, z):  # response time against throughput, TM-1
 
 
 def fig12(r, z):  # grouping by the number of partitions, x = 32, T = 16
-    for bits in range(5 if r.o.device else 0):
-        r.point(12, micro(z), "SET bulk_group_bits = %d" % bits, str(1 << bits), types=16, x=32, bulk=z["bulk"], strategy="tpl")
+    kernels = "; ".join(r.there or ["SET device = 'cpu'", "SET executor = 'compiled'", "SET device_wait = on"])
+    for bits in range(5):
+        r.point(12, micro(z), "%s; SET bulk_group_bits = %d" % (kernels, bits), str(1 << bits), types=16, x=32, bulk=z["bulk"], strategy="tpl")
 
 
 def fig13(r, z):  # PART over the partition size
@@ -238,14 +250,17 @@ def elsewhere(l, lines):
 
 
 def ns_per_call(l, share):
-    return l[share] * l["seconds_busy"] * 1e9 / l["calls"]
+    return l.get(share, 0) * l["seconds_busy"] * 1e9 / l["calls"]  # results of before arguments were sent ahead have fewer shares
 
 
-def figure_table(number, lines):
+def figure_table(number, every):
     title, x, series, y, _ = PLOTS[number]
     out = "## Figure %d: %s\n\n" % (number, title)
+    refused, lines = [l for l in every if "refused" in l], [l for l in every if "refused" not in l]
+    out += "".join(sorted({"Refused: %s (%s)\n\n" % (l["strategy"], l["refused"]) for l in refused}))
     if number in (5, 17):
         rows = [[series(l) + elsewhere(l, lines), "%.0f" % l["depth"]] + ["%.1f" % ns_per_call(l, k) for _, k in SHARES] + ["%.2f" % RATE[1](l)] for l in lines]
+        rows += [[series(l), "refused"] + [""] * (len(SHARES) + 1) for l in refused]
         return out + "Nanoseconds of wall time for each call.\n\n" + table(["", "d"] + [n for n, _ in SHARES] + ["million calls/s"], rows)
     if number == 7:
         rows, base, one = [], {}, {}
@@ -267,10 +282,11 @@ def figure_table(number, lines):
         return out + "Nanoseconds of wall time for each call.\n\n" + table(["groups", "schedule", "execution", "million calls/s"], rows)
     if number in (9, 15):
         rows = [[series(l), "%g" % l["interval_ms"], "%.0f" % l["calls_per_bulk"], "%.3f" % l["mean_ms"], "%.3f" % l["p99_ms"], "%.3f" % RATE[1](l)] for l in lines]
+        rows += [[series(l), "refused", "", "", "", ""] for l in refused]
         return out + table(["strategy", "interval ms", "calls in a bulk", "mean ms", "p99 ms", "million calls/s"], rows)
-    names = list(dict.fromkeys(series(l) for l in lines))
-    points = sorted({get(l) for l in lines})
-    cells = {(series(l), get(l)): "%.3f" % y[1](l) for l in lines}
+    names = list(dict.fromkeys(series(l) for l in every))
+    points = sorted({get(l) for l in every})
+    cells = {(series(l), get(l)): "refused" if "refused" in l else "%.3f" % y[1](l) for l in every}
     out += y[0] + "\n\n" + table([x[0]] + names, [["%g" % p] + [cells.get((n, p), "") for n in names] for p in points])
     if number == 3:
         out += "\nBulks as a multiple of one at a time:\n\n" + times_one_at_a_time(lines)
@@ -361,7 +377,8 @@ def main():
         if not lines:
             continue
         text += figure_table(f, lines) + "\n"
-        if plt:
+        lines = [l for l in lines if "refused" not in l]
+        if plt and lines:
             draw(f, lines, os.path.join(o.out, "fig%d.svg" % f), plt)
     with open(os.path.join(o.out, "gputx.md"), "w") as f:
         f.write(text)

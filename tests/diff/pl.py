@@ -327,6 +327,8 @@ class Telling(Stele):
 
 
 def canonical(kind, value):
+    if kind == "error":
+        return kind, (value[0], value[1][:400])  # here a message has at most 1023 bytes, of a value that is no number 511
     return (kind, sorted(value) if kind == "rows" else value)
 
 
