@@ -265,7 +265,7 @@ OLTP = [("tpcc", "--scale", "1", "--bulk", "1k,2k"), ("tpcc", "--scale", "2", "-
         ("tm1", "--scale", "1", "--bulk", "1k,4k"), *(("ycsb", "--workload", w, "--scale", "1", "--skew", "0.99", "--bulk", "2k") for w in "ADEF")]
 
 
-ON_HOST = (("vm", "kset,tpl,part"), ("compiled", "kset,tpl"))  # executor, strategies
+ON_HOST = (("vm", "kset,tpl,part"), ("compiled", "kset,tpl,part"))  # executor, strategies
 
 
 def oltp(build, env, device="cpu", ways=ON_HOST, benchmarks=OLTP):

@@ -530,7 +530,8 @@ static void histories(void **state) {
 static void histories_with_bulks(void **state) {
     (void)state;
     static const char *const ways[] = {"set bulk_strategy = 'kset'", "set bulk_strategy = 'tpl'", "set bulk_strategy = 'part'", "set bulk_order = 'any'", "set bulk_strategy = 'serial'",
-                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"};
+                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'",
+                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_strategy = 'part'"};
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         History h = {.writers = 6, .roles = {work, work, bulks_only, bulks_only, call_only, call_only}, .shares = {1, 1, 8, 8, 1, 1}};
         record(&h, ways[i]);
