@@ -1016,9 +1016,9 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         W("for (;;) {\n");
         proc_spread_top(x, pc);
         break;
+    case OP_P_ROUND: W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS)); break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
-        W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS));
         break;
     case OP_P_ENDLOOP:
         --*loops;

@@ -43,10 +43,10 @@ static bool counts(const ProcEm *x, Spread *s) {
     while (i < s->end && !is_statement(&p->instrs[i])) i++;
     const Instr *test = p->instrs[i].op == OP_P_IF ? made_by(x, p->instrs[i].a) : NULL;
     if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const || (test->op != OP_LE && test->op != OP_GE)) return false;
-    if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF) return false;
+    if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF || p->instrs[i + 4].op != OP_P_ROUND) return false;
     const Instr *low = made_by(x, test->op == OP_LE ? test->a : test->b), *high = made_by(x, test->op == OP_LE ? test->b : test->a);
     if (!low || !high || low->op != OP_LOAD || high->op != OP_LOAD) return false;
-    s->first = i + 4;
+    s->first = i + 5;
     s->cur = (int32_t)low->imm;
     s->hi = (int32_t)high->imm;
     if (stored_in(x, s, s->hi) || count_of(x, s->loop, s->end, OP_STORE, s->cur, &at) != 1) return false;
@@ -60,7 +60,7 @@ static bool counts(const ProcEm *x, Spread *s) {
                 const Instr *of = p->instrs[t].op == OP_STORE ? made_by(x, p->instrs[t].a) : NULL;
                 if (of && of->op == OP_CVT) of = made_by(x, of->a);
                 if (of && of->op == OP_LOAD && of->imm == s->cur) s->told = t;
-                else if (is_statement(&p->instrs[t]) && t > i + 3) break;
+                else if (is_statement(&p->instrs[t]) && t > i + 4) break;
             }
             return s->told >= 0;
         }
@@ -457,7 +457,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     for (int32_t i = 0, at; i < x->n_vars; i++) /* what it reads */
         if (x->stored[i] && !proc_in_frame(x, i) && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
     if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
-    out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps;\nspilled = f->spilled;\n", s->cur, s->cur);
+    out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps + 1;\nspilled = f->spilled;\n", s->cur, s->cur);
     proc_append(x, o, body);
     out_w(m, o, "failed: ;\nif (status == AS_EVER) return status;\n"
                 "#if defined(KC_CUDA)\nif (%d && !passed) {\nMEET(%d);\nwhile (!__all_sync(together, true)) {\n}\n}\n#endif\nMEET(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n", s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);

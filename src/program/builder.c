@@ -81,7 +81,7 @@ static Status not_open(const Instr *in, int32_t at, Err *e) {
 /* 1. Pairs brackets with a stack threaded through `jump` of the open ones. */
 static Status pair_brackets(Program *p, Err *e) {
     static const uint16_t opener[OP_COUNT_] = {[OP_ELSE] = OP_IF,          [OP_ENDIF] = OP_ELSE,     [OP_PROBE_END] = OP_PROBE_BEGIN,
-                                               [OP_P_ELSE] = OP_P_IF,      [OP_P_STEP] = OP_P_LOOP,  [OP_P_ENDLOOP] = OP_P_LOOP,
+                                               [OP_P_ELSE] = OP_P_IF,      [OP_P_ROUND] = OP_P_LOOP, [OP_P_STEP] = OP_P_LOOP,  [OP_P_ENDLOOP] = OP_P_LOOP,
                                                [OP_P_ENDBLOCK] = OP_P_BLOCK, [OP_P_CATCH] = OP_P_TRY, [OP_P_ENDTRY] = OP_P_CATCH};
     bool leaves = false;
     int32_t open = -1;
@@ -123,6 +123,7 @@ static Status pair_brackets(Program *p, Err *e) {
             if (in->op == OP_P_ENDLOOP) in->jump = open;
             open = outer;
             break;
+        case OP_P_ROUND:
         case OP_P_STEP: in->jump = open; break;
         case OP_P_LEAVE:
             leaves = true;

@@ -139,8 +139,9 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(P_ELSE,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... the others here */                             \
     X(P_ENDIF,      SH_NONE,  0,       NX, F_BLOCK,         XV)                                                       \
     X(P_LOOP,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* loop imm: repeated until no call is left in it */  \
+    X(P_ROUND,      SH_NONE,  0,       NX, F_BLOCK|F_FAIL,  XV) /* an iteration of loop imm begins: 54000 when a call has had too many */ \
     X(P_STEP,       SH_NONE,  0,       NX, F_BLOCK,         XV) /* where CONTINUE of loop imm goes */                 \
-    X(P_ENDLOOP,    SH_NONE,  0,       NX, F_BLOCK|F_FAIL,  XV) /* 54000 after too many steps of a call */            \
+    X(P_ENDLOOP,    SH_NONE,  0,       NX, F_BLOCK|F_FAIL,  XV) /* 57014 for a call that is cancelled */              \
     X(P_LEAVE,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* these calls leave block or loop imm (aux NULL) or go to its P_STEP (aux not NULL) */ \
     X(P_BLOCK,      SH_NONE,  0,       NX, F_BLOCK,         XV) /* block imm, to be left ... */                       \
     X(P_ENDBLOCK,   SH_NONE,  0,       NX, F_BLOCK,         XV) /* ... to here */                                     \

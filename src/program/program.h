@@ -107,7 +107,7 @@ typedef enum ProbeKind {
 
 /* ---- programs of procedures ------------------------------------------------------------
  * The source is a bulk (SRC_CALLS): a row per call, a column per parameter and variable of the procedure; LOAD imm reads and STORE imm writes
- * one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_STEP .. P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between
+ * one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_ROUND .. P_STEP .. P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between
  * two of these stands a straight run of other instructions; no register lives from one run to another: what does is a variable.
  * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on. Between P_TRY and P_CATCH it sends them
  * to P_CATCH instead, where nothing has changed since P_TRY but variables.

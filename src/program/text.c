@@ -179,6 +179,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         return true;
     }
     case OP_P_LOOP:
+    case OP_P_ROUND:
     case OP_P_STEP:
     case OP_RERAISE:
     case OP_P_TRY:

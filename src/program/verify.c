@@ -333,6 +333,7 @@ static Status check_statements(Verify *v, int32_t *stack) {
             REQUIRE(v, open && (open->op == OP_P_IF || open->op == OP_P_ELSE) && open->jump == i, "bracket without partner");
             depth--;
             break;
+        case OP_P_ROUND: REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm, "round without its loop"); break;
         case OP_P_STEP:
             REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm, "step without its loop");
             for (int32_t k = top + 1; k < i; k++) REQUIRE(v, p->instrs[k].op != OP_P_STEP || p->instrs[k].jump != top, "second step of a loop");

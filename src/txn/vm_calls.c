@@ -389,20 +389,32 @@ static void run_if(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     if (has_else) run_body(c, in->jump + 1, p->instrs[in->jump].jump, no, k, in->jump);
 }
 
-/* Counts an iteration of the calls in the list; those over the limit fail. Loops over rows end by themselves and do not count. */
-static int64_t count_steps(CallFrame *c, int32_t at, bool counts, int32_t *list, int64_t n) {
+/* An iteration begins; calls that have had too many fail. */
+static void count_rounds(CallFrame *c, int32_t at, const int32_t *list, int64_t n) {
     Frame *f = c->f;
     int64_t limit = c->sink->step_limit, before = c->departures;
+    f->pos = (int32_t *)(uintptr_t)list;
+    f->n = n;
+    for (int64_t i = 0; i < n; i++) {
+        if (++c->steps[list[i]] <= limit || limit == 0) continue;
+        err_set(&f->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
+        err_hint(&f->err, "Raise bulk_step_limit if the loop is meant to be that long.");
+        call_fail(c, i, at);
+    }
+    if (c->departures != before) undo_failed(c);
+}
+/* Between two iterations. */
+static int64_t stop_calls(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
+    Frame *f = c->f;
+    int64_t before = c->departures;
     const CallSink *k = c->sink;
     const char *stop = sink_canceled(k);
     bool some = !stop && sink_stops_some(k);
     f->pos = list;
     f->n = n;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; (stop || some) && i < n; i++) {
         if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "%s", stop);
-        else if (some && k->stop->call(k->stop->ctx, k->part, call_number(c, list[i]))) err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
-        else if (counts && ++c->steps[list[i]] > limit && limit > 0)
-            err_set(&f->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
+        else if (k->stop->call(k->stop->ctx, k->part, call_number(c, list[i]))) err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
         else continue;
         call_fail(c, i, at);
     }
@@ -434,7 +446,7 @@ static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
             run_body(c, step + 1, end, active, m, step);
             if (c->departures != before) m = keep_going(c, active, m, active);
         }
-        m = count_steps(c, end, step >= 0, active, m);
+        m = stop_calls(c, end, active, m);
     }
     resume_at(c, list, n, end);
 }
@@ -479,6 +491,7 @@ static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list
             run_loop(c, pc, list, n);
             pc = in->jump + 1;
             break;
+        case OP_P_ROUND: count_rounds(c, pc++, list, n); break;
         case OP_P_BLOCK:
             run_body(c, pc + 1, in->jump, list, n, pc);
             if (c->departures != before) resume_at(c, list, n, in->jump);

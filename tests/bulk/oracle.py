@@ -115,7 +115,7 @@ class Gen:
         self.big = big
         self.parts = self.chance(0.7)  # calls of other routines and subqueries
         self.notices = self.parts and self.chance(0.3)
-        self.tables, self.procs, self.setup, self.calls = [], [], ["set bulk_step_limit = 2000"], []
+        self.tables, self.procs, self.setup, self.calls = [], [], [f"set bulk_step_limit = {random.Random(seed + 1).choice([2000, 2000, 2000, 100, 12, 5])}"], []
 
     def chance(self, p):
         return self.r.random() < p

@@ -248,6 +248,18 @@ static void test_rejects(void **state) {
     stmt(&x, OP_P_STEP, 4);
     stmt(&x, OP_P_ENDLOOP, 3);
     rejected(&x, "without its loop");
+    start(&x); /* the round of another loop */
+    stmt(&x, OP_P_LOOP, 3);
+    stmt(&x, OP_P_ROUND, 4);
+    stmt(&x, OP_P_ENDLOOP, 3);
+    rejected(&x, "without its loop");
+    start(&x);
+    stmt(&x, OP_P_LOOP, 3);
+    p_if(&x, load(&x, PH_BOOL, 0));
+    stmt(&x, OP_P_ROUND, 3);
+    stmt(&x, OP_P_ENDIF, 0);
+    stmt(&x, OP_P_ENDLOOP, 3);
+    rejected(&x, "bracket closed");
 
     start(&x); /* types */
     store(&x, PH_I32, 0, load(&x, PH_I64, 0));

@@ -437,14 +437,11 @@ static Status loop_part(Cp *c, void *ctx) {
     } else if (s->kind == PLS_WHILE) {
         if (!cp_expr(c, s->expr, type_make(T_BOOL))) return ST_ERROR;
     }
-    if (s->kind == PLS_FOREACH && !k->open) {
-        TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
-        TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
-    }
-    if (s->kind == PLS_FOR && !k->open) {
-        TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
-        TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
-    }
+    if (s->kind == PLS_FOREACH && !k->open) TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
+    if (s->kind == PLS_FOR && !k->open) TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
+    if (!k->open) TRY(cp_control(c, OP_P_ROUND, 0, k->loop));
+    if (s->kind == PLS_FOREACH && !k->open) TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
+    if (s->kind == PLS_FOR && !k->open) TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
     bool blind = c->blind;
     int64_t leaves = c->leaves;
     c->leaves = c->labels.len;

@@ -138,10 +138,7 @@ static void forget(Reuse *u, int32_t from, int32_t to) {
 static bool is_find(uint16_t op) { return op == OP_ROW_FIND || op == OP_ROW_FIRST; }
 /* Its result depends on its operands and nothing else; lookups: and on the rows of their table. */
 static bool is_function(const Reuse *u, const Instr *in) {
-    if (in->op == OP_CALL) {
-        const CallSite *s = in->aux;
-        return !s->func || !(s->func->flags & FN_VOLATILE);
-    }
+    if (in->op == OP_CALL) return true; /* nothing volatile is compiled */
     if (in->op == OP_ROW_FIRST) { /* whose order may change */
         const RowKey *k = in->aux;
         return k->order == 0 || !u->c->reg_tables.items[k->table]->written[k->order - 1];
@@ -377,6 +374,7 @@ static bool control(Reuse *u, int32_t at) {
         top->op = in->op;
         break;
     }
+    case OP_P_ROUND: break;
     case OP_P_STEP:
         state_meet(u, u->now, top->steps);
         break;
@@ -474,7 +472,7 @@ static Status rewrite(Reuse *u) {
 
 /* ---- what nobody wants --------------------------------------------------------------------------------------- */
 static bool goes_unseen(const Instr *in) {
-    if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail && !(((const CallSite *)in->aux)->func && ((const CallSite *)in->aux)->func->flags & FN_VOLATILE);
+    if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
     if (in->op == OP_LOAD || (in->op >= OP_ROW_FIND && in->op <= OP_ROW_NEXT) || in->op == OP_ROW_GET) return true;
     return in->op >= OP_ADD && in->op < OP_CALL && (!(op_info[in->op].flags & F_FAIL) || in->pad == LOWER_PROVEN_SAFE);
 }

@@ -96,6 +96,7 @@ static bool is_wanted(const Cut *s, int32_t i) {
     const Instr *in = &s->code[i];
     switch (in->op) {
     case OP_P_LOOP:
+    case OP_P_ROUND:
     case OP_P_STEP:
     case OP_P_RETURN:
     case OP_RAISE:
