@@ -152,18 +152,15 @@ void session_bulk_follow(Session *s) {
 }
 
 Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
-    const Catalog *c = &s->db->catalog;
-    *out = NULL;
-    for (int64_t i = 0; i < c->n_routines; i++) {
-        const Routine *r = c->routines[i];
-        if ((int64_t)strlen(r->name) != name.len || memcmp(r->name, name.ptr, (size_t)name.len) != 0) continue;
-        if (*out) return err_set(&s->err, ERR_AMBIGUOUS_FUNCTION, "routine name \"%s\" is not unique", r->name);
-        *out = r;
-    }
-    if (*out) return ST_OK;
-    err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a routine named \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
-    err_hint(&s->err, "bulk_call takes the name of a procedure or function, without its arguments.");
-    return ST_ERROR;
+    AstFuncSignature *q;
+    Arena *a = arena_new(&s->account, &s->err);
+    if (!a) return ST_ERROR;
+    Status st = sql_parse_signature(a, name, &q, &s->err);
+    if (st != ST_OK) err_context(&s->err, "name of a routine \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
+    else st = routine_find(s, a, q, out);
+    if (st != ST_OK) s->err.position = 0; /* not of the statement */
+    arena_free(a);
+    return st;
 }
 
 /* ---- one call at a time ----------------------------------------------------------------------- */

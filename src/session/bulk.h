@@ -63,7 +63,7 @@ typedef struct BulkText {
 Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
 /* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any lock. */
 const Routine *session_bulk_routine_by_id(const Database *db, int64_t id);
-/* The routine a name stands for; several of that name, or none: an error. */
+/* The routine that a text names as SQL does: f, f(int, text). */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);
 /* What becomes of a routine in bulk: text rows of the statement. */
 Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose);

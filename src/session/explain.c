@@ -85,7 +85,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     if (x->routine) {
         const Routine *r;
         TRY(session_lock(s, LOCK_SHARED));
-        TRY(session_bulk_routine(s, slice_of(x->routine), &r));
+        TRY(routine_find(s, a, x->routine, &r));
         return session_bulk_explain(s, st, r, verbose);
     }
     const AstStmt *q = x->query;

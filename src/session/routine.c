@@ -164,7 +164,8 @@ static char *call_text(Arena *a, const char *name, int n, const Type *types) {
     return t ? arena_printf(a, "%s)", t) : NULL;
 }
 
-static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const AstFuncSignature *q, Routine **out) {
+/* The one routine that is meant: what 'f', 'p', 'r': of that kind, or any. Without one: NULL and a notice (if_exists), or 42883. */
+static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFuncSignature *q, Routine **out) {
     const Catalog *c = &s->db->catalog;
     Type types[PL_MAX_PARAMS];
     int n = 0;
@@ -172,6 +173,7 @@ static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const
     int64_t hits = 0;
     bool all_ins = true;
     *out = NULL;
+    TRY(check_schema(s, &q->name));
     for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
         all_ins &= q->params[i].mode == AST_PARAM_IN;
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
@@ -183,29 +185,36 @@ static Status find_to_drop(Session *s, Arena *a, const AstDropFunction *x, const
         if (strcmp(r->name, q->name.name) != 0) continue;
         if (q->has_args && !same_identity(r, n, types)) {
             /* DROP PROCEDURE p(int, int) may name the OUT parameters too */
-            bool same = r->is_procedure && x->what != 'f' && all_ins && r->n_params == n;
+            bool same = r->is_procedure && what != 'f' && all_ins && r->n_params == n;
             for (int k = 0; same && k < n; k++) same = r->param_types[k].id == types[k].id;
             if (!same) continue;
         }
-        if (!q->has_args && ((x->what == 'f' && r->is_procedure) || (x->what == 'p' && !r->is_procedure))) continue;
+        if (!q->has_args && ((what == 'f' && r->is_procedure) || (what == 'p' && !r->is_procedure))) continue;
         hits++;
         found = r;
     }
     if (hits > 1) {
-        err_at(&s->err, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(x->what), q->name.name);
-        err_hint(&s->err, "Specify the argument list to select the %s unambiguously.", kind_word(x->what));
+        err_at(&s->err, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(what), q->name.name);
+        err_hint(&s->err, "Specify the argument list to select the %s unambiguously.", kind_word(what));
         return ST_ERROR;
     }
     char *text = call_text(a, q->name.name, n, types);
     if (!text) return ST_ERROR;
-    if (found && ((x->what == 'f' && found->is_procedure) || (x->what == 'p' && !found->is_procedure)))
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(x->what));
-    if (!found && !x->if_exists) {
-        if (q->has_args) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", kind_word(x->what), text);
-        return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a %s named \"%s\"", kind_word(x->what), q->name.name);
+    if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure)))
+        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
+    if (!found && !if_exists) {
+        if (q->has_args) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", kind_word(what), text);
+        return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a %s named \"%s\"", kind_word(what), q->name.name);
     }
-    if (!found) session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", kind_word(x->what), q->name.name, q->has_args ? text + strlen(q->name.name) : "()");
+    if (!found) session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", kind_word(what), q->name.name, q->has_args ? text + strlen(q->name.name) : "()");
     *out = found;
+    return ST_OK;
+}
+
+Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out) {
+    Routine *r;
+    TRY(find(s, a, 'r', false, q, &r));
+    *out = r;
     return ST_OK;
 }
 
@@ -245,8 +254,7 @@ Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
     TRY(session_begin_write(s));
     for (int64_t i = 0; i < x->n_items; i++) {
         Routine *r;
-        TRY(check_schema(s, &x->items[i].name));
-        TRY(find_to_drop(s, st->run_arena, x, &x->items[i], &r));
+        TRY(find(s, st->run_arena, x->what, x->if_exists, &x->items[i], &r));
         if (!r) continue;
         TRY(drop_views(s, st->run_arena, x, r));
         TRY(session_drop_routine(s, r));

@@ -229,6 +229,8 @@ Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expec
 /* ---- routines (routine.c; calls: pl_run.h) ---- */
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);
 Status routine_drop(Session *s, Statement *st, const AstDropFunction *x);
+/* The function or procedure that is named, with or without types: 42883, 42725. */
+Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out);
 /* As \df shows them: "a integer, OUT b text", "SETOF integer". NULL: out of memory. */
 char *routine_arguments_text(Arena *a, const Routine *r);
 char *routine_result_text(Arena *a, const Routine *r);

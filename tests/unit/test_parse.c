@@ -320,6 +320,8 @@ static void test_definitions(void **state) {
         {"execute p (1, 'a')", "(execute \"p\" (int 1) (string \"a\"))"},
         {"deallocate all", "(deallocate)"},
         {"set local search_path to a, 'b'", "(set value \"search_path\" :local (string \"a\") (string \"b\"))"},
+        {"set x = any", "(set value \"x\" (string \"any\"))"}, /* reserved */
+        {"set local x to Any, 'any', \"any\" -- the end\n", "(set value \"x\" :local (string \"any\") (string \"any\") (string \"any\"))"},
         {"set time zone 'UTC'", "(set value \"timezone\" (string \"UTC\"))"},
         {"set x to default", "(set default \"x\")"},
         {"set threads = 4", "(set value \"threads\" (int 4))"},

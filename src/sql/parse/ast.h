@@ -887,7 +887,7 @@ typedef struct AstShow {
 typedef struct AstExplain {
     AST_STMT_HEAD;
     AstStmt *query;      /* NULL: EXPLAIN PROCEDURE */
-    const char *routine; /* its name */
+    const struct AstFuncSignature *routine; /* EXPLAIN PROCEDURE f, f(int, text) */
     AstOption *options; /* analyze, verbose, format ... */
     int64_t n_options;
 } AstExplain;

@@ -528,6 +528,10 @@ static void dump_params(Dump *d, const AstFuncParam *p, int64_t n) {
     put(d, ")");
 }
 
+static void dump_signature(Dump *d, const AstFuncSignature *x) {
+    put_qualified(d, &x->name);
+    if (x->has_args) dump_params(d, x->params, x->n_params);
+}
 static void dump_create_function(Dump *d, const AstCreateFunction *x) {
     put_flag(d, "procedure", x->is_procedure);
     put_flag(d, "or_replace", x->or_replace);
@@ -726,6 +730,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         dump_options(d, AST_AS_CONST(AstExplain, s)->options, AST_AS_CONST(AstExplain, s)->n_options);
         put(d, " ");
         if (AST_AS_CONST(AstExplain, s)->query) dump_stmt(d, AST_AS_CONST(AstExplain, s)->query);
+        else dump_signature(d, AST_AS_CONST(AstExplain, s)->routine);
         break;
     case AST_VACUUM: {
         const AstVacuum *x = AST_AS_CONST(AstVacuum, s);
@@ -739,10 +744,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         const AstDropFunction *x = AST_AS_CONST(AstDropFunction, s);
         put_flag(d, "if_exists", x->if_exists);
         put_flag(d, "cascade", x->cascade);
-        for (int64_t i = 0; i < x->n_items; i++) {
-            put_qualified(d, &x->items[i].name);
-            if (x->items[i].has_args) dump_params(d, x->items[i].params, x->items[i].n_params);
-        }
+        for (int64_t i = 0; i < x->n_items; i++) dump_signature(d, &x->items[i]);
         break;
     }
     case AST_CALL:

@@ -14,7 +14,32 @@ static Status check_text(Slice text, Err *e) {
     return sql_depth_check(text, e);
 }
 
-/* EXPLAIN [VERBOSE] PROCEDURE name, which the grammar does not have: *out stays NULL for any other text. */
+/* f, f(int, text), as DROP ROUTINE takes one; what stands before `at` has room for these words and is not looked at. */
+static Status signature_at(Arena *a, Slice text, int64_t at, AstFuncSignature **out, Err *e) {
+    static const char words[] = "DROP ROUTINE";
+    AstStmt **stmts;
+    int64_t n;
+    char *copy = arena_strndup(a, text.ptr, text.len);
+    if (!copy) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    memset(copy, ' ', (size_t)at);
+    memcpy(copy, words, sizeof words - 1);
+    TRY(pg_convert(a, (Slice){copy, text.len}, &stmts, &n, e));
+    AstDropFunction *x = n == 1 && stmts[0]->kind == AST_DROP_FUNCTION ? AST_AS(AstDropFunction, stmts[0]) : NULL;
+    if (!x || x->n_items != 1 || x->if_exists || x->cascade) return err_at(e, at + 1, ERR_SYNTAX, "one routine is to be named, with or without the types of its parameters");
+    *out = x->items;
+    return ST_OK;
+}
+Status sql_parse_signature(Arena *a, Slice text, AstFuncSignature **out, Err *e) {
+    static const char prefix[] = "DROP ROUTINE ";
+    const int64_t shift = (int64_t)sizeof prefix - 1;
+    TRY(check_text(text, e));
+    char *copy = arena_alloc(a, text.len + shift + 1);
+    if (!copy) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (text.len > 0) memcpy(copy + shift, text.ptr, (size_t)text.len);
+    return signature_at(a, (Slice){copy, text.len + shift}, shift, out, e);
+}
+
+/* EXPLAIN [VERBOSE] PROCEDURE f, which the grammar does not have: *out stays NULL for any other text. */
 static Status explain_procedure(Arena *a, Slice text, AstExplain **out, Err *e) {
     int64_t at = 0;
     *out = NULL;
@@ -24,20 +49,14 @@ static Status explain_procedure(Arena *a, Slice text, AstExplain **out, Err *e) 
     bool verbose = scan_is_word(text, t, "verbose");
     if (verbose) t = scan_next(text, &at);
     if (!scan_is_word(text, t, "procedure") && !scan_is_word(text, t, "function") && !scan_is_word(text, t, "routine")) return ST_OK;
-    Tok name = scan_next(text, &at), end = scan_next(text, &at);
-    if (end.kind == TOK_PUNCT && text.ptr[end.start] == ';') end = scan_next(text, &at);
-    if (end.kind != TOK_END || (name.kind != TOK_WORD && name.kind != TOK_QUOTED))
-        return err_at(e, (name.kind == TOK_END ? first : end.kind == TOK_END ? name : end).start + 1, ERR_SYNTAX, "EXPLAIN PROCEDURE takes the name of a routine");
-    bool quoted = name.kind == TOK_QUOTED;
+    AstFuncSignature *routine;
     AstExplain *x = arena_new_of(a, AstExplain);
     AstOption *option = arena_new_of(a, AstOption);
-    char *id = arena_strndup(a, text.ptr + name.start + quoted, name.end - name.start - 2 * quoted);
-    if (!x || !option || !id) return err_oom(e);
-    for (char *c = id; !quoted && *c; c++)
-        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+    if (!x || !option) return err_oom(e);
+    TRY(signature_at(a, text, scan_skip_blank(text, at), &routine, e));
     x->kind = AST_EXPLAIN;
     x->location = first.start + 1;
-    x->routine = id;
+    x->routine = routine;
     option->name = "verbose";
     x->options = option;
     x->n_options = verbose;

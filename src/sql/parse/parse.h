@@ -24,6 +24,9 @@ Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err
  * tree are 7 too high (the text is parsed behind "SELECT "); error positions are right. */
 Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
 
+/* The name of a routine, with or without the types of its parameters: f, f(int, text), "F"(). Error positions mean nothing. */
+Status sql_parse_signature(Arena *a, Slice text, AstFuncSignature **out, Err *e);
+
 /* Refuses text that would exhaust the grammar's or a later tree walk's stack: counts nested
  * parentheses, brackets, CASE and long runs of prefix operators outside strings, quoted names and comments. */
 Status sql_depth_check(Slice text, Err *e);

@@ -1634,13 +1634,44 @@ static AstStmt *conv_prepare(Conv *c, PrepareStmt *s) {
     return copy_source(c, scan_after_as(c->stmt), &x->query_source) && (x->query = conv_stmt(c, s->query)) ? (AstStmt *)x : NULL;
 }
 
+/* SET bulk_order = any: the grammar reserves the word. The text that it gets has another one there, of the same length. */
+static bool is_any(Slice text, Tok t) { return scan_is_word(text, t, "any"); }
+static void mask_any(Slice text, char *copy) {
+    int64_t at = 0, depth = 0;
+    enum { FIRST, NAME, VALUE, AFTER, REST } where = FIRST; /* of a SET; REST: of any statement */
+    Tok value = {0};
+    if (!strcasestr(copy, "any")) return;
+    for (Tok t = scan_next(text, &at);; t = scan_next(text, &at)) {
+        char c = t.kind == TOK_PUNCT ? text.ptr[t.start] : 0;
+        bool over = t.kind == TOK_END || (c == ';' && depth <= 0);
+        if (where == AFTER && (over || c == ',') && is_any(text, value)) copy[value.start] = '_';
+        if (t.kind == TOK_END) return;
+        depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+        if (over) where = FIRST, depth = 0;
+        else if (where == FIRST) where = scan_is_word(text, t, "set") ? NAME : REST;
+        else if (where == NAME && (scan_is_word(text, t, "to") || (t.kind == TOK_OP && t.end - t.start == 1 && text.ptr[t.start] == '='))) where = VALUE;
+        else if (where == VALUE) value = t, where = AFTER;
+        else if (where == AFTER) where = c == ',' ? VALUE : REST;
+    }
+}
+static void unmask_any(Conv *c, AstSet *x) {
+    for (int64_t i = 0; i < x->n_values; i++) {
+        int64_t at = x->values[i]->location - 1;
+        if (x->values[i]->kind == AST_STRING_LIT && at >= 0 && is_any(c->text, scan_next(c->text, &at))) AST_AS(AstLiteral, x->values[i])->text = slice_of("any");
+    }
+}
+
 static AstStmt *conv_set(Conv *c, VariableSetStmt *s) {
     AstSet *x = NEW(AstSet, AST_SET, -1);
     if (!x || !copy_str(c, s->name, &x->name)) return NULL;
     x->is_local = s->is_local;
     x->is_reset = s->kind == VAR_RESET || s->kind == VAR_RESET_ALL;
     switch (s->kind) {
-    case VAR_SET_VALUE: x->set_kind = AST_SET_VALUE; return conv_exprs(c, s->args, &x->values, &x->n_values) ? (AstStmt *)x : NULL;
+    case VAR_SET_VALUE:
+        x->set_kind = AST_SET_VALUE;
+        if (!conv_exprs(c, s->args, &x->values, &x->n_values)) return NULL;
+        unmask_any(c, x);
+        return (AstStmt *)x;
     case VAR_SET_DEFAULT:
     case VAR_RESET: x->set_kind = AST_SET_DEFAULT; return (AstStmt *)x;
     case VAR_SET_CURRENT: x->set_kind = AST_SET_CURRENT; return (AstStmt *)x;
@@ -2031,6 +2062,7 @@ Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Er
     }
     memcpy(copy, text.ptr, (size_t)text.len);
     copy[text.len] = 0;
+    mask_any(text, copy);
 
     /* A failure to create the top context would end the process (there is nowhere to report it yet); see that
      * there is memory for it. */
