@@ -133,11 +133,13 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
     bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
     bool release;     /* GUARD: the statement's UNGUARD counts for the item */
+    uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */
     uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
     int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */
 } ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that have locks */
+typedef enum ItemDoes { DOES_WRITE = 1, DOES_TAKE = 2 /* x = x + e whose value is used */, DOES_INSERT = 4, DOES_DELETE = 8, DOES_ROWS = 16 /* the existence of rows is meant */ } ItemDoes;
 typedef struct GuardList { int32_t n; const int32_t *guards; } GuardList; /* unguard: numbers */
 
 /* ---- source and sink ------------------------------------------------------------------ */

@@ -879,9 +879,19 @@ static const char *table_name(const Session *s, int64_t id) {
         if (s->db->catalog.tables[t]->id == id) return s->db->catalog.tables[t]->name;
     return "?";
 }
+/* "insert and delete" */
+static const char *words_of(Arena *a, const ItemSite *x) {
+    static const char *const kinds[] = {"read", "add", "write"}, *const words[] = {"write", "take", "insert", "delete"};
+    const char *t = NULL;
+    if (x->kind == OPK_READ || !(x->does & ~DOES_ROWS)) return kinds[x->kind];
+    for (int i = 0; i < (int)ARRAY_LEN(words); i++)
+        if (x->does >> i & 1 && !(t = arena_printf(a, "%s%s%s", t ? t : "", t ? " and " : "", words[i]))) return NULL;
+    return t;
+}
 /* What the footprint's operations are, table by table. */
 static Status explain_items(Session *s, Statement *st, const Proc *p) {
-    static const char *const kinds[] = {"read", "add", "write"};
+    Arena *a = st->run_arena;
+    const char *last = "";
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const Instr *in = &p->footprint->instrs[i];
         if (in->op != OP_ITEM) continue;
@@ -890,10 +900,13 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         const char *table = table_name(s, p->tables[x->table].table_id);
         if (x->group >= ITEM_COARSE && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
         uint32_t group = x->group >= ITEM_COARSE ? (x->group - ITEM_COARSE) / 2 : x->group;
-        char *line = x->group == ITEM_ROWS ? arena_printf(st->run_arena, "  %s rows of %s", x->kind == OPK_READ ? "read" : "insert or delete", table)
-                                           : arena_printf(st->run_arena, "  %s column group %d of %s", kinds[x->kind], (int)group, table);
-        if (line) line = arena_printf(st->run_arena, "%s, %s", line, x->n > 0 ? arena_printf(st->run_arena, "key of %d columns", (int)x->n) : "whole table");
+        const char *words = words_of(a, x);
+        char *line = !words ? NULL : x->does & DOES_ROWS ? arena_printf(a, "  %s rows of %s", words, table) : arena_printf(a, "  %s column group %d of %s", words, (int)group, table);
+        if (line) line = arena_printf(a, "%s, %s", line, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table");
+        if (line && x->does & DOES_TAKE) line = arena_printf(a, "%s, planned as a write", line);
+        if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
         TRY(explain_line(st, line));
+        last = line;
     }
     return ST_OK;
 }
@@ -919,7 +932,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     if (!p || p->reason)
         return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s", r->is_procedure ? "Procedure" : "Function", r->name, p ? p->reason : "it cannot be read"));
     TRY(explain_line(st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name, p->writes ? "" : ", read only",
-                                      p->undo ? ", changes are logged for undo" : "")));
+                                      p->writes && p->undo ? ", changes are logged for undo" : "")));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
     TRY(explain_own(s, st, p));

@@ -177,6 +177,7 @@ typedef struct Cp {
     int32_t n_tries;     /* numbers of P_TRY */
     int32_t trial;       /* > 0: what is compiled is thrown away, only what is known counts */
     const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
+    uint8_t does;        /* ItemDoes of the change whose items are being issued */
     const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
     const Plan *target_scan; /* UPDATE: of the table that is changed */
     bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */

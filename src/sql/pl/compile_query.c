@@ -137,7 +137,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
     /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too. */
     bool insert = !s->plan && kind == OPK_WRITE && group == ITEM_ROWS && !whole_key(t->table, key);
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .col = amount_col, .n = n, .args = args};
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .does = c->does, .col = amount_col, .n = n, .args = args};
     Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
@@ -246,10 +246,18 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amou
     return emit_item(c, s, coarse, t->key[group], kind, amount_col, amount);
 }
 
+/* ... and what it does, in words. */
+static Status told_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount, int does) {
+    c->does = (uint8_t)(does | (group == rows_group(s->table) ? DOES_ROWS : 0));
+    TRY(scan_item(c, s, group, kind, amount_col, amount));
+    c->does = 0;
+    return ST_OK;
+}
+
 /* The operations of looking at a row: existence, and the groups of the columns that are read. */
 static Status read_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
-    if (!rows_static(t)) TRY(scan_item(c, s, rows_group(t), OPK_READ, -1, NULL));
+    if (!rows_static(t)) TRY(told_item(c, s, rows_group(t), OPK_READ, -1, NULL, 0));
     bool done[CP_MAX_GROUPS] = {false};
     for (int32_t i = 0; i < s->plan->n_out; i++) {
         int32_t col = s->plan->scan_cols[i];
@@ -1174,6 +1182,7 @@ typedef struct Change {
     void *ctx;
     Scan *scan;
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write */
+    bool *takes;    /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
     bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     uint64_t site;
     bool once; /* UPDATE .. FROM */
@@ -1387,6 +1396,12 @@ static Status note_untold(Cp *c, const Change *k, int32_t col, Expr *amount) {
     ProcColumn x = {k->number, col};
     return vec_push(c->arena, &c->untold, x) ? ST_OK : cp_oom(c);
 }
+static int group_does(const Change *k, int32_t group) {
+    int does = 0;
+    for (int32_t i = 0; i < k->b->n_set; i++)
+        if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i]) does |= k->takes[i] ? DOES_TAKE : DOES_WRITE;
+    return does;
+}
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
     bool done[CP_MAX_GROUPS] = {false};
@@ -1394,7 +1409,7 @@ static Status update_items(Cp *c, Change *k) {
         int32_t col = b->set_cols[i], g = k->table->group[col];
         if (k->amounts[i]) TRY(note_untold(c, k, col, k->amounts[i]));
         if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
-        else if (k->amounts[i] || !done[g]) TRY(scan_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i]));
+        else if (k->amounts[i] || !done[g]) TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
         done[g] |= !k->amounts[i];
     }
     return ST_OK;
@@ -1501,6 +1516,18 @@ static bool reads_also(const Plan *p, const Plan *scan) {
     return false;
 }
 
+/* RETURNING has the old or new value of set item i. */
+static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) {
+    ColSet s = colset_new(&c->ctx);
+    for (int32_t k = 0; k < b->n_result; k++) {
+        const Expr *e = output_expr(b->plan, b->result[k]);
+        if (b->result[k] == b->values[i]) return true;
+        if (e) expr_cols(&c->ctx, e, &s);
+        else colset_add(&c->ctx, &s, b->result[k]);
+    }
+    return colset_has(&s, b->values[i]) || colset_has(&s, scan_col(scan, b->set_cols[i]));
+}
+
 Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
     TRY(refuse_foreign(c, t));
@@ -1521,9 +1548,11 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
             for (int m = 0; m < t->keys[j].n_cols; m++)
                 if (t->keys[j].cols[m] == b->set_cols[i]) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     k->amounts = arena_array(c->arena, Expr *, b->n_set + 1);
-    if (!k->amounts) return cp_oom(c);
+    k->takes = arena_calloc(c->arena, b->n_set + 1);
+    if (!k->amounts || !k->takes) return cp_oom(c);
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
+        k->takes[i] = v && !cp_unsettled(c, v) && is_returned(c, b, scan, i) && added(c, scan, b->set_cols[i], v);
         k->amounts[i] = v && !cp_unsettled(c, v) && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
         if (c->oom) return ST_ERROR;
     }
@@ -1557,13 +1586,13 @@ static Status delete_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (cp_foot(c)) {
         TRY(known_columns(c, k->scan));
-        TRY(scan_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL));
+        TRY(told_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_DELETE));
         TRY(keep_result(c, k->b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
     if (c->guarding) {
         TRY(row_columns(c, k->scan));
-        TRY(scan_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL));
+        TRY(told_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_DELETE));
     }
     TRY(keep_result(c, k->b));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
@@ -1602,7 +1631,7 @@ static Status guard_insert(Cp *c, Change *k) {
     if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++)
         if (!(s.eq[i] = expr_col(&c->ctx, k->b->values[i]))) return cp_oom(c);
-    return scan_item(c, &s, rows_group(k->table), OPK_WRITE, -1, NULL);
+    return told_item(c, &s, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_INSERT);
 }
 static Status insert_row(Cp *c, void *ctx) {
     Change *k = ctx;
@@ -1623,7 +1652,7 @@ static Status insert_row(Cp *c, void *ctx) {
             }
             if (!s.known[i]) s.eq[i] = NULL;
         }
-        TRY(scan_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL));
+        TRY(told_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT));
         bool loops = c->tables.items[k->number].max_inserts < 0;
         if (c->open > 0) { /* how many is found out by running it */
             c->proc->tables[k->number].guessed |= loops;
@@ -1687,7 +1716,7 @@ static Status foot_upsert(Cp *c, Change *k) {
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t g = k->table->group[b->set_cols[i]];
         if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
-        if (!done[g]) TRY(scan_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL));
+        if (!done[g]) TRY(told_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL, DOES_WRITE));
         done[g] = true;
     }
     TRY(keep_result(c, b));

@@ -56,6 +56,7 @@ Status cp_merge_items(Cp *c) {
         for (int64_t i = run; at && at->once && i < j; i++) {
             if (code[i].op != OP_ITEM || gone[i] || !says_same(code[i].aux, code[j].aux) || !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once) continue;
             gone[i] = true;
+            ((ItemSite *)(uintptr_t)code[j].aux)->does |= ((const ItemSite *)code[i].aux)->does;
             mark_item(c, at_before, before, mark_merged);
         }
     }
