@@ -152,13 +152,10 @@ void session_bulk_follow(Session *s) {
 }
 
 Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
-    AstFuncSignature *q;
     Arena *a = arena_new(&s->account, &s->err);
     if (!a) return ST_ERROR;
-    Status st = sql_parse_signature(a, name, &q, &s->err);
-    if (st != ST_OK) err_context(&s->err, "name of a routine \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
-    else st = routine_find(s, a, q, out);
-    if (st != ST_OK) s->err.position = 0; /* not of the statement */
+    Status st = sql_named_routine(&s->db->catalog, a, name, out, &s->err);
+    if (st == ST_OK && (*out)->returns_set) st = err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk", (*out)->name);
     arena_free(a);
     return st;
 }
@@ -598,15 +595,20 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (st != ST_OK || !writes) return st;
     s->db->dirty = true;
     atomic_store(&h->ahead, true);
-    if (s->state == 'T') { /* its ROLLBACK undoes the tables */
-        st = images_sync(h->images, 0, s->undo, &s->err);
-        if (st == ST_OK) atomic_store(&h->ahead, false);
-    }
+    if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
     if (st != ST_OK) {
         bulk_result_free(*out);
         *out = NULL;
     }
     return st;
+}
+
+Status session_bulk_to_tables(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    if (!session_bulk_ahead(s)) return ST_OK;
+    TRY(images_sync(h->images, 0, s->undo, &s->err));
+    atomic_store(&h->ahead, false);
+    return ST_OK;
 }
 
 /* ---- the pool of calls (callpool.h) -------------------------------------------------------------------- */
@@ -658,205 +660,6 @@ void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t
     }
     for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->part == part && x->call < first + n; lo++, x++)
         session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "", x->hint ? x->hint : "", x->context});
-}
-
-/* ---- CALL bulk_call --------------------------------------------------------------------------------- */
-bool session_is_bulk_call(const AstCall *x) { return strcmp(x->func->name.name, "bulk_call") == 0 && (!x->func->name.schema || strcmp(x->func->name.schema, "public") == 0); }
-
-/* An argument that is a text: a literal or a parameter. */
-static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, const Value *params, const char *what, Slice *out) {
-    if (e->kind == AST_STRING_LIT) {
-        Slice t = AST_AS_CONST(AstLiteral, e)->text;
-        *out = t;
-        return ST_OK;
-    }
-    if (e->kind == AST_PARAM) {
-        int32_t k = AST_AS_CONST(AstParam, e)->number;
-        if (k >= 1 && k <= n_params && !params[k - 1].is_null && type_phys(params[k - 1].type) == PH_STR) {
-            *out = (Slice){params[k - 1].u.str.ptr, params[k - 1].u.str.len};
-            return ST_OK;
-        }
-    }
-    return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call takes its %s as a string literal or parameter", what);
-}
-static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, const Value *params, Slice *name, Slice *query) {
-    const AstFunc *f = x->func;
-    if (f->n_args != 2) {
-        err_at(&s->err, f->location, ERR_UNDEFINED_FUNCTION, "bulk_call takes two arguments");
-        err_hint(&s->err, "CALL bulk_call('procedure', 'query with a row for each call, in order')");
-        return ST_ERROR;
-    }
-    TRY(text_argument(s, f->args[0], n_params, params, "procedure", name));
-    return query ? text_argument(s, f->args[1], n_params, params, "query", query) : ST_OK;
-}
-
-/* Columns of a bulk's rows, before OUT values. */
-enum { COL_CALL, COL_SQLSTATE, COL_MESSAGE, COL_LINE, COL_CONTEXT, FIRST_OUT };
-
-static Status shape_of(Session *s, const Routine *r, Arena *a, int32_t *n_cols, const char ***names, Type **types) {
-    static const char *const fixed[FIRST_OUT] = {"call", "sqlstate", "message", "line", "context"};
-    int n = out_count(r);
-    *names = arena_array(a, const char *, n + FIRST_OUT);
-    *types = arena_array(a, Type, n + FIRST_OUT);
-    if (!*names || !*types) return err_oom(&s->err);
-    for (int i = 0; i < FIRST_OUT; i++) (*names)[i] = fixed[i], (*types)[i] = type_make(i == COL_CALL ? T_INT8 : i == COL_LINE ? T_INT4 : T_TEXT);
-    int32_t k = FIRST_OUT;
-    for (int i = 0; i < r->n_params; i++) {
-        if (r->param_modes[i] == 'i') continue;
-        (*names)[k] = r->param_names[i] ? arena_printf(a, "%s", r->param_names[i]) : arena_printf(a, "column%d", (int)k - FIRST_OUT + 1);
-        (*types)[k++] = r->param_types[i];
-    }
-    if (k == FIRST_OUT && n == 1) (*names)[k] = arena_printf(a, "%s", r->name), (*types)[k++] = r->ret;
-    for (int32_t i = FIRST_OUT; i < k; i++)
-        if (!(*names)[i]) return err_oom(&s->err);
-    *n_cols = k;
-    return ST_OK;
-}
-Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types) {
-    Slice name;
-    const Routine *r;
-    *n_params = 0;
-    for (int64_t i = 0; i < x->func->n_args; i++)
-        if (x->func->args[i]->kind == AST_PARAM) *n_params = MAX_OF(*n_params, AST_AS_CONST(AstParam, x->func->args[i])->number);
-    if (!(*param_types = arena_array(a, Type, *n_params + 1))) return err_oom(&s->err);
-    for (int32_t i = 0; i < *n_params; i++) (*param_types)[i] = type_make(T_TEXT);
-    if (x->func->n_args > 0 && x->func->args[0]->kind != AST_STRING_LIT) { /* the shape is known when it runs */
-        *n_cols = 0;
-        return ST_OK;
-    }
-    TRY(call_arguments(s, x, 0, NULL, &name, NULL));
-    TRY(session_bulk_routine(s, name, &r));
-    return shape_of(s, r, a, n_cols, names, types);
-}
-
-/* The query's rows as columns of the parameters' types. */
-static Status read_calls(Session *s, Statement *st, const Routine *r, Slice query, int64_t *n_out, Vec **out) {
-    Arena *a = st->run_arena;
-    int n_ins = 0;
-    char *list = arena_printf(a, "%s", ""), *cols = list, type[80];
-    for (int i = 0; i < r->n_params; i++) {
-        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
-        Type t = r->param_types[i];
-        if (t.id == T_NUMERIC) t.flags &= (uint8_t)~TF_UNCONSTRAINED; /* "numeric" would keep the query's own scale */
-        list = list ? arena_printf(a, "%s%scast(c%d as %s)", list, n_ins ? ", " : "", n_ins, type_name(t, type, sizeof type)) : NULL;
-        cols = cols ? arena_printf(a, "%s%sc%d", cols, n_ins ? ", " : "", n_ins) : NULL;
-        n_ins++;
-    }
-    char *sql = list && cols ? arena_printf(a, "select %s from (%.*s\n) as calls(%s)", n_ins ? list : "1", (int)query.len, query.ptr, cols) : NULL;
-    if (sql && n_ins == 0) sql = arena_printf(a, "select 1 from (%.*s\n) as calls", (int)query.len, query.ptr);
-    if (!sql) return err_oom(&s->err);
-    AstStmt **stmts;
-    int64_t n_stmts;
-    TRY(sql_parse(a, slice_of(sql), &stmts, &n_stmts, &s->err));
-    if (n_stmts != 1 || stmts[0]->kind != AST_SELECT) return err_set(&s->err, ERR_SYNTAX, "bulk_call takes one query");
-    PlanCtx c;
-    BoundStmt *b;
-    plan_ctx_init(s, a, &c);
-    TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
-    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
-    RunOutput run;
-    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &run));
-    st->query = run.query;
-    const RowLayout *l = rows_layout(run.rows);
-    int64_t n = rows_count(run.rows), at = 0;
-    Vec *v = arena_array(a, Vec, n_ins + 1);
-    if (!v) return ST_ERROR;
-    for (int i = 0; i < n_ins; i++) {
-        v[i] = (Vec){.phys = l->cols[i].phys, .type = c.cols.items[b->result[i]].type};
-        if (!(v[i].data = arena_alloc(a, (n + 1) * phys_size((Phys)v[i].phys))) || !(v[i].valid = arena_alloc(a, n + 1))) return ST_ERROR;
-    }
-    for (int64_t k = 0; k < rows_n_runs(run.rows); k++) {
-        RowRun piece;
-        TRY(rows_run_open(run.rows, k, &piece, &s->err));
-        Status got = ST_OK;
-        for (int i = 0; i < n_ins && got == ST_OK; i++) {
-            Vec x = v[i];
-            x.data = (char *)v[i].data + at * phys_size((Phys)x.phys);
-            x.valid = v[i].valid + at;
-            rows_load(l, i, &piece, 0, NULL, piece.n, &x);
-            if (!x.valid) memset(v[i].valid + at, 1, (size_t)piece.n);
-            for (int64_t j = 0; x.phys == PH_STR && piece.pin && j < piece.n && got == ST_OK; j++) { /* texts of a page that goes */
-                Str *t = (Str *)v[i].data + at + j;
-                char *copy = v[i].valid[at + j] ? arena_strndup(a, t->ptr, t->len) : NULL;
-                if (copy) *t = str_make(copy, t->len);
-                else if (v[i].valid[at + j]) got = err_oom(&s->err);
-            }
-        }
-        at += piece.n;
-        rows_run_close(run.rows, &piece);
-        TRY(got);
-    }
-    *n_out = n;
-    *out = v;
-    return ST_OK;
-}
-
-static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
-    if (!text) return ST_OK;
-    char *copy = arena_strdup(a, text);
-    if (!copy) return err_oom(&s->err);
-    out->is_null = false;
-    out->u.str = str_make(copy, (int64_t)strlen(copy));
-    return ST_OK;
-}
-/* What went wrong, and where; the context as it is told for a call alone. */
-static Status error_cells(Session *s, const Statement *st, const char *signature, const CallError *e, Value *row) {
-    Arena *a = st->run_arena;
-    const char *context = e->context;
-    if (e->line > 0 && e->place && !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "", context ? "\n" : "", signature, (int)e->line, e->place)))
-        return err_oom(&s->err);
-    TRY(text_cell(s, a, e->sqlstate, &row[COL_SQLSTATE]));
-    TRY(text_cell(s, a, e->message, &row[COL_MESSAGE]));
-    if (e->line > 0) row[COL_LINE] = (Value){.type = st->types[COL_LINE], .u.i32 = e->line};
-    return text_cell(s, a, context, &row[COL_CONTEXT]);
-}
-Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
-    Slice name, query;
-    const Routine *r;
-    Vec *calls = NULL;
-    int64_t n = 0;
-    TRY(call_arguments(s, x, n_params, params, &name, &query));
-    TRY(session_begin_write(s)); /* the query sees what was done before */
-    TRY(session_bulk_routine(s, name, &r));
-    if (r->returns_set) return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set", r->name);
-    TRY(read_calls(s, st, r, query, &n, &calls));
-    TRY(shape_of(s, r, st->run_arena, &st->n_cols, &st->names, &st->types));
-    BulkResult *b;
-    BulkCalls part = {.routine = r, .n = n, .params = calls};
-    TRY(session_bulk_run(s, 1, &part, NULL, &b));
-    session_bulk_notices(s, b, 0, 0, n);
-    int32_t w = st->n_cols;
-    Value *values = arena_array(st->run_arena, Value, n * w + 1);
-    const char *signature = pl_signature_text(st->run_arena, r);
-    Status out = values && signature ? ST_OK : err_oom(&s->err);
-    for (int64_t i = 0; out == ST_OK && i < n; i++) {
-        Value *row = values + i * w;
-        const CallError *e = b->errors[0][i];
-        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = st->types[k], .is_null = k > 0};
-        row[COL_CALL].u.i64 = i + 1;
-        if (e) out = error_cells(s, st, signature, e, row);
-        for (int32_t k = FIRST_OUT; out == ST_OK && k < w; k++) {
-            const Vec *v = &b->outs[0][k - FIRST_OUT];
-            Value cell = {.type = st->types[k], .is_null = e || (v->valid && !v->valid[i])};
-            if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
-            row[k] = cell;
-            if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &row[k]) != ST_OK) out = err_oom(&s->err);
-        }
-    }
-    s->bulk_stats = b->stats;
-    if (b->stats.reason) {
-        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
-        s->bulk_stats.reason = s->bulk_reason;
-    }
-    bulk_result_free(b);
-    TRY(out);
-    st->values = values;
-    st->has_shape = true;
-    st->n_rows = n;
-    st->show_rows = true;
-    st->affected = n;
-    snprintf(st->tag, sizeof st->tag, "CALL");
-    return ST_OK;
 }
 
 /* ---- EXPLAIN --------------------------------------------------------------------------------------------- */
@@ -929,6 +732,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     static const char *const names[] = {"QUERY PLAN"};
     TRY(statement_text_columns(st, 1, names));
     const Proc *p = proc_of(h, r);
+    if (r->returns_set) return explain_line(st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));
     if (!p || p->reason)
         return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s", r->is_procedure ? "Procedure" : "Function", r->name, p ? p->reason : "it cannot be read"));
     TRY(explain_line(st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name, p->writes ? "" : ", read only",

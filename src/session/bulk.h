@@ -9,7 +9,7 @@
  *
  *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
  *
- * gives a row per call, in order: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells them (NULL: it succeeded); then the procedure's OUT
+ * gives a row per call, in order, and so does SELECT .. FROM bulk_call(..), which runs the bulk before the rest of its statement: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells them (NULL: it succeeded); then the procedure's OUT
  * values.
  *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
  */
@@ -30,6 +30,10 @@ void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t
 bool session_is_bulk_call(const AstCall *x);
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);
 Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types);
+/* Rows of bulk_call in FROM (Plan.bulk): runs the bulk, whose changes the statement's failure undoes. */
+Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
+/* What bulks have changed under the lock that is held goes to the tables, and to the undo log. */
+Status session_bulk_to_tables(Session *s);
 /* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in BulkPart. */
 typedef struct BulkCalls {
     const Routine *routine;
@@ -63,7 +67,7 @@ typedef struct BulkText {
 Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
 /* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any lock. */
 const Routine *session_bulk_routine_by_id(const Database *db, int64_t id);
-/* The routine that a text names as SQL does: f, f(int, text). */
+/* The routine that a text names as SQL does: f, f(int, text), for bulks: 42809 when it returns a set. */
 Status session_bulk_routine(Session *s, Slice name, const Routine **out);
 /* What becomes of a routine in bulk: text rows of the statement. */
 Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose);

@@ -98,6 +98,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
+    if (c.runs_bulk && analyze) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
     if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
     int32_t n = b->n_result;
     ColId *ids = is_dml ? dml_columns(b, a, &n) : b->result;

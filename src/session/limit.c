@@ -3,6 +3,7 @@
  * A plan has numbers for limits (sort and top-N are chosen by them), so `limit (select ...)` is evaluated first, as PostgreSQL does when the
  * executor starts. EXPLAIN evaluates them too: its plan depends on the value.
  */
+#include "session/bulk.h"
 #include "session/pl_run.h"
 
 /* The WITH definitions around a place in the plan, innermost first. */
@@ -109,7 +110,7 @@ static Status resolve_slot(void *ctx, Expr **slot) { return expr_walk(*slot, res
 
 static Status resolve_plan(const Resolve *r, Plan *p) {
     Resolve here = *r;
-    if (p->routine_id) TRY(pl_fill_rows(r->s, r->c, p));
+    if (p->routine_id) TRY(p->bulk ? session_bulk_fill(r->s, r->c, p, r->acct) : pl_fill_rows(r->s, r->c, p));
     TRY(resolve_limit(r, &p->limit_expr));
     TRY(resolve_limit(r, &p->offset_expr));
     TRY(plan_each_expr(p, resolve_slot, &here));

@@ -60,6 +60,7 @@ struct SqlText {
     int64_t next;           /* where a second statement begins, 0: there is none */
     int64_t catalog_version; /* of the shape */
     bool has_shape;
+    bool runs_bulk;         /* bulk_call in FROM */
     int32_t n_params, n_cols;
     Type *param_types;
     const char **names;

@@ -56,16 +56,6 @@ static int identity(const Routine *r, Type *out) {
         if (is_input(r, i)) out[n++] = r->param_types[i];
     return n;
 }
-static bool same_identity(const Routine *r, int n, const Type *types) {
-    int k = 0;
-    for (int i = 0; i < r->n_params; i++) {
-        if (!is_input(r, i)) continue;
-        Type t = r->param_types[i];
-        if (k == n || t.id != types[k].id || (t.id == T_ARRAY && type_element(t).id != type_element(types[k]).id)) return false;
-        k++;
-    }
-    return k == n;
-}
 
 static Status check_schema(Session *s, const AstName *n) {
     if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
@@ -141,7 +131,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     int n = identity(&r, types);
     Routine *old = NULL;
     for (int64_t i = 0; i < c->n_routines && !old; i++)
-        if (strcmp(c->routines[i]->name, r.name) == 0 && same_identity(c->routines[i], n, types)) old = c->routines[i];
+        if (strcmp(c->routines[i]->name, r.name) == 0 && sql_same_identity(c->routines[i], n, types)) old = c->routines[i];
     if (old && !x->or_replace) return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types", r.name);
     if (old) TRY(check_replace(s, a, old, &r));
     Routine *own = routine_new(&r, &s->err);
@@ -155,62 +145,16 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
 
 /* ---- DROP ---------------------------------------------------------------------------------------- */
 
-static const char *kind_word(char what) { return what == 'f' ? "function" : what == 'p' ? "procedure" : "routine"; }
-
-/* f(integer, text): as DROP's messages have it. */
-static char *call_text(Arena *a, const char *name, int n, const Type *types) {
-    char *t = arena_printf(a, "%s(", name), buf[64];
-    for (int i = 0; t && i < n; i++) t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], buf, sizeof buf));
-    return t ? arena_printf(a, "%s)", t) : NULL;
-}
-
-/* The one routine that is meant: what 'f', 'p', 'r': of that kind, or any. Without one: NULL and a notice (if_exists), or 42883. */
 static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFuncSignature *q, Routine **out) {
-    const Catalog *c = &s->db->catalog;
-    Type types[PL_MAX_PARAMS];
-    int n = 0;
-    Routine *found = NULL;
-    int64_t hits = 0;
-    bool all_ins = true;
-    *out = NULL;
+    const char *missing;
     TRY(check_schema(s, &q->name));
-    for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
-        all_ins &= q->params[i].mode == AST_PARAM_IN;
-        if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
-        if (n == PL_MAX_PARAMS) return err_set(&s->err, ERR_TOO_MANY_ARGUMENTS, "functions cannot have more than %d arguments", PL_MAX_PARAMS);
-        TRY(pl_type(c, q->params[i].type, &types[n++], &s->err));
-    }
-    for (int64_t i = 0; i < c->n_routines; i++) {
-        Routine *r = c->routines[i];
-        if (strcmp(r->name, q->name.name) != 0) continue;
-        if (q->has_args && !same_identity(r, n, types)) {
-            /* DROP PROCEDURE p(int, int) may name the OUT parameters too */
-            bool same = r->is_procedure && what != 'f' && all_ins && r->n_params == n;
-            for (int k = 0; same && k < n; k++) same = r->param_types[k].id == types[k].id;
-            if (!same) continue;
-        }
-        if (!q->has_args && ((what == 'f' && r->is_procedure) || (what == 'p' && !r->is_procedure))) continue;
-        hits++;
-        found = r;
-    }
-    if (hits > 1) {
-        err_at(&s->err, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(what), q->name.name);
-        err_hint(&s->err, "Specify the argument list to select the %s unambiguously.", kind_word(what));
-        return ST_ERROR;
-    }
-    char *text = call_text(a, q->name.name, n, types);
-    if (!text) return ST_ERROR;
-    if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure)))
-        return err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
-    if (!found && !if_exists) {
-        if (q->has_args) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", kind_word(what), text);
-        return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "could not find a %s named \"%s\"", kind_word(what), q->name.name);
-    }
-    if (!found) session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", kind_word(what), q->name.name, q->has_args ? text + strlen(q->name.name) : "()");
-    *out = found;
+    TRY(sql_find_routine(&s->db->catalog, a, what, q, out, &missing, &s->err));
+    if (*out) return ST_OK;
+    if (!if_exists) return sql_no_routine(what, q, missing, &s->err);
+    const char *word = what == 'f' ? "function" : what == 'p' ? "procedure" : "routine";
+    session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", word, missing, q->has_args ? "" : "()");
     return ST_OK;
 }
-
 Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out) {
     Routine *r;
     TRY(find(s, a, 'r', false, q, &r));

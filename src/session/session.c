@@ -430,6 +430,7 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     if (!tmp) return ST_ERROR;
     plan_ctx_init(s, tmp, &c);
     Status r = sql_bind(&c, query, 0, NULL, &b);
+    t->runs_bulk = c.runs_bulk;
     if (r == ST_OK && query == t->ast) {
         t->n_cols = b->n_result;
         t->names = arena_array(a, const char *, b->n_result + 1);
@@ -649,7 +650,8 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
 }
 
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
-    TRY(session_lock(s, LOCK_SHARED));
+    if (st->text && st->text->ast == ast && st->text->runs_bulk) TRY(session_begin_write(s)); /* nobody comes between looking and running it */
+    else TRY(session_lock(s, LOCK_SHARED));
     plan_release(st->plan);
     st->plan = NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));

@@ -359,6 +359,7 @@ static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b)); /* names and types must be right now */
+    if (c.runs_bulk) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call in a view is not supported");
     if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
     if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
     for (int32_t i = 0; i < b->n_result; i++)

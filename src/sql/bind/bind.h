@@ -23,6 +23,21 @@ typedef struct BoundCall {
 } BoundCall;
 /* procedure: 42883 when there is none. Else *out NULL when the name is no routine's of the catalog. */
 Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types, BoundCall **out);
+/* bulk_call('p', 'query'): CALL's, and in FROM (LP_VALUES, Plan.bulk). */
+bool sql_is_bulk_call(const AstFunc *f);
+Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */
+/* Its columns in `a`: call, sqlstate, message, line, context, then OUT values. Fails without memory. */
+Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***names, Type **types);
+/* A parameter's type; also table.column%TYPE. */
+Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e);
+/* Input parameters of these types are the routine's: what tells overloads apart. */
+bool sql_same_identity(const Routine *r, int n, const Type *types);
+/* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */
+Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine **out, Err *e);
+/* The routine that is meant, by name, or by name and types of parameters; what: 'f' a function, 'p' a procedure, 'r' either. *out NULL: there is none (missing tells how it was looked for:
+ * "w(integer)", or the name). 42725 when several are. */
+Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out, const char **missing, Err *e);
+Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
 /* A type name with modifiers. */
 Status sql_bind_type(const AstTypeName *ast, Type *out, Err *e);
 /* Replaces parameters by values (cast to their types) throughout the statement. */

@@ -251,7 +251,9 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     const char *fname = bind_target_name(f->call), *alias = f->alias.name ? f->alias.name : fname;
     Plan *p = NULL;
     const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
-    if (call && b->c->catalog && b->c->catalog->n_routines && !f->ordinality && ((p = bind_routine_rows(b, q, call, alias)) || err_is_set(b->err))) {
+    if (call && sql_is_bulk_call(call) && !f->ordinality) {
+        p = bind_bulk_rows(b, q, call);
+    } else if (call && b->c->catalog && b->c->catalog->n_routines && !f->ordinality && ((p = bind_routine_rows(b, q, call, alias)) || err_is_set(b->err))) {
         /* a function of the catalog */
     } else if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
         Expr **args = bind_list(b, q, call->args, call->n_args);

@@ -146,7 +146,7 @@ static Type without_modifiers(Type t) {
 static Status param_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
     AstTypeName plain = *t;
     plain.setof = false;
-    TRY(pl_type(c, &plain, out, e));
+    TRY(sql_routine_type(c, &plain, out, e));
     *out = without_modifiers(*out);
     return ST_OK;
 }

@@ -333,17 +333,6 @@ static Status read_targets(PlParser *p, PlStmt *s) {
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-Status pl_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
-    if (!t->percent_type) return sql_bind_type(t, out, e);
-    if (!t->schema) return err_at(e, t->location, ERR_SYNTAX, "improper %%TYPE reference (too few dotted names): %s", t->name);
-    const Table *tab = catalog_table(c, slice_of(t->schema));
-    if (!tab) return err_at(e, t->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", t->schema);
-    int k = table_find_column(tab, slice_of(t->name));
-    if (k < 0) return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name, t->schema);
-    *out = tab->cols[k].type;
-    return ST_OK;
-}
-
 /* x%TYPE, t.c%TYPE, label.x%TYPE, t%ROWTYPE. */
 static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     char *part[2] = {NULL, NULL};

@@ -51,6 +51,7 @@ typedef struct PlanCtx {
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     PlanVariables *variables;    /* NULL: names are columns only */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
+    bool runs_bulk;                     /* bulk_call in FROM */
     VEC(int64_t) routine_ids;           /* which */
     VEC(const FuncDef *) routine_defs;  /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
@@ -180,6 +181,7 @@ struct Plan {
     int64_t n_rows;     /* LP_VALUES */
     Expr ***rows;
     int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the plan is about to run */
+    bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
     int32_t n_keys;     /* LP_AGG */
     int32_t n_aggs;
     AggCall *aggs;
