@@ -178,7 +178,8 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
  *
  * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit, executor, device. */
 typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
-/* A bulk of calls of a procedure or function, named without arguments: 42883, 42725 when the name is not unique. */
+/* A bulk of calls of a procedure or function, named as in SQL ("Pay" is pay, "\"Pay\"" is Pay), with the types of its parameters when several have the name: "pay(int, bigint)". 42883,
+ * 42725 when the name is not unique, 42809 when it returns a set. */
 STELE_API stele_status stele_bulk_new(stele_conn *conn, const char *routine, stele_bulk **bulk);
 STELE_API void stele_bulk_free(stele_bulk *bulk);
 /* IN and INOUT parameters, and OUT values, in order. */

@@ -21,7 +21,7 @@ static const char help[] =
     "  \\i FILE             run statements from a file\n"
     "  \\e [FILE]           edit the last statement (or a file) with $EDITOR and run it\n"
     "  \\copy T from|to 'FILE' [with (...)]   COPY with a path of this machine\n"
-    "  \\bulk PROCEDURE FILE  run a call for each line of a CSV file, all in one bulk\n"
+    "  \\bulk P FILE [S=V]   run a call of P for each line of a CSV file, all in one bulk, with settings\n"
     "  \\p, \\r              show, or forget, the statement being typed\n"
     "  \\echo TEXT          print a line\n"
     "  \\q                  leave (also Ctrl-D)\n"
@@ -121,7 +121,7 @@ void run_command(Shell *sh, const char *line) {
     name[n] = 0;
     char *copy = strdup(p);
     if (!copy) return;
-    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 ? copy + (*copy == ' ') : trim(copy);
+    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 || strcmp(name, "bulk") == 0 ? copy + (*copy == ' ') : trim(copy);
     Listing l = {sh, NULL, arg, 0};
     if (strcmp(name, "q") == 0 || strcmp(name, "quit") == 0) {
         sh->quit = true;

@@ -53,7 +53,7 @@ int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams
 /* command.c */
 void run_command(Shell *sh, const char *line); /* a backslash command */
 /* bulk.c */
-void run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE */
+void run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...] */
 /* edit.c */
 void interactive_loop(Shell *sh);
 

@@ -52,10 +52,24 @@ def bulks():
              "if now < 0 then raise exception 'short of %', -now; end if; end $$;\n")
     calls = path("calls.csv", '1,60\n1,"60"\n2,1\n3,\n')
     rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {calls}\nselect sum(bal) from acc;\n"), "--csv")
-    check("\\bulk", "call,sqlstate,now\n1,,40\n2,P0001,\n3,,99\n4,23502,\nBULK 4, 2 failed" in out and out.endswith("sum\n239\n") and "call 2: ERROR:  P0001: short of 20" in err, (rc, out, err))
+    check("\\bulk", re.search(r'^call,sqlstate,message,now\n1,,,40\n2,P0001,short of 20,\n3,,,99\n4,23502,"null value in .*",\nBULK 4, 2 failed \(vm, kset, d 2, w0 3, c 0\)$', out, re.M) and out.endswith("sum\n239\n") and "call 2: ERROR:  P0001: short of 20" in err, (rc, out, err))
     bad = path("bad.csv", "1,5\n2,x\n")
     rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {bad}\nselect sum(bal) from acc;\n"), "--csv")
-    check("\\bulk with a bad value", rc == 1 and "line 2" in err and "22P02" in err and "BULK" not in out, (rc, out, err))
+    check("\\bulk with a bad value", rc == 0 and '1,,,95\n2,22P02,"invalid input syntax for type bigint: ""x""",\nBULK 2, 1 failed' in out and out.endswith("sum\n295\n") and "call 2: ERROR:  22P02" in err, (rc, out, err))
+    bad = path("bad.csv", "y,5\n1,5\n99999999999,1\n2,6\n3,z\n")
+    rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {bad}\n"), "--csv")
+    check("\\bulk with bad values around", re.search(r"\n1,22P02,.*,\n2,,,95\n3,22003,.*,\n4,,,94\n5,22P02,.*,\nBULK 5, 3 failed", out), (rc, out, err))
+    short = path("short.csv", "1,5\n2\n")
+    rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {short}\nselect sum(bal) from acc;\n"), "--csv")
+    check("\\bulk with a line of other fields", rc == 1 and "line 2: 1 fields, but the procedure takes 2" in err and "BULK" not in out, (rc, out, err))
+    more = "create procedure pay(a text) language plpgsql as $$ begin insert into acc values (length(a), 1); end $$;\n"
+    words = path("words list.csv", "abcd\nef\n")
+    text = setup + more + f"\\bulk 'pay(int, bigint)' {calls} bulk_order=any bulk_strategy=tpl\nshow bulk_order;\n\\bulk pay(text) '{words}'\n"
+    rc, out, err = sh("-f", path("bulk.sql", text), "--csv")
+    check("\\bulk of one of two, with settings", rc == 0 and "(vm, tpl, d " in out and "bulk_order\ntimestamp\n" in out and "call,sqlstate,message\n2,23505," in out and "BULK 2, 1 failed (vm, kset" in out, (rc, out, err))
+    for line, what in ((f"pay {calls}", "42725"), (f"pay(text) {calls} nope=1", "42704"), (f"pay(text) {calls} bulk_order=what", "22023"), (f"pay(text) {calls} what", "SETTING=VALUE"), ("pay(text)", "needs a procedure")):
+        rc, out, err = sh("-f", path("bulk.sql", setup + more + f"\\bulk {line}\nshow bulk_order;\n"), "--csv")
+        check(f"\\bulk {what}", rc == 1 and what in err and "BULK" not in out, (rc, out, err))
     rc, out, err = sh("-f", path("bulk.sql", setup + "\\bulk pay /nowhere/calls.csv\n"))
     check("\\bulk without a file", rc == 1 and "/nowhere/calls.csv" in err, (rc, err))
     # Locks by statement: a bulk that has to be undone after many that had not is the only one; another one soon after it, and the next ones do without.

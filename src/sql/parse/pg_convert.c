@@ -1699,15 +1699,16 @@ static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
 
 /* ---- routines --------------------------------------------------------------------------------------- */
 
-/* Where the text of a dollar-quoted body stands in the statement; -1 when it is quoted otherwise. */
+/* Where the text of a body stands in the statement, in dollars or in quotes with none inside; -1 when it is written otherwise. */
 static int64_t body_place(Conv *c, Slice body) {
     int64_t at = 0;
     for (;;) {
         Tok t = scan_next(c->stmt, &at);
         if (t.kind == TOK_END) return -1;
-        if (t.kind != TOK_STRING || c->stmt.ptr[t.start] != '$') continue;
-        int64_t open = t.start + 1;
-        while (open < t.end && c->stmt.ptr[open] != '$') open++;
+        char quote = t.kind == TOK_STRING ? c->stmt.ptr[t.start] : 0;
+        if (quote != '$' && quote != '\'') continue;
+        int64_t open = t.start + (quote == '$');
+        while (open < t.end && c->stmt.ptr[open] != quote) open++;
         int64_t tag = open + 1 - t.start;
         if (t.end - t.start - 2 * tag == body.len && memcmp(c->stmt.ptr + t.start + tag, body.ptr, (size_t)body.len) == 0) return c->stmt_offset + t.start + tag;
     }
