@@ -29,14 +29,26 @@ static void format_into(char *buf, size_t size, const char *fmt, va_list ap) {
     }
 }
 
-/* Adds a line to the context, cut when it does not fit. */
+/* Adds a line to the context. When it is full, lines in the middle go: what stays are the first ones, where it happened, and the last, where that came from. */
 static void append_context(Err *e, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 static void append_context(Err *e, const char *fmt, va_list ap) {
-    size_t used = strlen(e->context);
-    if (used + 2 >= sizeof e->context) return;
+    static const char gap[] = "\n...\n";
+    enum { HEAD = 400, LINE = 600 };
+    static_assert(HEAD + LINE + sizeof gap < sizeof e->context, "a line fits");
+    char line[LINE];
+    format_into(line, sizeof line, fmt, ap);
+    size_t used = strlen(e->context), more = strlen(line) + 1;
+    if (used + more >= sizeof e->context) {
+        char *at = strstr(e->context, gap);
+        if (!at) {
+            for (at = e->context + HEAD; at > e->context && *at != '\n';) at--;
+            if (at == e->context) at = e->context + cut_utf8(e->context, HEAD); /* a single line */
+        }
+        memcpy(at, gap, sizeof gap);
+        used = (size_t)(at - e->context) + sizeof gap - 2; /* the line brings its own end */
+    }
     if (used) e->context[used++] = '\n';
-    e->context[used] = 0;
-    format_into(e->context + used, sizeof e->context - used, fmt, ap);
+    memcpy(e->context + used, line, more);
 }
 
 void err_clear(Err *e) {

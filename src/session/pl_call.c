@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 1 << 20, SHAPES_KEPT = 64, STRING_KEPT = 4096 };
+enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 16 << 20, SHAPES_KEPT = 64, STRING_KEPT = 4096 };
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
@@ -99,7 +99,7 @@ static void frame_end(PlFrame *fr) {
 
 /* ---- one call --------------------------------------------------------------------------------- */
 
-/* What calls may use of this thread's stack: half of it at most. */
+/* What calls may use of this thread's stack: five eighths of it. The grammar, for dynamic SQL, may take 2 MB behind that. */
 static int64_t stack_room(void) {
     static _Thread_local int64_t room;
     pthread_attr_t attr;
@@ -107,7 +107,7 @@ static int64_t stack_room(void) {
     if (room) return room;
     room = STACK_MAX_BYTES;
     if (pthread_getattr_np(pthread_self(), &attr) != 0) return room;
-    if (pthread_attr_getstacksize(&attr, &size) == 0 && size > 0) room = MIN_OF(room, (int64_t)size / 2);
+    if (pthread_attr_getstacksize(&attr, &size) == 0 && size > 0) room = MIN_OF(room, (int64_t)size / 8 * 5);
     pthread_attr_destroy(&attr);
     return room;
 }
@@ -410,8 +410,9 @@ static Status call_inside(PlFrame *fr, const PlExpr *x) {
     TRY(pl_prep(fr, x, type_make(T_UNKNOWN), &p));
     const BoundCall *b = p->call;
     const Routine *q = b->routine;
-    PlRef targets[PL_MAX_PARAMS];
+    PlRef *targets = arena_array(fr->scratch, PlRef, q->n_params + 1);
     int32_t n_targets = 0;
+    if (!targets) return err_oom(&s->err);
     for (int i = 0, k = 0; i < q->n_params; i++) {
         if (!routine_is_arg(q, i)) continue;
         if (q->param_modes[i] != 'i') TRY(writable(fr, p, b->args[k], q, i, &targets[n_targets++]));
@@ -523,11 +524,12 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     PlRoutine *r;
     Outer outer;
     const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
-    Err own = {0};
+    Err *own = NULL;
     *out = (Value){.type = ret, .is_null = true};
-    /* Whoever calls has an Err of its own; the session's is what bodies report to. */
-    if (e != &s->err) {
-        err_copy(&own, &s->err);
+    /* Whoever calls has an Err of its own; the session's is what bodies report to. An Err is large, and calls nest deeply: none on the stack. */
+    if (e != &s->err && err_is_set(&s->err)) {
+        if (!(own = mem_alloc(&s->account, (int64_t)sizeof *own, e))) return ST_ERROR;
+        err_copy(own, &s->err);
         err_clear(&s->err);
     }
     Status st = ST_ERROR;
@@ -545,7 +547,9 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     }
     if (e != &s->err) {
         if (st != ST_OK) err_copy(e, &s->err);
-        err_copy(&s->err, &own);
+        err_clear(&s->err);
+        if (own) err_copy(&s->err, own);
+        mem_free(&s->account, own, (int64_t)sizeof *own);
     }
     return st;
 }

@@ -64,12 +64,13 @@ static bool catches(const PlHandler *h, const char *state) {
     return false;
 }
 
+/* Nothing large on the stack, here and below: calls nest deeply. */
 static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
     Session *ses = fr->s;
-    Err none = {0}, *caught = mem_alloc(&ses->account, (int64_t)sizeof *caught, &none);
+    Err *caught = mem_alloc(&ses->account, (int64_t)sizeof *caught, NULL);
     if (!caught) {
-        err_copy(&ses->err, &none);
-        return PLO_ERROR;
+        err_clear(&ses->err);
+        return of(err_oom(&ses->err));
     }
     err_copy(caught, &ses->err);
     err_clear(&ses->err);
@@ -91,19 +92,22 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     Session *ses = fr->s;
     int64_t mark = ses->undo ? undo_mark(ses->undo) : 0;
     const CatalogUndo *catalog_mark = ses->catalog_undo;
-    Settings settings = ses->settings;
+    Settings *settings = mem_alloc(&ses->account, (int64_t)sizeof *settings, &ses->err);
+    const PlHandler *handler = NULL;
+    if (!settings) return PLO_ERROR;
+    *settings = ses->settings;
     fr->subtransactions++;
     PlOutcome o = exec_body(fr, &s->body);
     fr->subtransactions--;
-    if (o != PLO_ERROR) return o;
-    for (int32_t i = 0; i < s->n_handlers; i++) {
-        if (!catches(&s->handlers[i], ses->err.sqlstate)) continue;
+    for (int32_t i = 0; o == PLO_ERROR && !handler && i < s->n_handlers; i++)
+        if (catches(&s->handlers[i], ses->err.sqlstate)) handler = &s->handlers[i];
+    if (handler) {
         if (ses->undo) undo_rollback(ses->undo, mark);
         catalog_undo_to(ses, catalog_mark);
-        settings_restore(ses, &settings);
-        return run_handler(fr, s, &s->handlers[i]);
+        settings_restore(ses, settings);
     }
-    return PLO_ERROR;
+    mem_free(&ses->account, settings, (int64_t)sizeof *settings);
+    return handler ? run_handler(fr, s, handler) : o;
 }
 
 static PlOutcome exec_block(PlFrame *fr, const PlStmt *s) {

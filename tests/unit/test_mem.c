@@ -336,7 +336,16 @@ static void test_err(void **state) {
     err_set(&e, ERR_SYNTAX, "%s", text);
     assert_int_equal(strlen(e.message), 1022);
     assert_int_equal(err_set(NULL, ERR_SYNTAX, "x"), ST_ERROR);
-    for (int i = 0; i < 100; i++) err_context(&e, "line %d of a context that is too long", i);
+    for (int i = 0; i < 100; i++) { /* the first ones and the last one stay */
+        char last[64];
+        err_context(&e, "line %d of a context that is too long", i);
+        snprintf(last, sizeof last, "line %d of a context that is too long", i);
+        assert_true(strlen(e.context) < sizeof e.context && strlen(e.context) >= strlen(last));
+        assert_string_equal(e.context + strlen(e.context) - strlen(last), last);
+    }
+    assert_non_null(strstr(e.context, "line 0 of a context that is too long\nline 1 of"));
+    assert_non_null(strstr(e.context, "too long\n...\nline "));
+    for (int i = 0; i < 10; i++) err_context(&e, "%s", text);
     assert_true(strlen(e.context) < sizeof e.context);
 }
 
