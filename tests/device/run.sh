@@ -133,10 +133,10 @@ bulk_files() {
 bulk_oracle() {
     local on="set executor = 'compiled'; set device = '$device'; set device_wait = on" k=0 kind
     local all="$on; set bulk_release = 'statement'"
-    for kind in "$on|--seed 1" "$on|--seed 100000" "$on|--seed 1 --big 1500" "$on|--seed 31 --big 10000" "$all|--seed 2" "$all|--seed 5 --calm --big 800"; do
+    for kind in "$on|--seed 1" "$on|--seed 100000" "$on|--seed 1 --big 1500" "$on|--seed 31 --big 10000 --rounds 1" "$all|--seed 2" "$all|--seed 5 --calm --big 800"; do
         k=$((k + 1))
         # shellcheck disable=SC2086 # options
-        "$python" tests/bulk/oracle.py --build "$out" --driver "$build/bulk_oracle" --reduce 0 --timeout 60 --seconds "$1" ${kind#*|} --set "${kind%%|*}" >"$out/oracle.$k" 2>&1 &
+        "$python" tests/bulk/oracle.py --build "$out" --driver "$build/bulk_oracle" --reduce 0 --timeout 120 --seconds "$1" ${kind#*|} --set "${kind%%|*}" >"$out/oracle.$k" 2>&1 &
     done
     wait
     for k in 1 2 3 4 5 6; do
