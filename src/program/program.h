@@ -121,7 +121,11 @@ typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys),
     bool desc;
     bool bounded, at;   /* an index in this order: only rows after args[n], a cell of the column, or also those at it; none after a NULL */
 } RowKey;
-typedef struct RowCol { int32_t table, col; bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */ } RowCol;
+typedef struct RowCol {
+    int32_t table, col;
+    bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
+    bool told;      /* ROW_PUT: of the old value and an amount that the footprint tells of, as of an addition */
+} RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
 typedef struct NoticeSite { RaiseSite say; const char *severity, *context; } NoticeSite;
@@ -131,6 +135,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     uint8_t kind;
     bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
     bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
+    bool inexact;     /* of a call whose amount is not exact for the column, which writes it; others add to it */
     bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
     bool release;     /* GUARD: the statement's UNGUARD counts for the item */
     uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */

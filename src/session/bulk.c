@@ -700,7 +700,7 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         const Instr *in = &p->footprint->instrs[i];
         if (in->op != OP_ITEM) continue;
         const ItemSite *x = in->aux;
-        if (x->kind > OPK_WRITE) continue;
+        if (x->kind > OPK_WRITE || (x->covered && x->inexact)) continue;
         const char *table = table_name(s, p->tables[x->table].table_id);
         if (x->group >= ITEM_COARSE && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
         uint32_t group = x->group >= ITEM_COARSE ? (x->group - ITEM_COARSE) / 2 : x->group;
@@ -708,6 +708,7 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         char *line = !words ? NULL : x->does & DOES_ROWS ? arena_printf(a, "  %s rows of %s", words, table) : arena_printf(a, "  %s column group %d of %s", words, (int)group, table);
         if (line) line = arena_printf(a, "%s, %s", line, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table");
         if (line && x->does & DOES_TAKE) line = arena_printf(a, "%s, planned as a write", line);
+        if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
         if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
         TRY(explain_line(st, line));
         last = line;

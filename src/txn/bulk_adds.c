@@ -40,7 +40,7 @@ static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
             if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD) {
                 const RowCol *rc = in->aux;
                 if (rc->col != col || proc->tables[rc->table].table_id != table_id) continue;
-                if (rc->only_null) continue;
+                if (rc->only_null || (rc->told && adds_with_amount(proc, table_id, col))) continue;
                 if (in->op == OP_ROW_ADD) v = adds_with_amount(proc, table_id, col) ? 0 : INT128_MAX;
                 else v = put_bound(p, in->b);
             } else if (in->op == OP_ROW_INSERT) {

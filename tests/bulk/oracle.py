@@ -1124,6 +1124,75 @@ def add_queue(case, seed, big, calm):
     return case
 
 
+# ---- sums ---------------------------------------------------------------------------------------------
+def add_sums(case, seed, big):
+    """A table of sums, some of them near what their columns hold, and procedures that add to them what may be exact for the column or not, mixed with the others. Its random numbers are its own."""
+    r = random.Random(seed * 37 + 11)
+    if r.random() > 0.4:
+        return case
+    n, null = r.choice([1, 1, 3, 10]), [r.choice([" not null", ""]) for _ in range(5)]
+    check = r.choice([", check (n2 < 99999)", "", "", "", ""])
+    case.setup.append(f"create table sm (k int primary key, b int not null, n2 numeric(12,2){null[0]}, n1 numeric(6,1){null[1]}, i8 bigint{null[2]}, i4 int{null[3]}, i2 smallint{null[4]}, w int{check})")
+    starts = ["0" if check and x[0] == "9" else r.choice(["0", "0", x]) for x in ("9999999990.00", "-99990.0", "9223372036854775000", "-2147483000", "32000")]
+    case.setup.append(f"insert into sm select k, k % 2, {', '.join(starts)}, k from generate_series(0, {n - 1}) g(k)")
+    case.tables.append("sm")
+    numeric = ["h", "h", "h", "h * 0.5", "h / 3", "(h + 1)", "m", "g", "p1", "y", "1.50", "0.125", "x"]
+    integers = ["g", "g", "p1", "h", "h * 2", "y", "1", "70000", "x", "m"]
+
+    def item():
+        c = r.choice(["n2", "n2", "n2", "n1", "i8", "i4", "i4", "i2"])
+        by = r.choice(numeric if c[0] == "n" else integers)
+        base = r.choice([c] * 12 + ([f"{c}::numeric(11,1)"] if c[0] == "n" else [f"{c}::bigint"]))
+        value = f"{base} {r.choice('+-')} {by}" if r.random() < 0.9 else f"{by} + {base}"
+        return c, f"({value})::numeric(11,1)" if r.random() < 0.06 and c[0] == "n" else f"({value})::smallint" if r.random() < 0.06 and c == "i4" else value
+
+    def update(key):
+        cols = {}
+        for _ in range(r.choice([1, 1, 1, 2, 3])):
+            cols.setdefault(*item())
+        if r.random() < 0.15:
+            cols["w"] = r.choice(["p1", "i4", "w + 1"])
+        where = f"b = {key} % 2" if r.random() < 0.2 and list(cols) in (["n2"], ["n1"]) else f"k = {key}" + r.choice(["", "", "", "", " and p1 > 2", " and n2 >= 0", " and w > 0"])
+        back = f" returning {r.choice(['n2', 'n1'])} into y" if r.random() < 0.08 and where.startswith("k") else ""
+        return f"update sm set {', '.join(f'{c} = {v}' for c, v in cols.items())} where {where}{back};"
+
+    def body():
+        out = ""
+        for _ in range(r.choice([1, 1, 2, 3])):
+            way = r.random()
+            if way < 0.15:
+                out += f"for i in 1 .. {r.choice(['2', 'p1 % 4'])} loop {update(f'(p0 + i) % {n}')} end loop; "
+            elif way < 0.25:
+                out += f"if {r.choice(['h > 0', 'p1 % 3 = 1', 'x > 2'])} then {update('p0')} else {update('p0')} end if; "
+            elif way < 0.35:
+                out += f"select {r.choice(['n2, w', 'n1, k'])} into y, x from sm where k = p0; "
+            elif way < 0.4:
+                out += f"begin {update('p0')} if p1 % 5 = 2 then raise exception 'no'; end if; exception when raise_exception or numeric_value_out_of_range then x := x + 1; end; "
+            else:
+                out += update("p0") + " "
+        return out + r.choice(["", "", "if p1 % 9 = 3 then raise exception 'none'; end if; "])
+
+    first = len(case.procs)
+    for i in range(r.choice([1, 1, 2, 3])):
+        case.procs.append((f"s{i}", f"create procedure s{i}(p0 int, p1 int, h numeric, g bigint, out o text) language plpgsql as $$ declare m numeric(12,2) := 2; x int := 1; y numeric := 0.5; begin m := h; {body()}o := x || ',' || coalesce(y, 7); end $$"
+                           if r.random() < 0.7 else f"create procedure s{i}(p0 int, p1 int, h numeric, g bigint, out o text) language plpgsql as $$ declare m numeric(12,2) := 2; x int; y numeric := h; begin x := p1; {body()}o := 'x'; end $$"))
+    rare = r.choice([0, 0.02, 0.3])
+
+    def amounts():
+        if r.random() >= rare:
+            return [str(r.randrange(-500, 9000) / 100), str(r.randrange(-5, 50))]
+        return [r.choice(["\\N", "0.005", "-1.234", "33.3333333333333333", "99999999999", "9999999999.99", "-10000000000", "1e20", "50000", "-0.0000000000000001"]),
+                r.choice(["\\N", "2147483648", "-2147483648", "9223372036854775807", "-9223372036854775808", "40000", "3"])]
+
+    count = big or r.choice([5, 20, 60, 200, 400])
+    calls = [(first + r.randrange(len(case.procs) - first), [str(r.randrange(n)), str(r.randrange(10)), *amounts()]) for _ in range(count)]
+    case.calls = case.calls[:0 if r.random() < 0.4 else count] + calls
+    r.shuffle(case.calls)
+    if all(k >= first for k, _ in case.calls) and r.random() < 0.8:  # nothing else is in the module
+        case.procs, case.calls = case.procs[first:], [(k - first, a) for k, a in case.calls]
+    return case
+
+
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
     queue = False
@@ -1312,7 +1381,7 @@ def reduce(driver, case, g, timeout, seconds):
 
 def round_(driver, seed, o, figures):
     g = (Calm if o.calm else Gen)(seed, o.big)
-    case = add_queue(g.case(), seed, o.big, o.calm)
+    case = add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big)
     rng = random.Random(seed * 7 + 1)
     gs = configs(rng, len(case.calls), o.set)
     if case.queue:

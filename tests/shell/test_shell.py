@@ -72,6 +72,11 @@ def bulks():
         check(f"\\bulk {what}", rc == 1 and what in err and "BULK" not in out, (rc, out, err))
     rc, out, err = sh("-f", path("bulk.sql", setup + "\\bulk pay /nowhere/calls.csv\n"))
     check("\\bulk without a file", rc == 1 and "/nowhere/calls.csv" in err, (rc, err))
+    # A hot row: amounts that are exact for the column are added at once; those that are not are written, one after the other.
+    hot = "create table hot(id int primary key, sum numeric(12,2)); insert into hot values (1, 0); create procedure add(h numeric) language plpgsql as $$ begin update hot set sum = sum + h where id = 1; end $$;\n"
+    exact, odd = path("exact.csv", "1.25\n" * 10000), path("odd.csv", ("1.25\n" * 99 + "1.255\n") * 100)
+    rc, out, err = sh("-f", path("hot.sql", hot + f"\\bulk add {exact}\nselect sum from hot;\n\\bulk add {odd}\nselect sum from hot;\n"), "--csv")
+    check("\\bulk of additions", "BULK 10000, 0 failed (vm, kset, depth 1)\nsum\n12500.00\n" in out and "depth 200)\nsum\n25001.00\n" in out, (rc, out[-400:], err))
     # Locks by statement: a bulk that has to be undone after many that had not is the only one; another one soon after it, and the next ones do without.
     good, bad = path("good.csv", "1,1\n1,2\n2,1\n"), path("bad.csv", "1,1\n1,0\n2,1\n")
     text = ("set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_order = 'any'; create table part(id int primary key, sold bigint not null); "

@@ -5,6 +5,7 @@
  *   compile_plan.c   SQL statements: bound plans are brought into forms that ...
  *   compile_query.c  ... become lookups and loops over rows
  *   compile_group.c  aggregates and groups
+ *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
  *   slice.c, reuse.c what footprints do not need goes; what was computed before is used again
  *   items.c          operations are said once, in front of loops and in straight runs
@@ -40,6 +41,7 @@ typedef struct CpFootSite {
     uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
     int32_t no, n;
     bool once;          /* as often in the body as here: not in a loop that the footprint goes through once */
+    bool told;          /* the first place of an UPDATE: it tells whether amounts are exact */
     CpItem items[3];
 } CpFootSite;
 typedef struct CpFootSites { VEC(CpFootSite) sites; } CpFootSites;

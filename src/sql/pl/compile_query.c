@@ -68,8 +68,7 @@ static ColId scan_col(const Plan *p, int32_t col) {
         if (p->scan_cols[i] == col) return p->out_cols[i];
     return 0;
 }
-/* The scan's column that an expression is, casts that change no value taken off; -1 none. */
-static int32_t plain_column(const Plan *p, const Expr *e) {
+int32_t cp_scan_column(const Plan *p, const Expr *e) {
     while (e->kind == EX_CAST && type_phys(e->type) == PH_STR && type_phys(e->args[0]->type) == PH_STR && type_is_text(e->type) && e->type.length == 0 &&
            e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
         e = e->args[0];
@@ -195,18 +194,22 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
 }
 
 /* An addition that is planned as a write: the bulk wants to know how much. */
-static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
-    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
+static Status covered_item(Cp *c, const Scan *s, int32_t group, int32_t col, Reg amount) {
     ItemSite *x = arena_new_of(c->arena, ItemSite);
     Reg *args = arena_array(c->arena, Reg, 1);
     if (!x || !args) return cp_oom(c);
-    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type)) || !(args[0] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
+    if (!(args[0] = amount)) return ST_ERROR;
     *x = (ItemSite){.table = (uint32_t)s->number, .group = (uint32_t)group, .kind = OPK_ADD, .has_amount = true, .covered = true, .col = col, .args = args};
     Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
     cp_mark(c);
     return ST_OK;
+}
+static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, Expr *amount) {
+    if (c->mode == CP_SITES || !cp_known(c, amount)) return ST_OK;
+    if (!(amount = cp_cast(c, amount, s->table->table->cols[col].type))) return ST_ERROR;
+    return covered_item(c, s, group, col, cp_lower_as(c, amount, amount->type));
 }
 
 /* An operation on a group of columns of the row, or on the existence of rows. */
@@ -380,8 +383,8 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
         if (e->kind != EX_FUNC || e->n_args != 2 || cp_unsettled(c, e)) return false;
         uint16_t op = e->u.func->opcode;
         bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
-        int side = plain_column(s->plan, e->args[0]) == c->at.order_col ? 0 : 1;
-        if ((!greater && !less) || plain_column(s->plan, e->args[side]) != c->at.order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
+        int side = cp_scan_column(s->plan, e->args[0]) == c->at.order_col ? 0 : 1;
+        if ((!greater && !less) || cp_scan_column(s->plan, e->args[side]) != c->at.order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
         if ((greater == (side == 0)) == c->at.order_desc) continue; /* an end */
         if (from >= 0 || !same_cells(t->cols[c->at.order_col].type, e->args[1 - side]->type)) return false;
         from = i;
@@ -414,7 +417,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         Expr *e = conds->items[i];
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
-            int32_t col = plain_column(p, e->args[side]);
+            int32_t col = cp_scan_column(p, e->args[side]);
             Expr *v = e->args[1 - side];
             if (col < 0 || s->eq[col] || !available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
             TRY(cp_settle_copy(c, &v));
@@ -626,7 +629,7 @@ static int part_score(Cp *c, const Plan *p, const Conds *conds) {
         const Expr *e = k < conds->n ? conds->items[k] : p->conds[k - conds->n];
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
-            int32_t col = plain_column(p, e->args[side]);
+            int32_t col = cp_scan_column(p, e->args[side]);
             if (col < 0 || x->written[col] || !available(c, e->args[1 - side]) || !same_cells(t->cols[col].type, e->args[1 - side]->type)) continue;
             eq[col] = any = true;
         }
@@ -1181,9 +1184,13 @@ typedef struct Change {
     CpRow row;
     void *ctx;
     Scan *scan;
-    Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write */
+    Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one of ... */
     bool *takes;    /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
     bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
+    const CpAdd *adds;
+    struct { Expr **amounts; bool *writes; } forms[2]; /* ... where all amounts are exact, and where some may not be: all is written */
+    bool unsure;    /* there are two of them, */
+    bool inexact;   /* and this is the second one, of a call whose footprint tells which */
     uint64_t site;
     bool once; /* UPDATE .. FROM */
     int32_t open; /* loops around the statement that the footprint goes through once */
@@ -1292,53 +1299,6 @@ static Instr *emit_op(Cp *c, Opcode op, Phys ph, Reg dst, Reg a, Reg b, void *au
     return in;
 }
 
-/* col + e, e without columns of this row that are written in the same group, is an addition of e. */
-static Expr *added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
-    Type t = scan->table->cols[col].type;
-    if (!type_is_integer(t) && t.id != T_NUMERIC) return NULL;
-    if (type_phys(t) == PH_I128) return NULL;
-    Expr *e = value;
-    while (e->kind == EX_CAST && (type_is_integer(e->args[0]->type) || e->args[0]->type.id == T_NUMERIC)) e = e->args[0];
-    if (e->kind != EX_FUNC || e->n_args != 2 || (e->u.func->opcode != OP_ADD && e->u.func->opcode != OP_SUB)) return NULL;
-    Expr *base = e->args[0], *by = e->args[1];
-    while (base->kind == EX_CAST) base = base->args[0];
-    if (!(base->kind == EX_COL && plain_column(scan, base) == col)) {
-        if (e->u.func->opcode == OP_SUB) return NULL;
-        base = e->args[1], by = e->args[0];
-        while (base->kind == EX_CAST) base = base->args[0];
-        if (!(base->kind == EX_COL && plain_column(scan, base) == col)) return NULL;
-    }
-    /* The amount must be exact at the column's scale. */
-    int scale = t.id == T_NUMERIC ? t.scale : 0;
-    Type bt = by->type;
-    while (by->kind == EX_CAST && (type_is_integer(by->args[0]->type) || by->args[0]->type.id == T_NUMERIC) && by->type.id == T_NUMERIC &&
-           (by->args[0]->type.id == T_NUMERIC ? by->args[0]->type.scale : 0) <= by->type.scale)
-        by = by->args[0], bt = by->type;
-    if (!(type_is_integer(bt) || (bt.id == T_NUMERIC && bt.scale <= scale))) return NULL;
-    /* ... and always in the column's range: where it is not, the sum may be. */
-    int digits = bt.id == T_NUMERIC ? bt.precision - bt.scale : bt.id == T_INT8 ? 19 : bt.id == T_INT4 ? 10 : 5;
-    if (t.id == T_NUMERIC ? digits > t.precision - t.scale : bt.id == T_NUMERIC || phys_size(type_phys(bt)) > phys_size(type_phys(t))) return NULL;
-    ColSet s = colset_new(&c->ctx);
-    expr_cols(&c->ctx, by, &s);
-    for (int32_t i = 0; i < scan->n_out; i++)
-        if (colset_has(&s, scan->out_cols[i])) return NULL;
-    if (e->u.func->opcode == OP_ADD) return by;
-    /* subtraction: 0 - e */
-    Value zero = {.type = bt};
-    Expr *n = expr_new(&c->ctx, EX_FUNC, e->type, 2);
-    Expr *z = expr_const(&c->ctx, &zero);
-    if (!n || !z) return c->oom = true, NULL;
-    n->u.func = e->u.func;
-    n->args[0] = z;
-    n->args[1] = by;
-    if (!type_eq(bt, e->args[0]->type) || !type_eq(bt, e->args[1]->type)) { /* types of the original operation, for its function */
-        n->args[0] = cp_cast(c, z, e->args[0]->type);
-        n->args[1] = e->args[1];
-        if (!n->args[0]) return NULL;
-    }
-    return n;
-}
-
 /* A new value of set item i that is NULL where none may be is an error. */
 static bool null_fails(Cp *c, const Change *k, int32_t i, Reg value) {
     return k->table->table->cols[k->b->set_cols[i]].not_null && lower_info(&c->pipe, value)->nullable;
@@ -1348,6 +1308,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     if (!cell) return cp_oom(c);
     *cell = (RowCol){.table = k->number, .col = k->b->set_cols[i]};
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
+    cell->told = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
     if (!in) return ST_ERROR;
     if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
@@ -1407,10 +1368,17 @@ static Status update_items(Cp *c, Change *k) {
     bool done[CP_MAX_GROUPS] = {false};
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t col = b->set_cols[i], g = k->table->group[col];
-        if (k->amounts[i]) TRY(note_untold(c, k, col, k->amounts[i]));
+        bool sum = k->adds[i].by != NULL;
+        int64_t from = c->pipe.b.instrs.len;
+        if (sum) TRY(note_untold(c, k, col, k->adds[i].by));
         if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
         else if (k->amounts[i] || !done[g]) TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
         done[g] |= !k->amounts[i];
+        if (!k->inexact || !k->adds[i].by) continue;
+        if (k->adds[i].of && c->mode == CP_FOOTPRINT) TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
+        else if (!c->guarding) TRY(covered_amount(c, k->scan, g, col, k->adds[i].by));
+        for (int64_t p = from; p < c->pipe.b.instrs.len; p++)
+            if (c->pipe.b.instrs.items[p].op == OP_ITEM) ((ItemSite *)(uintptr_t)c->pipe.b.instrs.items[p].aux)->inexact = true;
     }
     return ST_OK;
 }
@@ -1429,16 +1397,13 @@ static Status guard_update(Cp *c, Change *k) {
     return update_items(c, k);
 }
 
-static Status update_row(Cp *c, void *ctx) {
-    Change *k = ctx;
+/* The row's changes in the form that k has. */
+static Status change_row(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     CpTable *t = k->table;
-    if (k->once && c->several_sources) return cp_refuse(c, "UPDATE FROM several rows");
-    if (k->once && c->guarding) return cp_refuse(c, "guards in UPDATE FROM");
     if (cp_foot(c)) {
         TRY(update_items(c, k));
-        TRY(keep_result(c, b));
-        return k->row ? k->row(c, k->ctx) : ST_OK;
+        return keep_result(c, b);
     }
     if (c->guarding) TRY(guard_update(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
@@ -1451,12 +1416,66 @@ static Status update_row(Cp *c, void *ctx) {
     for (int32_t i = 0; r && i < b->n_set; i++) {
         Type type = t->table->cols[b->set_cols[i]].type;
         Expr *v = k->amounts[i] ? k->amounts[i] : expr_col(&c->ctx, b->values[i]);
+        int64_t from = c->pipe.b.instrs.len;
         if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
+        for (int64_t p = from; k->amounts[i] && k->adds[i].of && p < c->pipe.b.instrs.len; p++) { /* it was computed before, and is exact */
+            Instr *in = &c->pipe.b.instrs.items[p];
+            if (in->op >= OP_ADD && in->op < OP_CALL) in->pad = LOWER_PROVEN_SAFE;
+        }
     }
     if (!r) return ST_ERROR;
     TRY(put_columns(c, k, r, vals));
     cp_fresh(c);
     cp_mark(c);
+    return ST_OK;
+}
+static void use_form(Change *k, bool inexact) {
+    k->amounts = k->forms[inexact].amounts;
+    k->writes = k->forms[inexact].writes;
+    k->inexact = inexact;
+}
+/* Whether the footprint knows the amounts that may be inexact. The body with guards goes by what it found. */
+static bool amounts_told(Cp *c, const Change *k) {
+    bool told = true;
+    if (c->guarding) {
+        const CpFootSite *f = foot_site(c, c->site_no);
+        return f && f->told;
+    }
+    for (int32_t i = 0; i < k->b->n_set; i++) told &= !k->adds[i].of || cp_known(c, k->adds[i].of);
+    return told;
+}
+/* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail before it changes anything, the addition does not. */
+static Status change_either(Cp *c, Change *k) {
+    int32_t no = c->site_no;
+    bool told = amounts_told(c, k);
+    if (told) {
+        Reg exact = 0;
+        for (int32_t i = 0; i < k->b->n_set; i++) {
+            if (!k->adds[i].of) continue;
+            Reg one = cp_exact(c, &k->adds[i]);
+            if (one && exact) one = cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, exact, one, 0);
+            if (!(exact = one)) return err_is_set(&c->scratch) ? cp_refuse_error(c) : ST_ERROR;
+        }
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_NOT, cp_test(c, OP_IS_TRUE, exact)), 0));
+    }
+    use_form(k, true);
+    k->inexact = told;
+    TRY(change_row(c, k));
+    if (told) {
+        TRY(cp_control(c, OP_P_ELSE, 0, 0));
+        use_form(k, false);
+        TRY(change_row(c, k));
+        TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
+    if (c->mode == CP_FOOTPRINT) foot_site(c, no)->told = told;
+    return ST_OK;
+}
+
+static Status update_row(Cp *c, void *ctx) {
+    Change *k = ctx;
+    if (k->once && c->several_sources) return cp_refuse(c, "UPDATE FROM several rows");
+    if (k->once && c->guarding) return cp_refuse(c, "guards in UPDATE FROM");
+    TRY(k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 
@@ -1527,6 +1546,43 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
     }
     return colset_has(&s, b->values[i]) || colset_has(&s, scan_col(scan, b->set_cols[i]));
 }
+/* What is added: k->adds, and both forms. Of several columns whose values fail the first one is told, but sums are made behind what is computed: where anything else may fail, amounts must be
+ * exact for sure, and where they are not, nothing is added. */
+static Status find_adds(Cp *c, Change *k, const Plan *scan) {
+    const BoundStmt *b = k->b;
+    CpAdd *adds = arena_array(c->arena, CpAdd, b->n_set + 1);
+    for (int f = 0; f < 2; f++)
+        if (!(k->forms[f].amounts = arena_array(c->arena, Expr *, b->n_set + 1))) return cp_oom(c);
+    if (!(k->adds = adds) || !(k->takes = arena_calloc(c->arena, b->n_set + 1))) return cp_oom(c);
+    bool fails = false;
+    for (int32_t i = 0; i < b->n_set; i++) {
+        Expr *v = output_expr(b->plan, b->values[i]);
+        if (v && !cp_unsettled(c, v)) adds[i] = cp_added(c, scan, b->set_cols[i], v);
+        if (c->oom) return ST_ERROR;
+        k->takes[i] = adds[i].by && is_returned(c, b, scan, i);
+        if (b->n_result > 0 || b->n_checks > 0) adds[i] = (CpAdd){0};
+        fails |= adds[i].by ? adds[i].of && expr_can_fail(adds[i].of) : v && expr_can_fail(v);
+    }
+    for (int32_t i = 0; i < b->n_set; i++) {
+        if (adds[i].of && fails && b->n_set > 1) adds[i] = (CpAdd){0};
+        k->unsure |= adds[i].of != NULL;
+        k->forms[0].amounts[i] = adds[i].by;
+    }
+    use_form(k, false);
+    return ST_OK;
+}
+static Status find_writes(Cp *c, Change *k) {
+    for (int f = 0; f < 2; f++) {
+        if (!(k->forms[f].writes = arena_calloc(c->arena, k->table->n_groups + 1))) return cp_oom(c);
+        for (int32_t i = 0; i < k->b->n_set; i++) {
+            int32_t g = k->table->group[k->b->set_cols[i]];
+            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", k->table->table->name);
+            k->forms[f].writes[g] |= !k->forms[f].amounts[i];
+        }
+    }
+    use_form(k, false);
+    return ST_OK;
+}
 
 Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     Table *t = b->table;
@@ -1547,22 +1603,10 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
         for (int j = 0; j < t->n_keys; j++)
             for (int m = 0; m < t->keys[j].n_cols; m++)
                 if (t->keys[j].cols[m] == b->set_cols[i]) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
-    k->amounts = arena_array(c->arena, Expr *, b->n_set + 1);
-    k->takes = arena_calloc(c->arena, b->n_set + 1);
-    if (!k->amounts || !k->takes) return cp_oom(c);
-    for (int32_t i = 0; i < b->n_set; i++) {
-        Expr *v = output_expr(b->plan, b->values[i]);
-        k->takes[i] = v && !cp_unsettled(c, v) && is_returned(c, b, scan, i) && added(c, scan, b->set_cols[i], v);
-        k->amounts[i] = v && !cp_unsettled(c, v) && b->n_result == 0 && b->n_checks == 0 ? added(c, scan, b->set_cols[i], v) : NULL;
-        if (c->oom) return ST_ERROR;
-    }
+    TRY(find_adds(c, k, scan));
     if (cp_foot(c) || c->guarding) {
-        if (!(k->scan = change_scan(c, scan, k->table, k->number)) || !(k->writes = arena_calloc(c->arena, k->table->n_groups + 1))) return cp_oom(c);
-        for (int32_t i = 0; i < b->n_set; i++) {
-            int32_t g = k->table->group[b->set_cols[i]];
-            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", t->name);
-            k->writes[g] |= !k->amounts[i];
-        }
+        if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
+        TRY(find_writes(c, k));
         c->at.change_scan = scan;
         c->at.change_groups = k->writes;
     }
@@ -1571,7 +1615,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *s = colset_new(&c->ctx);
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_set; i++) {
-        if (k->amounts[i]) expr_cols(&c->ctx, k->amounts[i], s);
+        if (k->amounts[i]) expr_cols(&c->ctx, k->amounts[i], s); /* what an inexact one is added to goes with the write */
         else colset_add(&c->ctx, s, b->values[i]);
     }
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
@@ -1826,9 +1870,8 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Change *k = arena_new_of(c->arena, Change);
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!k || !s) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx, .amounts = arena_array(c->arena, Expr *, b->n_set + 1)};
-    if (!k->amounts || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
-    for (int32_t i = 0; i < b->n_set; i++) k->amounts[i] = NULL;
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .amounts = arena_array(c->arena, Expr *, b->n_set + 1), .adds = arena_array(c->arena, CpAdd, b->n_set + 1)};
+    if (!k->amounts || !k->adds || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);

@@ -1,4 +1,4 @@
-/* compile_rows.h - what compile_query.c and compile_group.c share: operators hand over what is to be done with each of their rows. */
+/* compile_rows.h - what compile_query.c, compile_group.c and compile_adds.c share: operators hand over what is to be done with each of their rows. */
 #ifndef STELE_SQL_PL_COMPILE_ROWS_H
 #define STELE_SQL_PL_COMPILE_ROWS_H
 
@@ -37,6 +37,20 @@ Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg 
 Status cp_leave_if(Cp *c, Reg cond, int32_t block);
 /* The row's key comes after the one in the variable (after), or before it. */
 Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after);
+
+/* The scan's column that an expression is, casts that change no value taken off; -1 none. */
+int32_t cp_scan_column(const Plan *p, const Expr *e);
+
+/* compile_adds.c: what an UPDATE adds to a column. */
+typedef struct CpAdd {
+    Expr *by;            /* NULL: it is no addition */
+    Expr *of;            /* it is one where this value is a multiple of unit, in units of its type, and in [lo, hi] if ranged; NULL: always */
+    bool ranged;
+    int128_t unit, lo, hi;
+} CpAdd;
+CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value); /* out of memory: c->oom */
+Reg cp_exact(Cp *c, const CpAdd *a);                                /* whether it is one; NULL where the amount is */
+Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col);               /* where it is none: by how much the column changes at most, as a cell of it */
 
 /* compile_group.c: aggregates over all rows, and by groups. */
 Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx);

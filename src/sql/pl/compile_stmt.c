@@ -775,6 +775,7 @@ static Status block_body(Cp *c, const PlStmt *s) { return s->n_handlers > 0 ? gu
 static Status block(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_inits; i++) {
         const PlVar *v = &c->at.f->vars[s->inits[i]];
+        c->at.line = v->line; /* for reasons; errors tell the block's */
         if (v->kind != PLV_SCALAR) {
             CpRecord *r = &c->at.records[s->inits[i]];
             if (v->init) return cp_refuse(c, "a record with a default");
@@ -785,7 +786,7 @@ static Status block(Cp *c, const PlStmt *s) {
         if (v->not_null) return cp_refuse(c, "a variable that is NOT NULL");
         int32_t var = c->at.var_of[s->inits[i]];
         if (var < 0) continue;
-        c->at.line = v->line;
+        c->at.line = s->line;
         if (!v->init) {
             TRY(cp_store_null(c, var));
             continue;
@@ -793,7 +794,9 @@ static Status block(Cp *c, const PlStmt *s) {
         Expr *e = cp_expr(c, v->init, type_make(T_UNKNOWN));
         if (!e) return ST_ERROR;
         TRY(cp_assign(c, var, e));
+        cp_mark(c);
     }
+    c->at.line = s->line;
     if (!s->label) return block_body(c, s);
     int32_t number = c->next_block++;
     CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number, .dead = false};
