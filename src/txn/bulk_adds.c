@@ -138,6 +138,18 @@ static bool look_again(ImageEntry *x, int32_t col) {
     return x->bound[col] = (int128_t)most, true;
 }
 
+/* Slots of columns that calls may add to whose footprints failed: nobody knows how much. */
+static bool in_failed(const Bulk *b, int32_t slot) {
+    for (int32_t k = 0; atomic_load(&b->alone) && k < b->n_parts; k++) {
+        const ProgRun *foot = b->parts[k].proc->foot;
+        bool adds = false, failed = false;
+        for (int32_t i = 0; i < foot->p->n_instrs && !adds; i++) adds = foot->add_slot[i] == slot;
+        for (int64_t i = 0; adds && !failed && i < b->parts[k].part->n; i++) failed = b->failed_foot[part_call(&b->parts[k], i)] != 0;
+        if (failed) return true;
+    }
+    return false;
+}
+
 /* Columns whose adds may leave the range are planned as writes. True: some were not before. */
 bool bulk_demote_adds(Bulk *b) {
     bool any = false;
@@ -147,7 +159,8 @@ bool bulk_demote_adds(Bulk *b) {
             ColumnUse *u = &x->cols[c];
             if (!u->tracked || u->slot < 0 || !u->shared) continue;
             int128_t sum = column_sum(b, u->slot), puts = bulk_puts(b, x->table_id, c);
-            for (int pass = 0; pass < 2; pass++) { /* a bound that grew with the sums may be far off: look again */
+            if (in_failed(b, u->slot)) u->shared = false;
+            for (int pass = 0; pass < 2 && u->shared; pass++) { /* a bound that grew with the sums may be far off: look again */
                 int128_t bound = MAX_OF(x->bound[c], puts);
                 if (sum <= u->hi - bound) break;
                 if (pass == 1 || puts == bound || !look_again(x, c)) u->shared = false;

@@ -113,6 +113,7 @@ static Status run_shared(Bulk *b, Err *e) {
             continue;
         }
         take_sums(b);
+        atomic_store(&b->alone, v->words[W_FOOT] != 0);
         if (!bulk_demote_adds(b)) break;
     }
     for (int i = 0; i < b->workers; i++) b->w[i].n_ops = 0;
@@ -122,7 +123,6 @@ static Status run_shared(Bulk *b, Err *e) {
         total += b->blocks[i].n;
     }
     learn(b, total);
-    atomic_store(&b->alone, v->words[W_FOOT] != 0);
     return ST_OK;
 }
 

@@ -130,7 +130,7 @@ Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
     Type t = a->of->type;
     bool rounds = a->unit > 1;
     if (a->ranged) {
-        int128_t most = a->hi - (rounds ? a->unit : 0);
+        int128_t most = MIN_OF(a->hi, -a->lo) - (rounds ? a->unit : 0); /* of integers one side goes further by one */
         for (int side = 0; side < 2; side++) {
             Reg limit = number(c, r, side ? -most : most), beyond = cp_cmp(c, side ? OP_LT : OP_GT, type_phys(t), r, limit);
             if (!beyond || !(r = cp_emit(c, OP_SELECT, type_phys(t), t, lower_info(&c->pipe, r)->nullable, beyond, limit, r))) return 0;

@@ -1328,7 +1328,7 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
             Type type = t->table->cols[b->set_cols[i]].type;
             if (late && may_fail > 1) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
             if (!by) return cp_oom(c);
-            k->table->need.adds[i] = true;
+            k->table->need.adds[b->set_cols[i]] = true;
             TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
         }
     for (int32_t i = 0; i < b->n_set; i++) {
