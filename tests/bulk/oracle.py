@@ -1139,8 +1139,10 @@ def add_sums(case, seed, big):
     numeric = ["h", "h", "h", "h * 0.5", "h / 3", "(h + 1)", "m", "g", "p1", "y", "1.50", "0.125", "x"]
     integers = ["g", "g", "p1", "h", "h * 2", "y", "1", "70000", "x", "m"]
 
-    def item():
-        c = r.choice(["n2", "n2", "n2", "n1", "i8", "i4", "i4", "i2"])
+    def item(one):
+        c = r.choice(["n2", "n2", "n2", "n1", "i8", "i4", "i4", "i2"] if one else ["n2", "n1"])
+        if not one:  # of several sums that fail any is told: they have one message
+            return c, f"{c} {r.choice('+-')} {r.choice(['h', 'h', 'm', 'g', 'p1', 'x', 'y', '1', 'h * 0.5', '0.125'])}"
         by = r.choice(numeric if c[0] == "n" else integers)
         base = r.choice([c] * 12 + ([f"{c}::numeric(11,1)"] if c[0] == "n" else [f"{c}::bigint"]))
         value = f"{base} {r.choice('+-')} {by}" if r.random() < 0.9 else f"{by} + {base}"
@@ -1148,8 +1150,9 @@ def add_sums(case, seed, big):
 
     def update(key):
         cols = {}
-        for _ in range(r.choice([1, 1, 1, 2, 3])):
-            cols.setdefault(*item())
+        n_items = r.choice([1, 1, 1, 2, 3])
+        for _ in range(n_items):
+            cols.setdefault(*item(n_items == 1))
         if r.random() < 0.15:
             cols["w"] = r.choice(["p1", "i4", "w + 1"])
         where = f"b = {key} % 2" if r.random() < 0.2 and list(cols) in (["n2"], ["n1"]) else f"k = {key}" + r.choice(["", "", "", "", " and p1 > 2", " and n2 >= 0", " and w > 0"])
