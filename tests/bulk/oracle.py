@@ -1185,7 +1185,7 @@ def add_sums(case, seed, big):
         if r.random() >= rare:
             return [str(r.randrange(-500, 9000) / 100), str(r.randrange(-5, 50))]
         return [r.choice(["\\N", "0.005", "-1.234", "33.3333333333333333", "99999999999", "9999999999.99", "-10000000000", "1e20", "50000", "-0.0000000000000001"]),
-                r.choice(["\\N", "2147483648", "-2147483648", "9223372036854775807", "-9223372036854775808", "40000", "3"])]
+                r.choice(["\\N", "2147483648", "-2147483648", "9223372036854775807", "-9223372036854775807", "40000", "3"])]
 
     count = big or r.choice([5, 20, 60, 200, 400])
     calls = [(first + r.randrange(len(case.procs) - first), [str(r.randrange(n)), str(r.randrange(10)), *amounts()]) for _ in range(count)]

@@ -47,7 +47,6 @@ static void find_exact(Type col, bool negated, CpAdd *a) {
     /* 19 digits before the point or fewer are compared, and as many behind it: they fit */
     a->lo = (negated ? least(col) + 1 : least(col)) * pow10_i128[s];
     a->hi = (negated ? -least(col) : -least(col) - 1) * pow10_i128[s];
-    if (t.id != T_NUMERIC) a->hi = MIN_OF(a->hi, -least(t) - 1);
 }
 
 CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
@@ -71,8 +70,7 @@ CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     for (int32_t i = 0; i < scan->n_out; i++)
         if (colset_has(&s, scan->out_cols[i])) return none;
     CpAdd a = {.by = by};
-    /* The least integer of the column's size has no opposite. */
-    if (!holds_all(by->type, t) || (negated && type_is_integer(t) && type_is_integer(by->type) && type_phys(by->type) == type_phys(t))) {
+    if (!holds_all(by->type, t)) { /* the least integer of the column's own size, subtracted, fails: not worth two forms */
         if (expr_is_volatile(by) || digits_of(t) < 0) return none;
         a.of = by;
         find_exact(t, negated, &a);
@@ -120,8 +118,7 @@ Reg cp_exact(Cp *c, const CpAdd *a) {
     if (a->unit > 1) exact = cp_cmp(c, OP_EQ, ph, emit_safe(c, OP_MOD, r, number(c, r, a->unit)), number(c, r, 0));
     if (!a->ranged || (a->unit > 1 && !exact)) return exact;
     exact = both(c, exact, cp_cmp(c, OP_GE, ph, r, number(c, r, a->lo)));
-    bool all = type_is_integer(a->of->type) && a->hi == -least(a->of->type) - 1;
-    return all || !exact ? exact : both(c, exact, cp_cmp(c, OP_LE, ph, r, number(c, r, a->hi)));
+    return exact ? both(c, exact, cp_cmp(c, OP_LE, ph, r, number(c, r, a->hi))) : 0;
 }
 /* |amount|, rounded up; all that is too large is the greatest value that the column has. */
 Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
