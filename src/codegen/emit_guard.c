@@ -4,6 +4,8 @@
 
 enum { QUEUE_STOP_BITS = 1 << STOP_UNDO_BIT | 1 << STOP_QUEUE_BIT, FRAMES_BYTES = 40 << 10 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls do not share loops */ };
 
+/* What the call does to the item counts when it is given up, and when the call fails. */
+static bool changes(const ItemSite *it) { return it->kind != OPK_READ || it->deletes; }
 int32_t proc_hash_var(const ProcEm *x, const Instr *in) {
     const Instr *of = in->a ? made_by(x, in->a) : NULL;
     if (in->a) return of && of->op == OP_LOAD ? (int32_t)of->imm : -1;
@@ -18,9 +20,9 @@ static void guard_in_round(ProcEm *x, const Instr *in) {
     int32_t k = proc_asked(x, in);
     W("const u64 h = hash%d;\nu64 use = ask%d;\n(void)h;\n#if defined(KC_CUDA)\n", k, k);
     if (proc_guard_takes(x, it)) W("if (%p != 0) use = queue_use(kp, use_at, use_end, names, h, true);\nelse\n", PARAM(PP_TAKES, 0, 0));
-    W("use = guard_hold(kp, use, %s);\n#else\nuse = ", it->kind == OPK_READ ? "0u" : "GUARD_WROTE");
+    W("use = guard_hold(kp, use, %s);\n#else\nuse = ", changes(it) ? "GUARD_WROTE" : "0u");
     if (proc_guard_takes(x, it)) W("%p != 0 ? queue_use(kp, use_at, use_end, names, h, true) : ", PARAM(PP_TAKES, 0, 0));
-    W("guard_take(kp, use_at, use_end, names, h, %s, true, 0, 0, false);\n#endif\n", it->kind == OPK_READ ? "0u" : "GUARD_WROTE");
+    W("guard_take(kp, use_at, use_end, names, h, %s, true, 0, 0, false);\n#endif\n", changes(it) ? "GUARD_WROTE" : "0u");
 }
 void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
@@ -37,7 +39,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (x->round) {
         guard_in_round(x, in);
     } else {
-        const char *wrote = it->kind == OPK_READ ? "0u" : "GUARD_WROTE";
+        const char *wrote = changes(it) ? "GUARD_WROTE" : "0u";
         if (in->a) W("const u64 h = (u64)%r;\n", in->a);
         else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
         W("const u64 use = ");
@@ -57,7 +59,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
-static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) { return x->proc->guards[guard]->kind == OPK_READ || pc > x->last_fail; }
+static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) { return !changes(x->proc->guards[guard]) || pc > x->last_fail; }
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     const GuardList *l = in->aux;
     const char *shared = x->round ? "true" : "false";

@@ -137,6 +137,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
     bool inexact;     /* of a call whose amount is not exact for the column, which writes it; others add to it */
     bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
+    bool deletes;     /* OPK_READ: a DELETE that does not know this key of its row; those commute, since another key tells rows apart, but the item is changed all the same */
     bool release;     /* GUARD: the statement's UNGUARD counts for the item */
     uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */
     uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */

@@ -678,19 +678,33 @@ static Status explain_lines(Statement *st, char *text) {
     return text ? ST_OK : ST_ERROR;
 }
 
-static const char *table_name(const Session *s, int64_t id) {
+static const Table *table_of(const Session *s, int64_t id) {
     for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
-        if (s->db->catalog.tables[t]->id == id) return s->db->catalog.tables[t]->name;
-    return "?";
+        if (s->db->catalog.tables[t]->id == id) return s->db->catalog.tables[t];
+    return NULL;
+}
+static const char *table_name(const Session *s, int64_t id) {
+    const Table *t = table_of(s, id);
+    return t ? t->name : "?";
 }
 /* "insert and delete" */
 static const char *words_of(Arena *a, const ItemSite *x) {
     static const char *const kinds[] = {"read", "add", "write"}, *const words[] = {"write", "take", "insert", "delete"};
     const char *t = NULL;
-    if (x->kind == OPK_READ || !(x->does & ~DOES_ROWS)) return kinds[x->kind];
+    if ((x->kind == OPK_READ && !x->deletes) || !(x->does & ~DOES_ROWS)) return kinds[x->kind];
     for (int i = 0; i < (int)ARRAY_LEN(words); i++)
         if (x->does >> i & 1 && !(t = arena_printf(a, "%s%s%s", t ? t : "", t ? " and " : "", words[i]))) return NULL;
     return t;
+}
+/* "rows of t by t_key": what an operation is on; the main one of several keys goes without saying. */
+static const char *subject_of(const Session *s, Arena *a, const ItemSite *x, int64_t table_id) {
+    const Table *t = table_of(s, table_id);
+    const char *name = t ? t->name : "?";
+    const bool coarse = item_is_coarse(x->group);
+    const uint32_t group = coarse ? (x->group - ITEM_COARSE) / 2 : x->group, key = coarse ? group - ITEM_GROUPS_MAX : group - ITEM_KEY;
+    if (!(x->does & DOES_ROWS)) return arena_printf(a, "column group %d of %s", (int)group, name);
+    if (x->group == ITEM_ROWS || !t || t->n_keys <= 1) return arena_printf(a, "rows of %s", name);
+    return arena_printf(a, "rows of %s by %s", name, t->keys[key].name);
 }
 /* What the footprint's operations are, table by table. */
 static Status explain_items(Session *s, Statement *st, const Proc *p) {
@@ -701,12 +715,9 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         if (in->op != OP_ITEM) continue;
         const ItemSite *x = in->aux;
         if (x->kind > OPK_WRITE || (x->covered && x->inexact)) continue;
-        const char *table = table_name(s, p->tables[x->table].table_id);
-        if (x->group >= ITEM_COARSE && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
-        uint32_t group = x->group >= ITEM_COARSE ? (x->group - ITEM_COARSE) / 2 : x->group;
-        const char *words = words_of(a, x);
-        char *line = !words ? NULL : x->does & DOES_ROWS ? arena_printf(a, "  %s rows of %s", words, table) : arena_printf(a, "  %s column group %d of %s", words, (int)group, table);
-        if (line) line = arena_printf(a, "%s, %s", line, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table");
+        if (item_is_coarse(x->group) && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
+        const char *words = words_of(a, x), *subject = subject_of(s, a, x, p->tables[x->table].table_id);
+        char *line = words && subject ? arena_printf(a, "  %s %s, %s", words, subject, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table") : NULL;
         if (line && x->does & DOES_TAKE) line = arena_printf(a, "%s, planned as a write", line);
         if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
         if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */

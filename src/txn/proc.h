@@ -10,6 +10,8 @@
  * procedure that touches the group knows beforehand: often the primary key, sometimes a prefix of it, at worst nothing: then the group is one
  * item for the whole table. So two operations that may touch the same cell always have the same item. Groups that are touched by a whole key here and by
  * less there have further, coarser items (ITEM_COARSE).
+ * Where a table has several unique keys, its rows exist by each of them: an insert or delete has an operation for each key, by that key's columns, a lookup by a unique key one for that key, and whoever looks
+ * for rows by less one for the main key, which is ITEM_ROWS; the others are ITEM_KEY + number. A row that has a NULL in such another key is not there by it, and has no operation.
  *
  * Within a call the strongest operation on an item counts: read and add make write. A ROW_ADD's item is of kind OPK_ADD and names the column and the
  * amount (ItemSite.col, last argument): an add commutes only while no order of the bulk's adds can overflow; bulk_run looks at that and
@@ -31,7 +33,14 @@
 #include "txn/image.h"
 #include "txn/schedule.h"
 
-enum { ITEM_ROWS = 1 << 20, ITEM_WHOLE = ITEM_ROWS + 1 /* see above */, ITEM_COARSE = ITEM_ROWS + 16 /* + 2 * group: sql/pl/compile_int.h */ };
+enum {
+    ITEM_ROWS = 1 << 20,
+    ITEM_WHOLE = ITEM_ROWS + 1,       /* see above */
+    ITEM_COARSE = ITEM_ROWS + 16,     /* + 2 * group of columns, below ITEM_GROUPS_MAX, or ITEM_GROUPS_MAX + key: sql/pl/compile_int.h */
+    ITEM_KEY = 1 << 21,               /* + number of the unique key */
+    ITEM_GROUPS_MAX = 64
+};
+static inline bool item_is_coarse(uint32_t group) { return group >= ITEM_COARSE && group < ITEM_KEY; }
 
 typedef struct ProcVar {
     const char *name; /* hidden ones: NULL */

@@ -57,38 +57,63 @@ static Status make_groups(Registry *r, CpTable *t) {
             if (t->written[j] && t->writers[j] == t->writers[i]) t->group[i] = t->group[j];
         if (t->group[i] == NO_GROUP) t->group[i] = t->n_groups++;
     }
-    t->key = arena_array(r->arena, bool *, t->n_groups + 1);
-    t->fine = arena_array(r->arena, int32_t, t->n_groups + 1);
-    t->fine_kinds = arena_calloc(r->arena, t->n_groups + 1);
-    t->coarse_kinds = arena_calloc(r->arena, t->n_groups + 1);
+    const int32_t end = rows_groups_end(t);
+    t->key = arena_array(r->arena, bool *, end);
+    t->fine = arena_array(r->arena, int32_t, end);
+    t->fine_kinds = arena_calloc(r->arena, end);
+    t->coarse_kinds = arena_calloc(r->arena, end);
     t->sites.len = 0;
     if (!t->key || !t->fine || !t->fine_kinds || !t->coarse_kinds) return ST_ERROR;
-    for (int32_t g = 0; g <= t->n_groups; g++)
+    for (int32_t g = 0; g < end; g++)
         if (!(t->key[g] = arena_calloc(r->arena, t->table->n_cols + 1))) return ST_ERROR;
     return ST_OK;
 }
 
+/* The key's columns; 0: one of them has no bit. */
 static uint64_t key_bits(const Table *t, int k) {
-    const KeyConstraint *key = &t->keys[k];
     uint64_t bits = 0;
-    for (int i = 0; i < key->n_cols; i++) {
-        if (key->cols[i] >= 64 || (!key->primary && !t->cols[key->cols[i]].not_null)) return 0;
-        bits |= UINT64_C(1) << key->cols[i];
+    for (int i = 0; i < t->keys[k].n_cols; i++) {
+        if (t->keys[k].cols[i] >= 64) return 0;
+        bits |= UINT64_C(1) << t->keys[k].cols[i];
     }
     return bits;
 }
+static bool key_has_nulls(const Table *t, int k) {
+    bool nulls = false;
+    for (int i = 0; i < t->keys[k].n_cols; i++) nulls |= !t->keys[k].primary && !t->cols[t->keys[k].cols[i]].not_null;
+    return nulls;
+}
+/* Places of the group that know all these columns. */
+static int64_t sites_knowing(const CpTable *t, int32_t group, uint64_t bits) {
+    int64_t n = 0;
+    for (int64_t i = 0; bits && i < t->sites.len; i++) n += t->sites.items[i].group == group && (t->sites.items[i].known & bits) == bits;
+    return n;
+}
+/* Several unique keys: one that all rows have, if there is one, and of those the one that most places know. Rows that are looked for by no key are there by this one. */
+static void choose_main_key(CpTable *t) {
+    int64_t best = -1;
+    for (int k = 0; k < t->table->n_keys; k++) {
+        int64_t hits = sites_knowing(t, rows_group(t) + k, key_bits(t->table, k)) + (key_has_nulls(t->table, k) ? 0 : t->sites.len + 1);
+        if (hits > best) best = hits, t->main_key = k;
+    }
+    for (int64_t i = 0; i < t->sites.len; i++)
+        if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t)) t->sites.items[i].group = rows_group(t) + t->main_key;
+}
 /* From the places that touch a group to its keys: the unique key that most of them know, and what all know. */
 static void make_keys(CpTable *t) {
-    for (int32_t g = 0; g <= t->n_groups; g++) {
+    enum { CHANGES = 1 << OPK_WRITE | 1 << CP_DELETES };
+    choose_main_key(t);
+    for (int32_t g = 0; g < rows_groups_end(t); g++) {
+        bool rows = g >= rows_group(t);
+        int only = rows && t->table->n_keys > 1 ? g - rows_group(t) : -1;
         uint64_t all = UINT64_MAX;
         int64_t n = 0, best = 0;
         for (int64_t i = 0; i < t->sites.len; i++)
             if (t->sites.items[i].group == g) all &= t->sites.items[i].known, n++;
         t->fine[g] = -1;
         for (int k = 0; k < t->table->n_keys; k++) {
-            uint64_t bits = key_bits(t->table, k);
-            int64_t hits = 0;
-            for (int64_t i = 0; bits && i < t->sites.len; i++) hits += t->sites.items[i].group == g && (t->sites.items[i].known & bits) == bits;
+            bool names = only < 0 ? !key_has_nulls(t->table, k) : k == only;
+            int64_t hits = names ? sites_knowing(t, g, key_bits(t->table, k)) : 0;
             if (hits > best) best = hits, t->fine[g] = k;
         }
         uint64_t fine = t->fine[g] >= 0 ? key_bits(t->table, t->fine[g]) : 0;
@@ -100,6 +125,7 @@ static void make_keys(CpTable *t) {
         }
         if (n == 0) all = 0;
         if (fine && best == n) all = fine; /* what is known everywhere may be more than it takes to name a row */
+        if (rows && t->table->n_keys > 0 && t->coarse_kinds[g] & CHANGES) all &= key_bits(t->table, MAX_OF(only, 0));
         for (int i = 0; i < t->table->n_cols; i++) t->key[g][i] = i < 64 && (all >> i & 1);
     }
 }

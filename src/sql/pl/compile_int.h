@@ -22,6 +22,11 @@
  * touches it finely says so at the coarse ones as well, by adding, which commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it
  * coarsely reads or writes these. So fine operations only meet each other at fine items.
  *
+ * Rows exist by each unique key of their table (txn/proc.h), and each of these existences is a group in this sense, whose fine items are by its key and no other. An INSERT knows the values of the row in
+ * all keys, or does not. A DELETE seldom does: what the row has in another key than the one that it was found by is not known beforehand, since another call of the bulk may have put it there. There it reads the coarse item,
+ * which fine operations add to: deletes that know some key of their rows commute with each other where they do not, and wait for inserts and lookups (CP_DELETES). Those of one row meet in the key that one of them knows.
+ * A key's value tells of a row that goes and of another one that comes, other columns do not: coarse items of rows that are changed coarsely have columns of the key only.
+ *
  * Registers live within a straight run; every statement of control starts a new one (cp_control). Rows are numbers in hidden variables.
  */
 #ifndef STELE_SQL_PL_COMPILE_INT_H
@@ -32,10 +37,12 @@
 #include "sql/pl/compile.h"
 
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
-enum { CP_MAX_GROUPS = 64, NO_GROUP = -1 };
+enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
+/* Kind of a place beyond OpKind: DELETE of a row that it knows by another unique key. */
+enum { CP_DELETES = OPK_WRITE + 1 };
 
 /* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, of which call, and the number of the place in it. */
-typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind, loops; bool insert, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
+typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind, loops; bool insert, deletes, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
 typedef struct CpFootSite {
     const PlStmt *stmt;
     uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
@@ -57,7 +64,8 @@ typedef struct CpTable {
     bool inserted, deleted;
     int32_t n_groups;
     int32_t *group;    /* by column; NO_GROUP: nobody writes it */
-    bool **key;        /* by group, last that of the rows' existence: columns that are known wherever it is touched */
+    int32_t main_key;  /* several unique keys: the one by which whoever knows none of them names rows */
+    bool **key;        /* by group, last those of the rows' existence, by unique key: columns that are known wherever it is touched */
     int32_t *fine;     /* by group: unique key that is known at some of the places, -1 none */
     uint8_t *fine_kinds, *coarse_kinds; /* by group: bits of the kinds of operations where that key is known, and elsewhere */
     VEC(CpSite) sites;
@@ -77,7 +85,8 @@ CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
 int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc);
 static inline bool rows_static(const CpTable *t) { return !t->inserted && !t->deleted; }
-static inline int32_t rows_group(const CpTable *t) { return t->n_groups; }
+static inline int32_t rows_group(const CpTable *t) { return t->n_groups; } /* + unique key, where there are several */
+static inline int32_t rows_groups_end(const CpTable *t) { return t->n_groups + MAX_OF(t->table->n_keys, 1); } /* while places are collected: of no key */
 
 typedef struct CpVar {
     ColId col;

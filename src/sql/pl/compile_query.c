@@ -115,9 +115,11 @@ static bool whole_key(const Table *t, const bool *cols) {
     }
     return false;
 }
-/* One ITEM, or in bodies GUARD: `group` as the schedule sees it, by the columns `key`. */
-static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, OpKind kind, int32_t amount_col, Expr *amount) {
+/* One ITEM, or in bodies GUARD: `group` as the schedule sees it, by the columns `key`. kind: OpKind or CP_DELETES. */
+static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, int kind, int32_t amount_col, Expr *amount) {
     CpTable *t = s->table;
+    const bool deletes = kind == CP_DELETES;
+    if (deletes) kind = OPK_READ;
     int n_cols = t->table->n_cols;
     ItemSite *x = arena_new_of(c->arena, ItemSite);
     Reg *args = arena_array(c->arena, Reg, n_cols + 2);
@@ -135,8 +137,8 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
     bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
     /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too. */
-    bool insert = !s->plan && kind == OPK_WRITE && group == ITEM_ROWS && !whole_key(t->table, key);
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .does = c->does, .col = amount_col, .n = n, .args = args};
+    bool insert = !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .deletes = deletes, .does = c->does, .col = amount_col, .n = n, .args = args};
     Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
@@ -148,7 +150,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, O
     if (c->foot_site < 0) return ST_OK;
     CpFootSite *f = &c->foot->sites.items[c->foot_site];
     if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
-    f->items[f->n++] = (CpItem){.number = s->number, .group = group, .kind = (uint8_t)kind, .insert = x->insert, .key = key, .site = x};
+    f->items[f->n++] = (CpItem){.number = s->number, .group = group, .kind = (uint8_t)kind, .insert = x->insert, .deletes = deletes, .key = key, .site = x};
     return ST_OK;
 }
 
@@ -182,9 +184,10 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
             if (f->items[k].key[i] && !s->eq[i]) return ST_OK;
     }
     for (int32_t k = 0; k < f->n; k++) {
-        TRY(emit_item(c, s, f->items[k].group, f->items[k].key, (OpKind)f->items[k].kind, -1, NULL));
+        TRY(emit_item(c, s, f->items[k].group, f->items[k].key, f->items[k].kind, -1, NULL));
         ItemSite *x = (ItemSite *)(uintptr_t)c->guard_items.items[c->guard_items.len - 1];
         x->insert = f->items[k].insert;
+        x->deletes = f->items[k].deletes;
         x->release = f->once && !f->items[k].merged;
         x->loops = f->items[k].loops;
         if (x->release && !vec_push(c->arena, &c->guards, x->guard)) return cp_oom(c);
@@ -212,21 +215,16 @@ static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, E
     return covered_item(c, s, group, col, cp_lower_as(c, amount, amount->type));
 }
 
-/* An operation on a group of columns of the row, or on the existence of rows. */
-static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount) {
-    enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
+/* The footprint's operation on a group by what is known of it here: see compile_int.h. */
+static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
+    enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE, DELETES = 1 << CP_DELETES };
     CpTable *t = s->table;
-    int32_t no = c->site_no++;
-    if (c->guarding) return guard_site(c, s, no);
-    if (c->mode == CP_FOOTPRINT) TRY(begin_site(c, no));
-    if (c->mode == CP_SITES) {
-        CpSite site = {group, (uint8_t)kind, known_bits(s)};
-        return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
-    }
-    uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group];
-    bool rows = group == rows_group(t);
-    if (rows && (fine_kinds | coarse_kinds) == ADDS) return ST_OK; /* rows come, and nobody looks */
-    uint32_t name = rows ? ITEM_ROWS : (uint32_t)group, coarse = (uint32_t)ITEM_COARSE + 2 * (uint32_t)group;
+    const uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group], kinds = fine_kinds | coarse_kinds;
+    const bool rows = group >= rows_group(t);
+    const int32_t of = rows ? group - rows_group(t) : group;
+    if (rows && (kinds == ADDS || kinds == DELETES)) return ST_OK; /* rows come, and nobody looks; or go, by other keys */
+    uint32_t name = !rows ? (uint32_t)of : of == t->main_key ? ITEM_ROWS : ITEM_KEY + (uint32_t)of, coarse = ITEM_COARSE + 2 * (uint32_t)(of + (rows ? ITEM_GROUPS_MAX : 0));
+    if (kind == CP_DELETES && coarse_kinds & READS) kind = OPK_WRITE; /* those who look for rows by less than a key read as well */
     if (!fine_kinds || !coarse_kinds) return emit_item(c, s, name, t->key[group], kind, amount_col, amount);
     const KeyConstraint *k = &t->table->keys[t->fine[group]];
     bool fine = true;
@@ -239,9 +237,9 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amou
     if (fine) {
         TRY(emit_item(c, s, name, key, kind, amount_col, amount));
         if (kind != OPK_READ) return emit_item(c, s, coarse, t->key[group], OPK_ADD, -1, NULL);
-        return coarse_kinds & (ADDS | WRITES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL) : ST_OK;
+        return coarse_kinds & (ADDS | WRITES | DELETES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL) : ST_OK;
     }
-    if (kind != OPK_READ && fine_kinds & READS) TRY(emit_item(c, s, coarse + 1, t->key[group], OPK_WRITE, -1, NULL));
+    if (kind != OPK_READ && fine_kinds & READS) TRY(emit_item(c, s, coarse + 1, t->key[group], kind == CP_DELETES ? CP_DELETES : OPK_WRITE, -1, NULL));
     if (kind == OPK_ADD && fine_kinds & WRITES) {
         kind = OPK_WRITE;
         if (amount) TRY(covered_amount(c, s, group, amount_col, amount));
@@ -249,18 +247,84 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amou
     return emit_item(c, s, coarse, t->key[group], kind, amount_col, amount);
 }
 
+/* An operation on a group of columns of the row, or on the existence of rows by one key. */
+static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
+    CpTable *t = s->table;
+    int32_t no = c->site_no++;
+    if (c->guarding) return guard_site(c, s, no);
+    if (c->mode == CP_SITES) {
+        CpSite site = {group, (uint8_t)kind, known_bits(s)};
+        return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
+    }
+    TRY(begin_site(c, no));
+    return emit_items(c, s, group, kind, amount_col, amount);
+}
+
 /* ... and what it does, in words. */
-static Status told_item(Cp *c, Scan *s, int32_t group, OpKind kind, int32_t amount_col, Expr *amount, int does) {
-    c->does = (uint8_t)(does | (group == rows_group(s->table) ? DOES_ROWS : 0));
+static Status told_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount, int does) {
+    c->does = (uint8_t)(does | (group >= rows_group(s->table) ? DOES_ROWS : 0));
     TRY(scan_item(c, s, group, kind, amount_col, amount));
     c->does = 0;
+    return ST_OK;
+}
+
+/* ---- the existence of rows ------------------------------------------------------------------ */
+static bool knows_key(const Scan *s, int k) {
+    const KeyConstraint *key = &s->table->table->keys[k];
+    bool all = key->n_cols > 0;
+    for (int i = 0; i < key->n_cols; i++) all &= key->cols[i] < 64 && s->known[key->cols[i]];
+    return all;
+}
+/* Somebody looks for rows: by a whole unique key, or not. */
+static Status look_for_rows(Cp *c, Scan *s) {
+    CpTable *t = s->table;
+    int32_t key = t->table->n_keys <= 1 ? 0 : s->unique ? s->index : c->mode == CP_SITES ? t->table->n_keys : t->main_key;
+    return told_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
+}
+/* A row goes: one operation for each unique key. */
+static Status delete_items(Cp *c, Scan *s) {
+    CpTable *t = s->table;
+    bool named = false;
+    for (int k = 0; k < t->table->n_keys && !c->guarding; k++) named |= knows_key(s, k);
+    for (int k = 0; k < MAX_OF(t->table->n_keys, 1); k++) {
+        bool other = t->table->n_keys > 1 && named && !knows_key(s, k);
+        TRY(told_item(c, s, rows_group(t) + k, other ? CP_DELETES : OPK_WRITE, -1, NULL, DOES_DELETE));
+    }
+    return ST_OK;
+}
+/* Footprint: what follows is for rows that have the key, up to the end of *open conditions; *none: this one has not. */
+static Status has_key(Cp *c, const Scan *s, const KeyConstraint *k, int32_t *open, bool *none) {
+    for (int i = 0; i < k->n_cols && !*none; i++) {
+        if (!s->known[k->cols[i]]) continue;
+        Reg r = cp_lower_as(c, s->eq[k->cols[i]], s->table->table->cols[k->cols[i]].type);
+        if (!r) return ST_ERROR;
+        const RegInfo *ri = lower_info(&c->pipe, r);
+        *none = ri->is_const && ri->value.is_null;
+        if (*none || !ri->nullable) continue;
+        TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NOT_NULL, r), 0));
+        ++*open;
+    }
+    return ST_OK;
+}
+/* A row comes: one operation for each unique key, of the columns that are known of it. A NULL in a key that is not the main one conflicts with nobody. */
+static Status insert_items(Cp *c, Scan *s) {
+    CpTable *t = s->table;
+    if (t->table->n_keys <= 1) return told_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
+    for (int k = 0; k < t->table->n_keys; k++) {
+        int32_t open = 0;
+        bool none = false;
+        if (c->mode == CP_FOOTPRINT && k != t->main_key) TRY(has_key(c, s, &t->table->keys[k], &open, &none));
+        if (none) c->site_no++;
+        else TRY(told_item(c, s, rows_group(t) + k, OPK_WRITE, -1, NULL, DOES_INSERT));
+        while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    }
     return ST_OK;
 }
 
 /* The operations of looking at a row: existence, and the groups of the columns that are read. */
 static Status read_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
-    if (!rows_static(t)) TRY(told_item(c, s, rows_group(t), OPK_READ, -1, NULL, 0));
+    if (!rows_static(t)) TRY(look_for_rows(c, s));
     bool done[CP_MAX_GROUPS] = {false};
     for (int32_t i = 0; i < s->plan->n_out; i++) {
         int32_t col = s->plan->scan_cols[i];
@@ -1630,13 +1694,13 @@ static Status delete_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (cp_foot(c)) {
         TRY(known_columns(c, k->scan));
-        TRY(told_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_DELETE));
+        TRY(delete_items(c, k->scan));
         TRY(keep_result(c, k->b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
     if (c->guarding) {
         TRY(row_columns(c, k->scan));
-        TRY(told_item(c, k->scan, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_DELETE));
+        TRY(delete_items(c, k->scan));
     }
     TRY(keep_result(c, k->b));
     Expr *row = expr_col(&c->ctx, k->b->rowid);
@@ -1675,7 +1739,7 @@ static Status guard_insert(Cp *c, Change *k) {
     if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++)
         if (!(s.eq[i] = expr_col(&c->ctx, k->b->values[i]))) return cp_oom(c);
-    return told_item(c, &s, rows_group(k->table), OPK_WRITE, -1, NULL, DOES_INSERT);
+    return insert_items(c, &s);
 }
 static Status insert_row(Cp *c, void *ctx) {
     Change *k = ctx;
@@ -1689,14 +1753,9 @@ static Status insert_row(Cp *c, void *ctx) {
         for (int i = 0; i < t->n_cols; i++) {
             if (!(s.eq[i] = expr_col(&c->ctx, b->values[i]))) return cp_oom(c);
             s.known[i] = cp_known(c, s.eq[i]);
-            for (int j = 0; j < t->n_keys && t->n_keys > 1; j++) { /* it meets others in any of the keys: only what is part of all of them tells */
-                bool part = false;
-                for (int m = 0; m < t->keys[j].n_cols; m++) part |= t->keys[j].cols[m] == i;
-                s.known[i] &= part;
-            }
             if (!s.known[i]) s.eq[i] = NULL;
         }
-        TRY(told_item(c, &s, rows_group(k->table), t->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT));
+        TRY(insert_items(c, &s));
         bool loops = c->tables.items[k->number].max_inserts < 0;
         if (c->open > 0) { /* how many is found out by running it */
             c->proc->tables[k->number].guessed |= loops;

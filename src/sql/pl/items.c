@@ -27,7 +27,7 @@ static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
         CpFootSite *f = &c->foot->sites.items[i];
         for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
             CpItem *y = &f->items[k];
-            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind || y->insert != x->insert || memcmp(y->key, x->key, (size_t)n_cols) != 0) continue;
+            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind || y->insert != x->insert || y->deletes != x->deletes || memcmp(y->key, x->key, (size_t)n_cols) != 0) continue;
             bool issued = false;
             for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++) issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
             if (!issued) mark(y);
@@ -39,7 +39,7 @@ static void mark_hoisted(CpItem *x) { x->loops++; }
 
 /* ---- straight runs ------------------------------------------------------------------------------------------------ */
 static bool says_same(const ItemSite *x, const ItemSite *y) {
-    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->covered || y->covered || x->insert != y->insert || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
+    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->covered || y->covered || x->insert != y->insert || x->deletes != y->deletes || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
     return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) && (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
 }
 static bool ends_run(uint16_t op) { return (op >= OP_P_IF && op <= OP_P_RETURN) || op == OP_IF || op == OP_ELSE || op == OP_ENDIF; }
