@@ -1196,9 +1196,92 @@ def add_sums(case, seed, big):
     return case
 
 
+# ---- several unique keys --------------------------------------------------------------------------
+def add_keys(case, seed, big, calm):
+    """A table with several unique keys, whose values calls know beforehand and often share, and procedures that put, take, change and look by either. Its random numbers are its own, too."""
+    r = random.Random(seed * 41 + 13)
+    if r.random() > 0.4:
+        return case
+    n, types = r.choice([3, 6, 20, 60]), [r.choice(["int", "int", "bigint", "text"]) for _ in range(6)]
+    keys = r.choice([[[0], [1]], [[0], [1]], [[0], [1], [2]], [[0, 1], [2, 3]], [[0], [1, 2]], [[0, 1], [1, 2]], [[0, 1], [1]], [[0], [1], [2, 3]]])
+    used = sorted({c for k in keys for c in k})
+    primary = r.random() < 0.8
+    nulls = [c for c in used if not (primary and c in keys[0]) and r.random() < 0.5]
+    defs = [f"k{c} {types[c]}{'' if c in nulls else ' not null'}" for c in used] + ["g int not null", "v int not null", "w bigint not null"]
+    defs += [f"{'primary key' if primary and i == 0 else 'unique'} ({', '.join(f'k{c}' for c in k)})" for i, k in enumerate(keys)]
+    cell = {c: f"i * {r.choice([1, 1, 7])} % {r.choice([n, 97])}" for c in used}
+    rows = ", ".join((f"'k' || {e}" if types[c] == "text" else e) if c not in nulls or r.random() < 0.7 else f"case when i % 3 > 0 then {e if types[c] != 'text' else repr('k') + ' || ' + e} end" for c, e in cell.items())
+    case.setup += [f"create table kk ({', '.join(defs)})", "create table kc (a int primary key, next int not null)", "insert into kc select a, 0 from generate_series(0, 2) g(a)",
+                   f"insert into kk select {rows}, i % 4, i, 0 from generate_series(0, {r.choice([-1, n // 2, n])}) g(i) on conflict do nothing"]
+    case.tables += ["kk", "kc"]
+    names = ", ".join(f"k{c}" for c in used)
+
+    def value(c, late=False):
+        """Of column c, by the parameters."""
+        x = r.choice([f"p{c % 3}", f"p{c % 3}", f"p{r.randrange(3)}", f"(p{c % 3} + {r.randrange(3)}) % {n}"])
+        if late and types[c] in ("int", "bigint"):
+            return "x0"
+        x = f"'k' || {x}" if types[c] == "text" else f"({x})::bigint" if types[c] == "bigint" else x
+        if c in nulls and r.random() < 0.15:
+            return r.choice(["null", f"case when p3 % 3 > 0 then {x} end"])
+        return x
+
+    def by(key=None):
+        return " and ".join(f"k{c} = {value(c)}" for c in key or r.choice(keys)) + (r.choice(["", "", "", f" and v % 3 <> {r.randrange(3)}"]))
+
+    def put(late=False):
+        late = r.choice(used) if late else -1
+        head = "update kc set next = next + 1 where a = p3 % 3 returning next into x0; " if late >= 0 else ""
+        skip = " on conflict do nothing" if r.random() < (0.9 if calm else 0.3) else ""
+        return head + f"insert into kk values ({', '.join(value(c, c == late) for c in used)}, {r.choice(['p3 % 4', 'p0 % 4', '1'])}, p3, 0){skip}; "
+
+    def over():
+        sets = r.choice(["v = excluded.v", "w = kk.w + 1", "v = kk.v + excluded.v, w = excluded.w + 2", "g = excluded.g"])
+        return f"insert into kk values ({', '.join(value(c) for c in used)}, p3 % 4, p3 % 100, 0) on conflict ({', '.join(f'k{c}' for c in r.choice(keys))}) do update set {sets}; "
+
+    def take():
+        return f"delete from kk where {by()} returning v into x0; " if r.random() < 0.8 else f"delete from kk where {by()}; n0 := n0 + 1; "
+
+    def part():
+        c = r.choice(used)
+        return r.choice([f"select count(*)::int, coalesce(sum(v), 0) into n0, b0 from kk where g = p3 % 4; ", f"select coalesce(max(v), 0) into n0 from kk where k{c} = {value(c)}; ", f"delete from kk where g = p3 % 4{r.choice(['', f' and k{c} = {value(c)}'])}; ",
+                         f"update kk set w = w + 1 where g = p0 % 4; " if r.random() < 0.5 else f"update kk set w = w + 1 where k{c} = {value(c)}; "])
+
+    def move():
+        return f"select v into x0 from kk where {by()}; if x0 is not null then delete from kk where {by(keys[0])}; {put()}end if; "
+
+    def look():
+        return r.choice([f"select v, w into x0, b0 from kk where {by()}; ", f"select k{r.choice(used)}::text into t0 from kk where {by()}; ", f"perform 1 from kk where {by()}; if found then n0 := n0 + 1; end if; "])
+
+    def change():
+        return f"update kk set {r.choice(['w = w + p3', 'v = (v * 3 + p3) % 1000', 'w = w - 1, v = p3'])} where {by()}; "
+
+    def loop():
+        return f"for i in 0 .. {r.choice(['2', 'p3 % 4'])} loop p0 := (p0 + i) % {n}; {r.choice([put, take, look, change])()}end loop; "
+
+    kinds = r.sample([put, put, put, take, take, look, look, change, over, lambda: put(True), move, part, loop], r.choice([1, 1, 2, 2, 3, 4]))
+    first = len(case.procs)
+    if r.random() < 0.4:  # what each call does is found out by the call
+        kinds = [lambda old=tuple(kinds): " ".join(f"if p3 % {len(old)} = {i} then {k()}end if;" for i, k in enumerate(old)) + " "]
+    for i, kind in enumerate(kinds):
+        body = kind() + (r.choice([put, take, look, change])() if r.random() < 0.3 else "") + ("" if calm or r.random() < 0.8 else "if p3 % 11 = 5 then raise exception 'late %', n0; end if; ")
+        case.procs.append((f"k{i}", f"create procedure k{i}(p0 int, p1 int, p2 int, p3 int, out o text) language plpgsql as $$ declare x0 int; n0 int := 0; b0 bigint := 0; t0 text; begin {body}"
+                           "o := n0 || ',' || b0 || ',' || coalesce(x0, -1) || ',' || coalesce(t0, '-'); end $$"))
+    count = big or r.choice([5, 20, 60, 200, 400])
+    spread = r.choice([n, n, 10 * n])
+    calls = [(first + r.randrange(len(kinds)), ["\\N" if r.random() < 0.01 else str(r.randrange(spread)) for _ in range(3)] + [str(r.randrange(1000))]) for _ in range(count)]
+    case.calls = case.calls[:0 if r.random() < 0.4 else count] + calls
+    r.shuffle(case.calls)
+    if all(k >= first for k, _ in case.calls) and r.random() < 0.9:
+        case.procs, case.calls = case.procs[first:], [(k - first, a) for k, a in case.calls]
+        case.queue = False
+    case.keys = True
+    return case
+
+
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
-    queue = False
+    queue = keys = False
 
     def __init__(self, setup, tables, procs, calls):
         self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
@@ -1384,12 +1467,13 @@ def reduce(driver, case, g, timeout, seconds):
 
 def round_(driver, seed, o, figures):
     g = (Calm if o.calm else Gen)(seed, o.big)
-    case = add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big)
+    case = add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm)
     rng = random.Random(seed * 7 + 1)
     gs = configs(rng, len(case.calls), o.set)
     if case.queue:
         gs += [f"{s}\t1024\t4\t{c}\to\tset bulk_order = 'any'; {o.set}" for s, c in (("tpl", "-"), ("auto", str(max(len(case.calls) // 2, 1))))]
         figures["queues"] += 1
+    figures["tables with several keys"] += case.keys
     lines = run(driver, case, gs, o.timeout)
     for kind, text in lines:
         if kind == "P":
