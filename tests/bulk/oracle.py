@@ -1155,7 +1155,7 @@ def add_sums(case, seed, big):
             cols.setdefault(*item(n_items == 1))
         if r.random() < 0.15:
             cols["w"] = r.choice(["p1", "i4", "w + 1"])
-        where = f"b = {key} % 2" if r.random() < 0.2 and list(cols) in (["n2"], ["n1"]) else f"k = {key}" + r.choice(["", "", "", "", " and p1 > 2", " and n2 >= 0", " and w > 0"])
+        where = f"b = {key} % 2" if r.random() < 0.2 and not check and list(cols) in (["n2"], ["n1"]) else f"k = {key}" + r.choice(["", "", "", "", " and p1 > 2", " and n2 >= 0", " and w > 0"])
         back = f" returning {r.choice(['n2', 'n1'])} into y" if r.random() < 0.08 and where.startswith("k") else ""
         return f"update sm set {', '.join(f'{c} = {v}' for c, v in cols.items())} where {where}{back};"
 
