@@ -415,6 +415,7 @@ struct Arena {
     MemAccount *acct;
     Err *err;
     int64_t next_size;
+    int64_t bytes;    /* of all blocks */
 };
 
 static const int64_t arena_header = (int64_t)((sizeof(Block) + sizeof(Arena) + 15) / 16 * 16);
@@ -430,7 +431,8 @@ Arena *arena_new(MemAccount *acct, Err *err) {
                  .first = b,
                  .acct = acct,
                  .err = err,
-                 .next_size = (int64_t)ARENA_FIRST * 2};
+                 .next_size = (int64_t)ARENA_FIRST * 2,
+                 .bytes = ARENA_FIRST};
     return a;
 }
 
@@ -477,6 +479,7 @@ void arena_reset(Arena *a) {
         }
         b = next;
     }
+    a->bytes = a->first->size + (keep ? keep->size : 0);
     if (keep) {
         keep->next = a->first;
         a->head = keep;
@@ -494,6 +497,7 @@ void arena_reset(Arena *a) {
 void arena_set_err(Arena *a, Err *err) { a->err = err; }
 Err *arena_err(Arena *a) { return a->err; }
 MemAccount *arena_account(Arena *a) { return a->acct; }
+int64_t arena_bytes(const Arena *a) { return a->bytes; }
 
 static NOINLINE void *alloc_slow(Arena *a, int64_t bytes) {
     if (bytes < 0 || bytes > INT64_MAX / 4) {
@@ -506,6 +510,7 @@ static NOINLINE void *alloc_slow(Arena *a, int64_t bytes) {
         if (!b) return NULL;
         *b = (Block){.next = a->big, .size = need};
         a->big = b;
+        a->bytes += need;
         if (a->next_size < ARENA_MAX) a->next_size = MIN_OF(a->next_size * 2, (int64_t)ARENA_MAX);
         return b + 1;
     }
@@ -513,6 +518,7 @@ static NOINLINE void *alloc_slow(Arena *a, int64_t bytes) {
     if (!b) return NULL;
     *b = (Block){.next = a->head, .size = a->next_size};
     a->head = b;
+    a->bytes += b->size;
     a->cur = (char *)(b + 1);
     a->end = (char *)b + b->size;
     if (a->next_size < ARENA_MAX) a->next_size = MIN_OF(a->next_size * 2, (int64_t)ARENA_MAX);

@@ -78,6 +78,7 @@ void arena_reset(Arena *a); /* runs callbacks, frees all but the first block and
 void arena_set_err(Arena *a, Err *err);
 Err *arena_err(Arena *a);
 MemAccount *arena_account(Arena *a);
+int64_t arena_bytes(const Arena *a); /* that it has from its account */
 void *arena_alloc(Arena *a, int64_t bytes); /* 16-byte aligned, uninitialised */
 void *arena_calloc(Arena *a, int64_t bytes);
 char *arena_strdup(Arena *a, const char *s);

@@ -5,7 +5,7 @@
  *   CallSink    what comes out of chunks besides variables: operations, errors, counts; one per worker and bulk
  *
  * Variables are columns over the chunk: cells and valid bytes by position in the chunk (0 .. n-1). Parameters may be the caller's own cells;
- * a variable gets a home of its own when it is first written.
+ * a variable gets a home of its own when it is first written. Strings lie in the frame's arena for the whole chunk; what no variable has any more is freed between iterations of loops.
  *
  * Control. A straight run of instructions executes on the calls of a position list (NULL: all of the chunk); statements split lists and join them again.
  * Nothing is merged: goes[] says for each call whether it runs, or where it goes to, and at a joining point the list of those who entered is
@@ -121,6 +121,7 @@ typedef struct CallFrame {
     const uint32_t *calls;  /* their positions in the part, NULL: first_call + i */
     int64_t first_call;
     int32_t *goes;
+    int64_t tidy_at;        /* bytes of strings from which on those that no variable has any more are freed */
     int64_t *steps;         /* loop iterations; made when there are loops */
     int64_t departures;     /* grows when a call leaves the list in hand */
     int32_t **lists;        /* per opening bracket: three lists of vector_size */

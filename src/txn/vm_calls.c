@@ -423,6 +423,41 @@ static int64_t stop_calls(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     return keep_going(c, list, n, list);
 }
 
+/* Between two iterations no register lives: strings that no variable has are garbage. What variables have moves to another arena when there is twice as much as there was left last time. Without
+ * memory for that all stays. */
+enum { TIDY_LEAST = 4 << 20 };
+static void tidy_strings(CallFrame *c) {
+    Frame *f = c->f;
+    if (!c->pr->vm->has_strings || arena_bytes(f->batch) < c->tidy_at) return;
+    Arena *a = arena_new(c->pr->vm->env.account, &f->err);
+    Str **moved = a ? arena_array(a, Str *, c->pr->n_vars + 1) : NULL;
+    bool ok = moved != NULL;
+    for (int32_t k = 0; ok && k < c->pr->n_vars; k++) {
+        const CallVar *v = &c->vars[k];
+        if (v->phys != PH_STR || v->cells != v->home) continue; /* else it has the caller's */
+        ok = (moved[k] = arena_array(a, Str, c->n)) != NULL;
+        for (int64_t i = 0; ok && i < c->n; i++) {
+            if (v->valid && !v->valid[i]) continue;
+            Str s = ((const Str *)v->home)[i];
+            char *p = arena_alloc(a, s.len);
+            if (!(ok = p != NULL)) break;
+            if (s.len > 0) memcpy(p, s.ptr, (size_t)s.len);
+            moved[k][i] = str_make(p, s.len);
+        }
+    }
+    if (!ok) {
+        arena_free(a);
+        err_clear(&f->err);
+        c->tidy_at = arena_bytes(f->batch) * 2;
+        return;
+    }
+    for (int32_t k = 0; k < c->pr->n_vars; k++)
+        if (moved[k]) memcpy(c->vars[k].home, moved[k], (size_t)c->n * sizeof(Str));
+    arena_free(f->batch);
+    f->batch = f->batch_root = a;
+    c->tidy_at = MAX_OF(arena_bytes(a) * 2, (int64_t)TIDY_LEAST);
+}
+
 static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     const Program *p = c->pr->p;
     int32_t end = p->instrs[pc].jump, step = -1;
@@ -447,6 +482,7 @@ static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
             if (c->departures != before) m = keep_going(c, active, m, active);
         }
         m = stop_calls(c, end, active, m);
+        tidy_strings(c);
     }
     resume_at(c, list, n, end);
 }
@@ -570,6 +606,7 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
     for (int32_t i = 0; i < c->pr->proc->n_tables; i++)
         if (c->inserted[i]) memset(c->inserted[i], 0, (size_t)n * 4);
     if (c->pr->vm->has_strings) arena_reset(f->batch_root);
+    c->tidy_at = TIDY_LEAST;
     err_clear(&f->err);
     set_params(c, part);
     run_body(c, 0, c->pr->p->n_instrs, NULL, n, c->pr->p->n_instrs);

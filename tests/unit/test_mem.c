@@ -286,6 +286,7 @@ static void test_arena(void **state) {
             last = p;
         }
         char *big = arena_calloc(a, 3 << 20);
+        assert_int_equal(arena_bytes(a), atomic_load(&acct.used));
         assert_int_equal(big[(3 << 20) - 1], 0);
         order[0] = 0;
         assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t)"1"), ST_OK);
@@ -293,6 +294,7 @@ static void test_arena(void **state) {
         arena_reset(a);
         assert_string_equal(order, "21");
         assert_true(atomic_load(&acct.used) <= 4096 + (256 << 10));
+        assert_int_equal(arena_bytes(a), atomic_load(&acct.used));
     }
     assert_string_equal(arena_strdup(a, "abc"), "abc");
     assert_string_equal(arena_strndup(a, "abc", 2), "ab");
