@@ -305,8 +305,8 @@ static Status assign_element(PlFrame *fr, const PlStmt *s) {
     ArrayView a = {0};
     if (!old->is_null) a = array_view(old->u.str);
     int64_t i = (int64_t)at.u.i32 - 1, n = MAX_OF(a.n, i + 1), size = phys_size(type_phys(element));
-    if (i < 0 || (a.n == 0 && i > 0)) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose subscripts do not begin at 1 are not supported");
-    if (n > ARRAY_MAX_ELEMENTS) return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed");
+    if (i < 0 || (a.n == 0 && i > 0)) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
+    if (n > ARRAY_MAX_ELEMENTS) return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
     char *cells = arena_calloc(fr->scratch, n * size + 1);
     uint8_t *valid = arena_calloc(fr->scratch, n + 1);
     if (!cells || !valid) return err_oom(e);

@@ -675,6 +675,9 @@ class Gen:
         k = r.randrange(6)
         if k == 0:
             return self.log(self.var("int", "bigint", "text", "numeric") or "1")
+        if self.array and self.chance(0.2):
+            at = r.choice(["1", "2", "3", f"abs({self.var('int') or '1'} % 6) + 1", f"abs({self.var('int') or '1'} % 6)", "coalesce(array_length(a, 1), 0) % 9 + 1", "null"] if self.chance(0.7) else ["1", "2"])
+            return f"a[{at}] := {self.expr('int')};"
         t = r.choice(["int", "int", "int", "bigint", "numeric", "text", "boolean"])
         v = self.var_set(t)
         return f"{v} := {self.expr(t)};" if v else "null;"

@@ -923,8 +923,37 @@ static Status case_statement(Cp *c, const PlStmt *s) {
     return arms(c, s, 0);
 }
 
+/* a[i] := x: the whole array is made anew. A subscript that is NULL is refused before x is computed. */
+static Status assign_element(Cp *c, const PlStmt *s) {
+    int32_t array = cp_ref(c, s->targets[0]);
+    Type i4 = type_make(T_INT4);
+    if (array < 0) return cp_refuse(c, "an assignment to a record");
+    Type t = c->vars.items[array].type;
+    if (t.id != T_ARRAY) return cp_refuse(c, "an assignment to an element of what is no array");
+    Expr *at = cp_expr(c, s->subscript, i4), *x;
+    if (!at) return ST_ERROR;
+    if (at->kind != EX_CONST || at->u.value.is_null) {
+        int32_t var = cp_var_new(c, NULL, i4);
+        if (var < 0) return ST_ERROR;
+        TRY(cp_assign(c, var, at));
+        if (!cp_foot(c)) {
+            TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
+            TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null", 0, NULL, NULL, NULL));
+            TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+        }
+        if (!(at = expr_col(&c->ctx, c->vars.items[var].col))) return cp_oom(c);
+    }
+    if (!(x = cp_expr(c, s->expr, type_make(T_UNKNOWN))) || !(x = cp_cast(c, x, type_element(t)))) return ST_ERROR;
+    Expr *old = expr_col(&c->ctx, c->vars.items[array].col), *e = old ? expr_new(&c->ctx, EX_FUNC, t, 3) : NULL;
+    if (!e) return cp_oom(c);
+    e->u.func = function("array_set");
+    e->args[0] = old;
+    e->args[1] = at;
+    e->args[2] = x;
+    return cp_assign(c, array, e);
+}
 static Status assign_statement(Cp *c, const PlStmt *s) {
-    if (s->subscript) return cp_refuse(c, "an assignment to an element of an array");
+    if (s->subscript) return assign_element(c, s);
     if (s->is_row || s->n_targets != 1) return cp_refuse(c, "an assignment to a record");
     int32_t var = cp_ref(c, s->targets[0]);
     if (var < 0) return cp_refuse(c, "an assignment to a record");
