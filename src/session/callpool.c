@@ -974,9 +974,18 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     const Err *whole = call_entry_fault(&e);
     *done = true;
     call_entry_notices(s, &e);
-    if (e.bulk == &session_call_pool(s)->gone) *done = false; /* the ordinary way says what there is now */
-    else if (whole) err_copy(&s->err, whole), out = ST_ERROR;
-    else out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, ast, t, &e);
+    if (e.bulk == &session_call_pool(s)->gone) {
+        *done = false; /* the ordinary way says what there is now */
+    } else if (whole && !t->call && (strcmp(whole->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(whole->sqlstate, ERR_LIMIT_EXCEEDED) == 0)) { /* nothing has changed: it needs no image the ordinary way */
+        log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", whole->message);
+        (*slot)->routine = 0;
+        *done = false;
+    } else if (whole) {
+        err_copy(&s->err, whole);
+        out = ST_ERROR;
+    } else {
+        out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, ast, t, &e);
+    }
     call_release(s, &e);
     return out;
 }

@@ -28,7 +28,7 @@
  *
  * A plain CALL, or SELECT of nothing but a volatile function that gives a value, joins when bulk_interval > 0, outside a transaction block, and its routine can be compiled. A bulk of one costs no
  * more than the call by itself. So does a statement with parameters that inserts, changes or deletes one row by its key (point.c), or reads one while images are ahead of their tables: to bulks it is a procedure of
- * that one statement (session_bulk_statement). Other statements take the lock between two bulks, and have their place in the same order.
+ * that one statement (session_bulk_statement). One whose table has no room as an image (53200, 53400: nothing has changed then) leaves the pool, which the log says, and runs in the ordinary way. Other statements take the lock between two bulks, and have their place in the same order.
  *
  * Thread rules: everything here may be called by any session's thread. Lock order: the pool's mutex is a leaf, held for no more than list work; the database lock is
  * taken without it. An entry and what it points to belong to its submitter, who leaves them alone from call_submit until the entry is done or withdrawn.

@@ -630,6 +630,31 @@ static void rows_apart(void **state) {
     run(conn, "drop procedure by_name; drop table named");
 }
 
+/* A table that there is no memory for as an image: its statements run in the ordinary way. */
+static void rows_large(void **state) {
+    (void)state;
+    stele_conn *c = connect_with("set bulk_interval = '20s'");
+    stele_stmt *st;
+    stele_pool_info info;
+    run(conn, "create table large(id int primary key, a bigint, b bigint) with (expected_rows = 2000000000); set memory_limit = '1GB'");
+    assert_int_equal(stele_prepare(c, "insert into large values ($1, $2, 0)", -1, &st, NULL), STELE_OK);
+    stele_pool_get_info(conn, true, &info);
+    for (int i = 1; i <= 3; i++) {
+        stele_bind_int64(st, 1, i);
+        stele_bind_int64(st, 2, i * 10);
+        assert_int_equal(stele_run(st), STELE_DONE);
+        assert_string_equal(stele_command_tag(st), "INSERT 0 1");
+        stele_reset(st);
+    }
+    stele_pool_get_info(conn, false, &info);
+    assert_int_equal(info.calls, 1); /* tried once */
+    run(conn, "set memory_limit = '8GB'");
+    gives(conn, "select sum(a) from large", "60");
+    stele_finalize(st);
+    stele_disconnect(c);
+    run(conn, "drop table large");
+}
+
 /* Submitted calls whose handle or routine goes away before they begin; lock_timeout. */
 static void withdrawn(void **state) {
     (void)state;
@@ -1141,7 +1166,7 @@ static void texts_ahead(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(submissions_ahead), cmocka_unit_test(mixed),
-        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(rows), cmocka_unit_test(rows_of_many), cmocka_unit_test(rows_apart), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
+        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(rows), cmocka_unit_test(rows_of_many), cmocka_unit_test(rows_apart), cmocka_unit_test(rows_large), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
         cmocka_unit_test(withdrawn_ahead), cmocka_unit_test(definitions_ahead), cmocka_unit_test(settings_ahead), cmocka_unit_test(texts_ahead),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);
