@@ -202,7 +202,9 @@ static void add_inner(Text *t, const char *context, const char *end) {
 static char *place_in(const char *context, const char *routine) {
     char what[100];
     int n = snprintf(what, sizeof what, "PL/pgSQL function %s(", routine);
-    const char *at = strstr(context, what), *line = at ? strstr(at + n, ") line ") : NULL, *end = line ? strchr(line, '\n') : NULL;
+    const char *at = NULL; /* the outermost one is the call's */
+    for (const char *p = strstr(context, what); p; p = strstr(p + 1, what)) at = p;
+    const char *line = at ? strstr(at + n, ") line ") : NULL, *end = line ? strchr(line, '\n') : NULL;
     if (!line || (strchr(at, '\n') && strchr(at, '\n') < line)) return NULL;
     Text t = {0};
     text_add(&t, line + 7, end ? (size_t)(end - line - 7) : strlen(line + 7));

@@ -256,6 +256,10 @@ class Gen:
             return f"{self.expr('text', d + 1, safe)} {r.choice(['=', '<', '<>'])} {self.expr('text', d + 1, safe)}"
         return f"{self.var('bigint') or '1'} > {self.expr('bigint', d + 1, safe)}"
 
+    def gate(self):
+        """A condition of a statement that looks at none of its columns."""
+        return self.cond()
+
     def scalar(self, *types):
         """A subquery of at most one row; None without a table for it. Aggregates are of one row always."""
         r = self.r
@@ -819,7 +823,7 @@ class Gen:
         if self.chance(0.4):
             text.append(f"if {self.cond()} then f0 := {self.cond()}; x1 := {v}; end if;")
         if self.chance(0.2):
-            text.append(f"delete from {t.name} where {where} and {self.cond()};")
+            text.append(f"delete from {t.name} where {where} and {self.gate()};")
         if self.chance(0.2):
             text.append(self.insert())
         del self.vars[v]

@@ -1029,7 +1029,7 @@ end $$;
 -- table t
 -- call adds 1 | 5 => ok
 -- call deep 1 | 10 => ok
--- call deep 1 | 1000000 => 54001
+-- call deep 1 | 1000000 => 54001 4 at assignment
 -- call adds 1 | 7 => ok
 -- call itself 2 | 1 => 54001 4 at CALL
 -- call adds 2 | 7 => ok
