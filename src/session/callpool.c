@@ -6,7 +6,7 @@
 
 #include "base/cond.h"
 #include "base/log.h"
-#include "session/pl_run.h"
+#include "session/pl_run_int.h"
 #include "session/plancache.h"
 #include "sql/bind/bind.h"
 
@@ -798,7 +798,7 @@ struct CallText {
     int64_t routine;         /* 0: it runs in the ordinary way */
     const BoundCall *call;   /* NULL: a statement: */
     const Type *in_types;
-    const char *tag;         /* followed by the number of rows */
+    char tags[2][sizeof ((Statement *)0)->tag]; /* of no row, and of one */
     int32_t n_ins, n_outs;   /* outs: without the number of rows */
     const char **names;      /* of OUT values */
     Type *types;
@@ -881,8 +881,7 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
             if (st == ST_OK) st = session_bulk_statement(s, &x, again, &known, &r);
         }
         if (st == ST_OK && r) {
-            static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
-            t->tag = tags[b->kind];
+            for (int k = 0; k < 2; k++) pl_point_tag(b, k == 1, t->tags[k], (int64_t)sizeof t->tags[k]);
             t->n_ins = n_params;
             t->n_outs = b->n_result;
             t->names = arena_array(a, const char *, b->n_result + 1);
@@ -939,7 +938,7 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     st->show_rows = t->n_outs > 0;
     st->has_shape = true;
     if (t->call) snprintf(st->tag, sizeof st->tag, ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
-    else snprintf(st->tag, sizeof st->tag, "%s %d", t->tag, (int)there);
+    else memcpy(st->tag, t->tags[there], sizeof st->tag);
     return ST_OK;
 }
 

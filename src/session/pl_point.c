@@ -174,6 +174,10 @@ static bool has_foreign(const Catalog *c, const Table *t) {
 }
 
 const Type *pl_point_types(const PlPoint *p) { return p->types; }
+void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
+    static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
+    snprintf(tag, (size_t)size, "%s %d", tags[b->kind], (int)found);
+}
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
     if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600))) return NULL;
@@ -422,7 +426,6 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     if (yes && !b->hit) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st));
     st->affected = yes;
     st->n_rows = yes && st->show_rows;
-    static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
-    snprintf(st->tag, sizeof st->tag, "%s %d", tags[b->kind], (int)yes);
+    pl_point_tag(b, yes, st->tag, (int64_t)sizeof st->tag);
     return ST_OK;
 }
