@@ -176,7 +176,8 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
  *     for (int64_t i = 0; i < stele_bulk_count(b); i++) if (stele_bulk_status(b, i, &error) != STELE_OK) ...
  *     stele_bulk_free(b);
  *
- * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit, executor, device. */
+ * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit,
+ * bulk_replay, bulk_replay_memory, executor, device. */
 typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
 /* A bulk of calls of a procedure or function, named as in SQL ("Pay" is pay, "\"Pay\"" is Pay), with the types of its parameters when several have the name: "pay(int, bigint)". 42883,
  * 42725 when the name is not unique, 42809 when it returns a set. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "session/bulk_state.h"
 #include "session/callpool.h"
 #include "session/pl_run.h"
 #include "session/transaction.h"
@@ -38,9 +39,8 @@ typedef struct BulkHub {
     Arena *statement_arena;
     int32_t n_statements;
     HubStatement *statements[STATEMENTS_MAX];
-    ImageSet *images;
+    BulkState state;
     CallPool *_Atomic pool; /* calls of many connections; made when first needed */
-    _Atomic bool ahead;  /* some image may be ahead of its table */
     bool full;           /* of statements; that was said */
     bool vm_known;
     BulkMeasured vm;     /* of the virtual machine */
@@ -49,17 +49,12 @@ enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
 enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 22 /* of a bulk */, WASTE_MIN = 1 << 16 };
 
 static void hub_clear(BulkHub *h) {
-    images_free(h->images);
-    h->images = NULL;
+    bulk_state_clear(&h->state);
     arena_free(h->code.arena);
     h->code = (HubCode){0};
 }
 static Status hub_save(void *p, Err *e) {
-    BulkHub *h = p;
-    if (!atomic_load(&h->ahead)) return ST_OK;
-    TRY(images_sync(h->images, 0, NULL, e));
-    atomic_store(&h->ahead, false);
-    return ST_OK;
+    return bulk_state_sync(&((BulkHub *)p)->state, NULL, e);
 }
 static void hub_free(void *p) {
     BulkHub *h = p;
@@ -74,14 +69,14 @@ static Status hub_make(Session *s, BulkHub **out) {
     BulkHub *h = *out = db->bulk_hub;
     if (h) return ST_OK;
     if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
-    h->db = db;
+    h->db = h->state.db = db;
     db->bulk_hub_free = hub_free;
     db->bulk_hub_save = hub_save;
     db->bulk_hub = *out = h;
     return ST_OK;
 }
 
-static bool hub_is_current(const BulkHub *h) { return h->code.arena && h->images && h->code.catalog_version == h->db->catalog.version; }
+static bool hub_is_current(const BulkHub *h) { return h->code.arena && h->state.images && h->code.catalog_version == h->db->catalog.version; }
 
 /* All routines and statements. On an error nothing is left. */
 static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
@@ -116,15 +111,15 @@ static Status hub_get(Session *s, BulkHub **out) {
     TRY(hub_make(s, out));
     BulkHub *h = *out;
     if (hub_is_current(h)) return ST_OK;
-    if (atomic_load(&h->ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
+    if (atomic_load(&h->state.ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
     TRY(hub_compile(s, h, &h->code));
-    return (h->images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
+    return (h->state.images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
 }
 
 bool session_bulk_ahead(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
-    return h && atomic_load(&h->ahead);
+    return h && atomic_load(&h->state.ahead);
 }
 
 Status session_bulk_sync(Session *s) {
@@ -132,8 +127,7 @@ Status session_bulk_sync(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     UndoLog *log = NULL; /* tells what transactions must know */
     if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
-    Status st = images_sync(h->images, 0, log, &s->err);
-    if (st == ST_OK) atomic_store(&h->ahead, false);
+    Status st = bulk_state_sync(&h->state, log, &s->err);
     transaction_bulk_done(s, log);
     return st;
 }
@@ -143,11 +137,11 @@ void session_bulk_follow(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     int64_t n;
     NetChange *net;
-    if (!h || !h->images || atomic_load(&h->ahead)) return;
+    if (!h || !h->state.images || atomic_load(&h->state.ahead)) return;
     int64_t rows = undo_rows(s->undo);
     if (rows == 0 || rows > FOLLOW_MAX) return;
     Arena *a = arena_new(&s->db->account, NULL);
-    if (a && undo_net(s->undo, a, &n, &net) == ST_OK) images_follow(h->images, n, net);
+    if (a && undo_net(s->undo, a, &n, &net) == ST_OK) images_follow(h->state.images, n, net);
     arena_free(a);
 }
 
@@ -354,8 +348,8 @@ static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *cons
     for (int32_t k = 0; k < n; k++)
         for (int32_t i = 0; i < procs[k]->n_tables; i++) {
             const ProcTable *t = &procs[k]->tables[i];
-            Image *im = t->guessed ? images_find(h->images, t->table_id) : NULL;
-            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN) images_forget(h->images, t->table_id);
+            Image *im = t->guessed ? images_find(h->state.images, t->table_id) : NULL;
+            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN) images_forget(h->state.images, t->table_id);
         }
     return ST_OK;
 }
@@ -363,7 +357,7 @@ static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *cons
 static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
     bool more = true;
     for (int32_t k = 0; k < n; k++) {
-        for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->images, p[k].proc->tables[i].table_id);
+        for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->state.images, p[k].proc->tables[i].table_id);
         if (!guesses_rows(p[k].proc)) continue;
         int64_t *guess = &h->code.guesses[p[k].proc - h->code.procs];
         if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX) p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
@@ -380,8 +374,8 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const
     opt->compiled = false;
     for (int32_t k = 0; k < n; k++) p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs], MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
-        TRY(images_get(h->images, &s->db->catalog, n, procs, s->db->pool, &s->err));
-        TRY(bulk_run(h->images, n, p, opt, out, &s->err));
+        TRY(images_get(h->state.images, &s->db->catalog, n, procs, s->db->pool, &s->err));
+        TRY(bulk_run(h->state.images, n, p, opt, out, &s->err));
         if (!(*out)->stats.short_of_rows) break;
         bulk_result_free(*out);
         *out = NULL;
@@ -493,7 +487,7 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
     }
     hub_clear(h);
     h->code = with;
-    h->images = images;
+    h->state.images = images;
     *out = compiled_statement(h, q);
     return ST_OK;
 }
@@ -577,25 +571,23 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         opt.compiled = true;
     }
     if (st == ST_OK) use_measured(s, h, &opt);
-    int64_t images_ns = clock_ns();
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);
     if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
     if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
-    if (st == ST_OK && !guesses) st = images_get(h->images, &s->db->catalog, n_parts, procs, s->db->pool, &s->err);
-    images_ns = clock_ns() - images_ns;
     NextParts next = {.h = h, .feed = feed};
     BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL, .sent = parts_sent, .ctx = &next, .ticket = feed ? feed->ticket : 0};
     if (feed) opt.turn = &turn;
-    if (st == ST_OK && !guesses) st = bulk_run(h->images, n_parts, p, &opt, out, &s->err);
+    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_parts, p, procs, &opt, out);
     if (feed) feed->next_ticket = turn.next_ticket;
     arena_free(next.arena);
-    if (st == ST_OK && !guesses) (*out)->stats.image_ns = images_ns;
     arena_free(a);
     if (alone) return st;
     if (st != ST_OK || !writes) return st;
-    s->db->dirty = true;
-    atomic_store(&h->ahead, true);
+    if (guesses) {
+        s->db->dirty = true;
+        atomic_store(&h->state.ahead, true);
+    }
     if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
     if (st != ST_OK) {
         bulk_result_free(*out);
@@ -607,9 +599,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
 Status session_bulk_to_tables(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     if (!session_bulk_ahead(s)) return ST_OK;
-    TRY(images_sync(h->images, 0, s->undo, &s->err));
-    atomic_store(&h->ahead, false);
-    return ST_OK;
+    return bulk_state_sync(&h->state, s->undo, &s->err);
 }
 
 /* ---- the pool of calls (callpool.h) -------------------------------------------------------------------- */

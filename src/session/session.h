@@ -27,7 +27,7 @@ typedef struct Settings {
     char temp_directory[1024];
     char application_name[64];
     char executor[16], device[32], device_residence[16];
-    bool device_strict, device_wait, device_result_cache, bulk_figures;
+    bool device_strict, device_wait, device_result_cache, bulk_figures, bulk_replay;
     int64_t device_memory_limit, device_initial_rows;
     bool pipelined_concurrency;
     int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
@@ -36,7 +36,7 @@ typedef struct Settings {
     char search_path[64];
     bool merge_auto;
     int64_t snapshot_memory_limit;
-    int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us;
+    int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us, bulk_replay_memory;
     char bulk_strategy[8], bulk_order[12], bulk_release[12];
     int64_t bulk_lanes;
     bool bulk_copies;

@@ -54,6 +54,8 @@ static const Def defs[] = {
     {"bulk_set_min", K_INT, AT(bulk_set_min), 0, INT64_MAX, "0", "calls that the sets of a bulk have on average for bulk_strategy = auto to take kset; 0 = as measured"},
     {"bulk_release", K_ENUM, AT(bulk_release), 0, 0, "auto|statement|call", "bulk_strategy = tpl on a device with memory of its own: when a call gives up its locks; auto: by statement where calls have loops and bulk_order = any"},
     {"bulk_lanes", K_INT, AT(bulk_lanes), 0, 32, "0", "bulk_strategy = tpl or part on CUDA: a call, or a partition, for so many neighbouring threads, a power of two; 0 = as measured"},
+    {"bulk_replay", K_BOOL, AT(bulk_replay), 0, 0, "on", "keep the inputs of bulks whose changes only a device has, and run them again on the processors when it is lost; off: what it has is lost with it"},
+    {"bulk_replay_memory", K_BYTES, AT(bulk_replay_memory), 0, INT64_MAX, "0", "memory for such inputs, beyond which tables are brought up to date; 0 = a quarter of memory_limit"},
     {"bulk_copies", K_BOOL, AT(bulk_copies), 0, 0, "off", "testing: bulks run as if no device shared the host's memory"},
     {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0", "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
     {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},

@@ -68,6 +68,10 @@ typedef struct BulkOptions {
     bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */
     BulkTurn *turn;          /* NULL: nobody knows what comes next */
     const BulkStop *stop;    /* NULL: none */
+    /* NULL, or called by the thread that called bulk_run when calls are on their way on a device with memory of its own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the
+     * bulk is run twice. */
+    void (*launched)(void *ctx);
+    void *launched_ctx;
     int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
 } BulkOptions;
 
@@ -117,8 +121,13 @@ void images_free(ImageSet *s);
 /* Images that fit `needs` of all procs of the parts; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
 Image *images_find(ImageSet *s, int64_t table_id);
-/* Brings a table (0: all) up to date before somebody else looks at it. */
-Status images_sync(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e);
+/* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date first. */
+bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
+bool images_far(const ImageSet *s); /* a device is ahead of the host */
+/* The host has everything that devices are ahead by. 58000: a device was lost, and with it what it was ahead by; 53200: nothing is lost, but it is not all here. */
+Status images_home(ImageSet *s, Err *e);
+/* Brings tables up to date before somebody else looks at them. 58000, as images_home: no table has changed then; other errors: what has not been brought up to date is still ahead. */
+Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
 /* Rows that others have changed, under the lock held alone, while no image was ahead: images that fitted before do afterwards, or are stale (images_follow.c). The lists of
  * new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);

@@ -14,7 +14,8 @@
  * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching): stats.reason says so.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
- * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks, which are lost: 58000.
+ * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks: 58000, and the session runs them all again
+ * (replay.h).
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -1075,6 +1076,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
     if (v->copies) bulk_args_next(b);
+    if (v->copies && b->opt->launched) b->opt->launched(b->opt->launched_ctx);
     TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
     bulk_mark(b, BP_RUN);

@@ -151,18 +151,26 @@ static bool is_good(const ImageEntry *x) {
     return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);
 }
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
-    if (x->image) TRY(image_mirror_to_host(x->image, e)); /* who only looks at ordered groups leaves a device ahead as well */
-    if (x->image && image_is_dirty(x->image)) {
-        if (x->image->version != x->need.table->content) return err_internal(e, "table \"%s\" was changed beside its image", x->need.table->name);
-        TRY(image_sync(x->image, NULL, e));
-    }
+    if (x->image && image_is_dirty(x->image)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
     image_free(x->image);
     x->image = NULL;
     for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
     return image_make(&x->need, &s->account, pool, &x->image, e);
 }
 
+bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs) {
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < procs[i]->n_tables; k++) {
+            const ProcTable *pt = &procs[i]->tables[k];
+            const ImageEntry *x = images_entry(s, pt->table_id);
+            if (!x || !x->image || (x->need.table == table_by_id(c, pt->table_id) && covers(&x->need, &pt->need) && is_good(x))) continue;
+            if (image_is_dirty(x->image)) return false;
+        }
+    return true;
+}
+
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e) {
+    if (!images_fit(s, c, n, procs)) TRY(images_sync(s, NULL, e));
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
             const ProcTable *pt = &procs[i]->tables[k];
@@ -174,12 +182,10 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
                 x = NULL;
             }
             if (!x) TRY(add_entry(s, t, &x, e));
-            if (!covers(&x->need, &pt->need)) {
-                if (x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, NULL, e));
-                image_free(x->image);
-                x->image = NULL;
-                if (widen(x, &pt->need) != ST_OK) return err_oom(e);
-            }
+            if (covers(&x->need, &pt->need)) continue;
+            image_free(x->image);
+            x->image = NULL;
+            if (widen(x, &pt->need) != ST_OK) return err_oom(e);
         }
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
@@ -189,10 +195,22 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     return ST_OK;
 }
 
-Status images_sync(ImageSet *s, int64_t table_id, UndoLog *undo, Err *e) {
+bool images_far(const ImageSet *s) {
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->entries[i].image && image_mirror_ahead(s->entries[i].image)) return true;
+    return false;
+}
+Status images_home(ImageSet *s, Err *e) {
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->entries[i].image) TRY(image_mirror_to_host(s->entries[i].image, e));
+    return ST_OK;
+}
+/* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as they were. */
+Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
+    TRY(images_home(s, e));
     for (int64_t i = 0; i < s->n; i++) {
         ImageEntry *x = &s->entries[i];
-        if ((table_id == 0 || x->table_id == table_id) && x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, undo, e));
+        if (x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, undo, e));
     }
     return ST_OK;
 }

@@ -625,7 +625,7 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
         for (int t = 0; t < N_TABLES; t++)
             if (image_verify(images_find(w.images, tables[t]->id), false, &err) != ST_OK) fail_msg("%s", err.message);
     }
-    assert_int_equal(images_sync(w.images, 0, NULL, &err), ST_OK);
+    assert_int_equal(images_sync(w.images, NULL, &err), ST_OK);
     fputs("tables\n", s->f);
     for (int t = 0; t < N_TABLES; t++) {
         if (image_verify(images_find(w.images, tables[t]->id), true, &err) != ST_OK) fail_msg("%s", err.message);
@@ -936,7 +936,7 @@ static Status faulty_run(Faulty *x, const Built *b, const BulkOptions *opt, Bulk
 static void faulty_tables(Faulty *x, Seen *got) {
     code_cache_drain(x->h->cache); /* what is compiled beside the bulk asks the plan as well */
     x->plan.fail_at = 0;
-    if (images_sync(x->w.images, 0, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+    if (images_sync(x->w.images, NULL, &err) != ST_OK) fail_msg("%s", err.message);
     fputs("tables\n", got->f);
     for (int t = 0; t < N_TABLES; t++) see_table(got, tables[t]);
 }

@@ -1,0 +1,331 @@
+/* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost (session/bulk_state.h, txn/replay.h): a script of bulks, in which every operation of the device
+ * fails once, gives the results and tables that it gives on the virtual machine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "codegen/cache.h"
+#include "exec/device/dev.h"
+#include "session/bulk.h"
+#include "unit_session.h"
+
+static MemAccount root;
+static Pool *pool;
+static Devices *devices;
+static Device *inner;
+static CodeCache *cache;
+
+static Database *db;
+static Session *session;
+static FaultPlan plan;
+static Device *device;
+
+/* ---- a database on a device that fails as planned ------------------------------------------------------------------- */
+static const char *const schema =
+    "create table accounts(aid int primary key, bal bigint not null, note text); insert into accounts select i, 0, 'account ' || i from generate_series(1, 200) g(i);"
+    "create table payments(id int primary key, aid int not null, amount bigint not null, what text);"
+    "create table counters(c int primary key, n bigint not null); insert into counters select i, 0 from generate_series(0, 3) g(i);"
+    "create table waiting(g int, k int, primary key (g, k)); insert into waiting select i % 4, i from generate_series(1, 400) g(i);"
+    "create procedure pay(i int, a int, d bigint, w text, out balance bigint) language plpgsql as $$ begin"
+    "  update accounts set bal = bal + d where aid = a returning bal into balance;"
+    "  if not found then raise exception 'no account %', a; end if;"
+    "  insert into payments values (i, a, d, w); end $$;" /* a key that is there fails behind a change */
+    "create procedure name_it(a int, w text) language plpgsql as $$ begin update accounts set note = w || a where aid = a; if a % 13 = 0 then raise exception 'unlucky %', w; end if; end $$;"
+    "create procedure count_up(x int, by bigint) language plpgsql as $$ begin update counters set n = n * 3 + by where c = x; end $$;"
+    "create procedure look(a int, out b bigint) language plpgsql as $$ begin select bal into b from accounts where aid = a; end $$;"
+    "create procedure serve(x int, out first int) language plpgsql as $$ begin"
+    "  select k into first from waiting where g = x order by k limit 1; if first is null then return; end if; delete from waiting where g = x and k = first; end $$;"
+    "create procedure settle(x int) language plpgsql as $$ begin update counters set n = n + length(current_setting('timezone')) where c = x; end $$;";
+
+static void open_on(int64_t fail_at, bool sticky, bool lose) {
+    Err e = {0};
+    session_open(&db, &session);
+    plan = (FaultPlan){.fail_at = 0, .sticky = sticky, .lose_device = lose};
+    assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
+    assert_int_equal(dev_runtime_new(device, cache, &root, &session->device_override, &e), ST_OK);
+    session_sql(session, schema);
+    session_sql(session, "set threads = 1; set executor = 'compiled'; set device_wait = on; set bulk_copies = on");
+    plan.fail_at = fail_at;
+}
+/* How many operations there were. */
+static int64_t close_all(void) {
+    plan.fail_at = 0;
+    DevRuntime *r = session->device_override;
+    session_sql(session, "set executor = 'vm'");
+    session_close(db, session);
+    dev_runtime_free(r);
+    code_cache_drop_device(cache, device);
+    int64_t n = atomic_load(&plan.calls);
+    device->ops->close(device);
+    return n;
+}
+
+/* Texts of all cells of statements, or their errors. */
+typedef struct Text { char *at; size_t bytes; FILE *f; } Text;
+static void text_open(Text *t) { t->f = open_memstream(&t->at, &t->bytes); }
+static void say_value(Text *t, const Value *v) {
+    Arena *a = arena_new(&root, NULL);
+    int64_t n = 0;
+    fprintf(t->f, "%s,", v->is_null ? "NULL" : value_to_text(a, v, &n));
+    arena_free(a);
+}
+static void say_error(Text *t) {
+    fprintf(t->f, "%s %s | %s\n", session->err.sqlstate, session->err.message, session->err.detail);
+    err_clear(&session->err);
+}
+static void say(Text *t, const char *sql) {
+    Statement *st = NULL;
+    int64_t used = 0;
+    const bool ran = statement_prepare(session, slice_of(sql), &st, &used) == ST_OK && statement_run(st) == ST_OK;
+    if (!ran) say_error(t);
+    for (int64_t i = 0; ran && i < st->n_rows; i++, fputc('\n', t->f))
+        for (int32_t c = 0; c < st->n_cols; c++) {
+            const void *cell;
+            bool null;
+            if (st->values) {
+                say_value(t, &st->values[i * st->n_cols + c]);
+                continue;
+            }
+            assert_int_equal(rows_cell(st->rows, st->row_map ? st->row_map[i] : i, st->first_col + c, &cell, &null, &session->err), ST_OK);
+            Value v = {.type = st->types[c], .is_null = null};
+            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+            say_value(t, &v);
+        }
+    statement_free(st);
+}
+
+/* A bulk of calls of several procedures by turns: count_up, look, name_it, pay. */
+enum { MIXED = 240, PER = MIXED / 4 };
+static const Routine *routine_of(const char *name) {
+    const Routine *r = NULL;
+    if (session_bulk_routine(session, slice_of(name), &r) != ST_OK) fail_msg("%s: %s", name, session->err.message);
+    return r;
+}
+static void say_mixed(Text *t, const char *order) {
+    static int32_t keys[4][PER], amounts[PER];
+    static int64_t big[PER];
+    static Str words[PER];
+    static char word[PER][16];
+    static uint32_t calls[4][PER];
+    static uint8_t some[PER];
+    Err e = {0};
+    assert_int_equal(settings_set(session, "bulk_order", order, &e), ST_OK);
+    for (int i = 0; i < PER; i++) {
+        keys[0][i] = i % 3;
+        keys[1][i] = i * 7 % 210;
+        keys[2][i] = i % 30;
+        keys[3][i] = i % 25;
+        amounts[i] = 10000 + (order[0] == 'a' ? 1000 : 0) + i % 50; /* ids: the last ones are there already */
+        big[i] = i;
+        words[i] = (Str){.ptr = word[i], .len = (uint32_t)snprintf(word[i], sizeof word[i], "w%d", i)};
+        some[i] = i % 9 != 4;
+        for (int k = 0; k < 4; k++) calls[k][i] = (uint32_t)(4 * i + k);
+    }
+    const Vec ints[4] = {{.data = keys[0], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[1], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[2], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[3], .phys = PH_I32, .type = type_make(T_INT4)}};
+    const Vec ids = {.data = amounts, .phys = PH_I32, .type = type_make(T_INT4)}, bigs = {.data = big, .phys = PH_I64, .type = type_make(T_INT8)}, texts = {.data = words, .valid = some, .phys = PH_STR, .type = type_make(T_TEXT)};
+    const Vec up[] = {ints[0], bigs}, look[] = {ints[1]}, name[] = {ints[2], texts}, pay[] = {ids, ints[3], bigs, texts};
+    const Vec *const params[4] = {up, look, name, pay};
+    static const char *const names[4] = {"count_up", "look", "name_it", "pay"};
+    BulkCalls parts[4];
+    BulkResult *r = NULL;
+    for (int k = 0; k < 4; k++) parts[k] = (BulkCalls){.routine = routine_of(names[k]), .n = PER, .params = params[k], .calls = calls[k]};
+    Status st = session_bulk_run(session, 4, parts, NULL, &r);
+    if (st != ST_OK) say_error(t);
+    for (int k = 0; st == ST_OK && k < 4; k++)
+        for (int i = 0; i < PER; i++) {
+            if (r->errors[k][i]) fprintf(t->f, "%s %s\n", r->errors[k][i]->sqlstate, r->errors[k][i]->message);
+            else if (k == 1 || k == 3) fprintf(t->f, "%lld\n", r->outs[k][0].valid[i] ? (long long)((int64_t *)r->outs[k][0].data)[i] : -1LL);
+        }
+    bulk_result_free(r);
+    (void)session_end_statement(session, st);
+    err_clear(&session->err);
+    assert_int_equal(settings_set(session, "bulk_order", "timestamp", &e), ST_OK);
+}
+
+static void say_tables(Text *t) {
+    say(t, "select * from accounts order by 1");
+    say(t, "select * from payments order by 1");
+    say(t, "select * from counters order by 1");
+    say(t, "select * from waiting order by 1, 2");
+}
+/* Bulks one after the other; nobody looks at tables before the last one but one, unless `looks`. */
+static void script(Text *t, bool looks) {
+    say(t, "call bulk_call('pay', 'select i, i % 210, i * 10::bigint, ''first '' || i from generate_series(1, 200) g(i)')");
+    say(t, "call bulk_call('count_up', 'select i % 5, i::bigint from generate_series(1, 100) g(i)')");
+    say_mixed(t, "timestamp");
+    if (looks) say(t, "select sum(bal) from accounts");
+    say(t, "call bulk_call('serve', 'select i % 5 from generate_series(1, 100) g(i)')");
+    say_mixed(t, "any");
+    say(t, "call bulk_call('name_it', 'select i % 40, case when i % 7 <> 0 then ''again '' || i end from generate_series(1, 90) g(i)')");
+    say(t, "call bulk_call('pay', 'select 150 + i, i % 20, 5::bigint, ''twice'' from generate_series(1, 100) g(i)')");
+    say_tables(t);
+    say(t, "call bulk_call('pay', 'select 5000 + i, i % 20, 5::bigint, ''late'' from generate_series(1, 50) g(i)')");
+    say_tables(t);
+}
+static char *expected(bool looks) {
+    Text t;
+    text_open(&t);
+    session_open(&db, &session);
+    session_sql(session, schema);
+    session_sql(session, "set executor = 'vm'");
+    script(&t, looks);
+    session_close(db, session);
+    fclose(t.f);
+    assert_null(strstr(t.at, "42883"));
+    return t.at;
+}
+static void same(const char *want, const char *got, const char *what, int64_t fail_at) {
+    int64_t i = 0, line = 0;
+    while (want[i] && want[i] == got[i]) line += want[i++] == '\n';
+    if (want[i] == got[i]) return;
+    while (i > 0 && want[i - 1] != '\n') i--;
+    fail_msg("%s, fault %lld, line %lld: %.*s, not %.*s", what, (long long)fail_at, (long long)line + 1, (int)strcspn(got + i, "\n"), got + i, (int)strcspn(want + i, "\n"), want + i);
+}
+
+static int64_t again, lost; /* what the log said */
+static void listen(void *ctx, LogLevel level, const char *message) {
+    (void)ctx, (void)level;
+    again += strstr(message, "run again on the processors") != NULL;
+    lost += strstr(message, "changes are lost") != NULL;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------------ */
+/* Every operation fails: once, from then on, or the device is lost. */
+static void every_fault(const char *what, const char *settings, bool looks, int64_t step, int64_t least) {
+    char *want = expected(looks);
+    again = lost = 0;
+    int64_t calls = 1, tried = 0;
+    for (int64_t fail_at = 1; calls >= fail_at - step; fail_at += step, tried++) { /* until a run has no operation of that number */
+        Text t;
+        open_on(fail_at, fail_at / step % 3 == 1, fail_at / step % 3 == 2);
+        session_sql(session, settings);
+        text_open(&t);
+        script(&t, looks);
+        fclose(t.f);
+        calls = close_all();
+        same(want, t.at, what, fail_at);
+        free(t.at);
+    }
+    print_message("%s: %lld faults of up to %lld operations, %lld times bulks ran again\n", what, (long long)tried, (long long)calls, (long long)again);
+    assert_in_range(again, least, tried);
+    assert_int_equal(lost, 0);
+    free(want);
+}
+static void test_every_fault(void **state) {
+    (void)state;
+    every_fault("bulks", "set bulk_strategy = 'auto'", false, 1, 60);
+}
+static void test_looked_at(void **state) {
+    (void)state;
+    every_fault("somebody looks", "set bulk_strategy = 'kset'", true, 3, 10);
+}
+/* Tables are brought up to date behind each bulk: there is nothing to be run again but the bulk before. */
+static void test_no_memory_for_inputs(void **state) {
+    (void)state;
+    every_fault("little memory", "set bulk_replay_memory = '1'", false, 5, 1);
+}
+
+/* Without inputs the changes go with the device: that is told once, and the tables are as before. */
+static void test_off(void **state) {
+    (void)state;
+    Text t;
+    for (int on = 0; on < 2; on++) {
+        open_on(0, false, true);
+        again = lost = 0;
+        session_sql(session, on ? "set bulk_replay = on" : "set bulk_replay = off");
+        text_open(&t);
+        session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
+        session_sql(session, "select count(*) from counters");
+        session_sql(session, "call bulk_call('count_up', 'select 2, 1 from generate_series(1, 10) g(i)')");
+        plan.fail_at = atomic_load(&plan.calls) + 1;
+        say(&t, "select n from counters order by c");
+        say(&t, "select n from counters order by c");
+        say(&t, "call bulk_call('count_up', 'select 1, 0 from generate_series(1, 2) g(i)')");
+        say(&t, "select n from counters order by c");
+        fclose(t.f);
+        (void)close_all();
+        char found[1024];
+        snprintf(found, sizeof found, "%s", t.at);
+        free(t.at);
+        if (on) same("0,\n29524,\n29524,\n0,\n0,\n29524,\n29524,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n29524,\n0,\n", found, "on", 0);
+        else {
+            assert_non_null(strstr(found, "58000 device \"host\" was lost, and with it what bulks had left there"));
+            same("0,\n29524,\n0,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n0,\n0,\n", strchr(found, '\n') + 1, "off", 0);
+        }
+        assert_int_equal(again, on);
+        assert_int_equal(lost, !on);
+    }
+}
+
+/* What a transaction's bulk has done is undone or kept as a whole, whenever the device goes. */
+static void test_in_a_transaction(void **state) {
+    (void)state;
+    for (int commits = 0; commits < 2; commits++) {
+        int64_t calls = 1;
+        for (int64_t fail_at = 1; calls >= fail_at; fail_at++) {
+            Text t;
+            open_on(0, false, true);
+            session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
+            plan.calls = 0;
+            plan.fail_at = fail_at;
+            session_sql(session, "begin; call bulk_call('count_up', 'select i % 3, 1 from generate_series(1, 10) g(i)')");
+            session_sql(session, commits ? "commit" : "rollback");
+            session_sql(session, "call bulk_call('count_up', 'select 3, 1 from generate_series(1, 2) g(i)')");
+            text_open(&t);
+            say(&t, "select n from counters order by c");
+            fclose(t.f);
+            calls = close_all();
+            same(commits ? "13,\n2391484,\n13,\n4,\n" : "0,\n29524,\n0,\n4,\n", t.at, commits ? "commit" : "rollback", fail_at);
+            free(t.at);
+        }
+    }
+}
+
+/* A procedure that asks for settings has inputs that are not kept: the tables are up to date behind its bulks. */
+static void test_settings(void **state) {
+    (void)state;
+    int64_t calls = 1;
+    again = lost = 0;
+    for (int64_t fail_at = 1; calls >= fail_at; fail_at++) {
+        Text t;
+        open_on(fail_at, false, true);
+        session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
+        session_sql(session, "call bulk_call('settle', 'select i % 2 from generate_series(1, 20) g(i)')");
+        session_sql(session, "set timezone = '+02:00'");
+        session_sql(session, "call bulk_call('count_up', 'select 2, 1 from generate_series(1, 3) g(i)')");
+        text_open(&t);
+        say(&t, "select n from counters order by c");
+        fclose(t.f);
+        calls = close_all();
+        same("30,\n29554,\n13,\n0,\n", t.at, "settings", fail_at);
+        free(t.at);
+    }
+    assert_int_equal(lost, 0);
+}
+
+static int setup(void **state) {
+    (void)state;
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    assert_non_null(pool = pool_new(1, &e));
+    assert_int_equal(devices_open(pool, &root, &devices, &e), ST_OK);
+    assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
+    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    log_set(listen, NULL);
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    log_set(NULL, NULL);
+    code_cache_drop_device(cache, inner);
+    code_cache_free(cache);
+    devices_close(devices);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+    return 0;
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault), cmocka_unit_test(test_looked_at), cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
+                                       cmocka_unit_test(test_in_a_transaction), cmocka_unit_test(test_settings)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
