@@ -101,7 +101,7 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts
     }
     if (atomic_load(&x->ahead) && ((far && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) || !images_fit(x->images, &x->db->catalog, n, procs))) TRY(session_bulk_sync(s));
     const bool ahead = atomic_load(&x->ahead);
-    keeps &= writes && (far || (ahead && x->covered));
+    keeps &= writes && s->settings.bulk_replay && (far || (ahead && x->covered));
     Keep keep = {.x = x, .n = n, .parts = parts, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;
@@ -115,7 +115,7 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts
         st = run_once(s, x, n, parts, procs, opt, out);
         if (st == ST_OK) (*out)->stats.reason = "the device was lost";
         keep.failed = true; /* it is all on the host now */
-    } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, &s->err) != ST_OK) {
+    } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, opt->query, &s->err) != ST_OK) {
         err_clear(&s->err);
         keep.failed = true;
     }

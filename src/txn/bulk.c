@@ -515,7 +515,7 @@ static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
     return ST_OK;
 }
 
-static Status make_result(Bulk *b, Err *e) {
+Status bulk_make_result(Bulk *b, Err *e) {
     MemAccount *acct = b->opt->query->account;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -876,7 +876,11 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
     bulk_plan_undo(b);
-    TRY(make_result(b, e));
+    if (b->result && !bulk_device_copies(b)) { /* the device that was to fill it is gone */
+        bulk_result_free(b->result);
+        b->result = NULL;
+    }
+    if (!b->result) TRY(bulk_make_result(b, e));
     bulk_mark(b, BP_RESULT);
     const char *canceled = sink_canceled(&b->w[0].sink);
     if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);

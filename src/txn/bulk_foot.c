@@ -65,7 +65,14 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
                 if (counts) TRY(ops->copy_out(v->queue, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
             }
     }
-    return device_finish(v->d, v->queue, bulk_device_poll, b, e);
+    Status made = ST_OK;
+    if (v->copies && !b->result) { /* meanwhile */
+        bulk_mark(b, BP_FOOT);
+        made = bulk_make_result(b, e);
+        bulk_mark(b, BP_RESULT);
+    }
+    TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
+    return made;
 }
 
 static void take_sums(Bulk *b) {

@@ -86,6 +86,8 @@ Status bulk_order_parts(Bulk *b, Err *e);
 /* bulk.c: numbers of calls by part. 53200; XX000: not each number once. */
 Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e);
 Status bulk_number_calls(Bulk *b, Err *e);
+/* Memory for the result (b->result), once the device is known that fills it; without errors so far. 53200. */
+Status bulk_make_result(Bulk *b, Err *e);
 /* The time since the last phase ended was this one's. */
 void bulk_mark(Bulk *b, BulkPhase p);
 

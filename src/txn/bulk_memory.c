@@ -237,7 +237,7 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     if (v->outs_bytes == 0) return ST_OK;
     v->outs = v->buffers[first_out].host;
     v->outs_at = v->buffers[first_out].at;
-    for (int32_t i = first_out; i < v->n_buffers; i++) /* as make_result laid them out */
+    for (int32_t i = first_out; i < v->n_buffers; i++) /* as bulk_make_result laid them out */
         if ((uint64_t)((char *)v->buffers[i].host - v->outs) != v->buffers[i].at - v->outs_at) return err_internal(e, "OUT values lie in another order than on the device");
     return v->d->ops->fill(v->queue, v->outs_at, 0, v->outs_bytes, e); /* of calls that fail, zeros */
 }

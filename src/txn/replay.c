@@ -1,9 +1,9 @@
 /* replay.c - see replay.h. */
 #include "txn/replay.h"
 
-#include "base/log.h"
+#include <stdlib.h>
 
-enum { PIECE_CALLS = 4096 /* that a worker copies at a time */, COLUMN_ALIGN = 64 };
+enum { PIECE_CALLS = 4096 /* that a worker copies at a time, */, FIND_CALLS = 1 << 14 /* and looks through */, COLUMN_ALIGN = 64 };
 
 typedef struct ReplayPart {
     const Proc *proc;
@@ -224,20 +224,50 @@ void replay_drop_last(Replay *r) {
     free_bulk(r, x);
 }
 
-static Status list_failed(ReplayBulk *x, ReplayPart *p, CallError *const *errors, Err *e) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < p->n; i++) n += errors[i] != NULL;
-    if (n == 0) return ST_OK;
-    if (!(p->failed = arena_alloc(x->arena, n * 4))) return err_oom(e);
-    for (int64_t i = 0; i < p->n; i++)
-        if (errors[i]) p->failed[p->n_failed++] = (uint32_t)i;
+/* Calls that failed, wherever: part and call, in any order. */
+typedef struct FailedCall { int32_t part; uint32_t call; } FailedCall;
+typedef struct FindFailed { const ReplayBulk *x; const BulkResult *b; FailedCall *found; int64_t most; _Atomic int64_t next, n; } FindFailed;
+static void find_failed(void *ctx, int worker) {
+    FindFailed *f = ctx;
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&f->next, FIND_CALLS)) < f->x->n_calls;) {
+        int64_t at = 0, to = from + FIND_CALLS; /* the parts' calls, one behind the other */
+        for (int32_t k = 0; k < f->x->n_parts; at += f->x->parts[k++].n) {
+            CallError *const *errors = f->b->errors[f->x->parts[k].number];
+            for (int64_t i = MAX_OF(from, at); i < MIN_OF(to, at + f->x->parts[k].n); i++) {
+                if (LIKELY(!errors[i - at])) continue;
+                int64_t place = atomic_fetch_add(&f->n, 1);
+                if (place < f->most) f->found[place] = (FailedCall){k, (uint32_t)(i - at)};
+            }
+        }
+    }
+}
+static int by_part_and_call(const void *a, const void *b) {
+    const FailedCall *x = a, *y = b;
+    return x->part != y->part ? (x->part > y->part) - (x->part < y->part) : (x->call > y->call) - (x->call < y->call);
+}
+static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions *q, Err *e) {
+    FindFailed f = {.x = x, .b = b, .most = b->stats.n_failed};
+    uint32_t *failed = arena_alloc(x->arena, (f.most + 1) * 4);
+    if (!failed || !(f.found = arena_array(b->arena, FailedCall, f.most + 1))) return err_oom(e);
+    if (q->pool && x->n_calls > 2 * FIND_CALLS && q->threads > 1) pool_run(q->pool, (int)MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), find_failed, &f);
+    else find_failed(&f, 0);
+    const int64_t n = atomic_load(&f.n);
+    if (n > f.most) return err_internal(e, "of %lld calls that failed %lld were counted", (long long)n, (long long)f.most);
+    qsort(f.found, (size_t)n, sizeof *f.found, by_part_and_call);
+    for (int64_t i = 0; i < n; i++) {
+        ReplayPart *p = &x->parts[f.found[i].part];
+        if (!p->failed) p->failed = failed + i;
+        failed[i] = f.found[i].call;
+        p->n_failed++;
+    }
     return ST_OK;
 }
-Status replay_ran(Replay *r, const BulkResult *b, Err *e) {
+Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e) {
     ReplayBulk *x = r->last;
     if (!x) return ST_OK;
     const int64_t had = arena_bytes(x->arena);
-    for (int32_t k = 0; b->stats.n_failed > 0 && k < x->n_parts; k++) TRY(list_failed(x, &x->parts[k], b->errors[x->parts[k].number], e));
+    if (b->stats.n_failed > 0) TRY(list_failed(x, b, q, e));
     x->any_order = b->part_order != NULL;
     for (int32_t at = 0, k = 0; x->any_order && at < x->n_parts; k++) /* all that are here have a place in that order */
         for (int32_t i = at; i < x->n_parts; i++) {
