@@ -192,14 +192,28 @@ static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_
     }
     return ST_OK;
 }
-/* Runs the bulk. rows: n times w values, in the order of the calls, in `a`. */
+/* Runs the bulk. */
+static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g, BulkResult **out) {
+    BulkResult *b;
+    TRY(read_calls(s, a, acct, r, query, g));
+    BulkCalls part = {.routine = r, .n = g->n_good, .params = g->params};
+    TRY(session_bulk_run(s, 1, &part, NULL, &b));
+    session_bulk_notices(s, b, 0, 0, g->n_good);
+    s->bulk_stats = b->stats;
+    s->bulk_stats.n_calls += g->n - g->n_good;
+    s->bulk_stats.n_failed += g->n - g->n_good;
+    if (b->stats.reason) {
+        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
+        s->bulk_stats.reason = s->bulk_reason;
+    }
+    *out = b;
+    return ST_OK;
+}
+/* rows: n times w values, in the order of the calls, in `a`. */
 static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w, const Type *types, int64_t *n_rows, Value **rows) {
     Given g = {0};
     BulkResult *b;
-    TRY(read_calls(s, a, acct, r, query, &g));
-    BulkCalls part = {.routine = r, .n = g.n_good, .params = g.params};
-    TRY(session_bulk_run(s, 1, &part, NULL, &b));
-    session_bulk_notices(s, b, 0, 0, g.n_good);
+    TRY(run_calls(s, a, acct, r, query, &g, &b));
     Value *values = *rows = arena_array(a, Value, g.n * w + 1);
     const char *signature = pl_signature_text(a, r);
     Status st = values && signature ? ST_OK : err_oom(&s->err);
@@ -214,15 +228,62 @@ static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r
         ran += !bad;
     }
     *n_rows = g.n;
-    s->bulk_stats = b->stats;
-    s->bulk_stats.n_calls += g.n - g.n_good;
-    s->bulk_stats.n_failed += g.n - g.n_good;
-    if (b->stats.reason) {
-        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
-        s->bulk_stats.reason = s->bulk_reason;
-    }
     bulk_result_free(b);
     return st;
+}
+
+/* The same as columns. OUT values lie in the bulk's result, which goes with `a`. */
+static void free_result(void *p) { bulk_result_free(p); }
+static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls, Vec *v) {
+    const Phys ph = type_phys(type);
+    *v = (Vec){.phys = (uint8_t)ph, .type = type, .data = arena_calloc(a, (n + 1) * phys_size(ph)), .valid = nulls ? arena_calloc(a, n + 1) : NULL};
+    return v->data && (v->valid || !nulls) ? ST_OK : err_oom(&s->err);
+}
+static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w, const Type *types, int64_t *n_rows, Vec *cells) {
+    Given g = {0};
+    BulkResult *b;
+    TRY(run_calls(s, a, acct, r, query, &g, &b));
+    if (arena_on_release(a, free_result, b) != ST_OK) return bulk_result_free(b), err_oom(&s->err);
+    const char *signature = pl_signature_text(a, r);
+    const bool failed = s->bulk_stats.n_failed > 0;
+    if (!signature) return err_oom(&s->err);
+    *n_rows = g.n;
+    for (int32_t k = 0; k < FIRST_OUT; k++) TRY(call_column(s, a, failed || k == COL_CALL ? g.n : 0, types[k], k != COL_CALL, &cells[k]));
+    for (int64_t i = 0; i < g.n; i++) ((int64_t *)cells[COL_CALL].data)[i] = i + 1;
+    if (!failed) { /* one cell that is NULL stands for all rows */
+        uint8_t *none = arena_calloc(a, g.n + 1);
+        char *zeros = arena_calloc(a, (g.n + 1) * (int64_t)sizeof(Str));
+        if (!none || !zeros) return err_oom(&s->err);
+        for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) cells[k].data = zeros, cells[k].valid = none;
+    }
+    for (int64_t i = 0, ran = 0; failed && i < g.n; i++) {
+        const CallError *e = g.bad && g.bad[i] ? g.bad[i] : b->errors[0][ran];
+        ran += !(g.bad && g.bad[i]);
+        if (!e) continue;
+        Value row[FIRST_OUT];
+        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = types[k], .is_null = true};
+        TRY(error_cells(s, a, signature, e, row));
+        for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) {
+            const int64_t size = phys_size((Phys)cells[k].phys);
+            if (row[k].is_null) continue;
+            cells[k].valid[i] = 1;
+            memcpy((char *)cells[k].data + i * size, value_cell_const(&row[k]), (size_t)size);
+        }
+    }
+    for (int32_t k = FIRST_OUT; k < w; k++) {
+        const Vec *v = &b->outs[0][k - FIRST_OUT];
+        const int64_t size = phys_size((Phys)v->phys);
+        cells[k] = *v;
+        if (!g.bad && (v->valid || !failed)) continue;
+        TRY(call_column(s, a, g.n, types[k], true, &cells[k]));
+        for (int64_t i = 0, ran = 0; i < g.n; i++) {
+            if (g.bad && g.bad[i]) continue;
+            cells[k].valid[i] = !b->errors[0][ran] && (!v->valid || v->valid[ran]);
+            if (cells[k].valid[i]) memcpy((char *)cells[k].data + i * size, (const char *)v->data + ran * size, (size_t)size);
+            ran++;
+        }
+    }
+    return ST_OK;
 }
 
 /* ---- CALL ----------------------------------------------------------------------------------------- */
@@ -287,8 +348,7 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
 Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     Arena *a = c->arena;
     EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
-    Value query, *values = NULL;
-    int64_t n = 0;
+    Value query;
     if (s->explaining) {
         p->routine_id = p->n_exprs = 0;
         return ST_OK;
@@ -303,15 +363,9 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     if (!types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->n_runs++; /* the plan is good for once */
-    TRY(bulk_rows(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &n, &values));
+    if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
+    TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->n_rows, p->cells));
     TRY(session_bulk_to_tables(s));
-    p->n_rows = n;
-    if (!(p->rows = arena_array(a, Expr **, n + 1))) return err_oom(&s->err);
-    for (int64_t i = 0; i < n; i++) {
-        if (!(p->rows[i] = arena_array(a, Expr *, p->n_out))) return err_oom(&s->err);
-        for (int32_t k = 0; k < p->n_out; k++)
-            if (!(p->rows[i][k] = expr_const(c, &values[i * p->n_out + k]))) return err_oom(&s->err);
-    }
     p->routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;

@@ -653,14 +653,21 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     outer_end(s, &outer);
     TRY(st);
     p->n_rows = rows.n;
-    if (!(p->rows = arena_array(a, Expr **, rows.n + 1))) return err_oom(&s->err);
-    for (int64_t i = 0; i < rows.n; i++) {
-        if (!(p->rows[i] = arena_array(a, Expr *, p->n_out))) return err_oom(&s->err);
-        for (int32_t k = 0; k < p->n_out; k++) {
-            Value v = rows.cells.items[i * p->n_out + k];
-            v.type = types[k];
-            if (!(p->rows[i][k] = expr_const(c, &v))) return err_oom(&s->err);
+    if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
+    for (int32_t k = 0; k < p->n_out; k++) {
+        const Phys ph = type_phys(types[k]);
+        const int64_t size = phys_size(ph);
+        bool nulls = false;
+        Vec *v = &p->cells[k];
+        *v = (Vec){.phys = (uint8_t)ph, .type = types[k], .data = arena_calloc(a, (rows.n + 1) * size), .valid = arena_alloc(a, rows.n + 1)};
+        if (!v->data || !v->valid) return err_oom(&s->err);
+        for (int64_t i = 0; i < rows.n; i++) {
+            const Value *cell = &rows.cells.items[i * p->n_out + k];
+            v->valid[i] = !cell->is_null;
+            nulls |= cell->is_null;
+            if (!cell->is_null) memcpy((char *)v->data + i * size, value_cell_const(cell), (size_t)size);
         }
+        if (!nulls) v->valid = NULL;
     }
     p->routine_id = 0;
     p->exprs = NULL;

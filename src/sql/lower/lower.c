@@ -187,6 +187,7 @@ static Pipe *lower_scan(Lower *l, Plan *s) {
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static bool all_const(const Plan *v) {
+    if (v->cells) return true;
     for (int64_t r = 0; r < v->n_rows; r++)
         for (int32_t i = 0; i < v->n_out; i++)
             if (v->rows[r][i]->kind != EX_CONST) return false;
@@ -216,7 +217,7 @@ static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, c
 }
 
 static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
-    if (v->n_rows == 1) {
+    if (v->n_rows == 1 && !v->cells) {
         Pipe *p = pipe_new(l, SRC_ONE, "one row");
         if (!p) return NULL;
         for (int32_t i = 0; i < v->n_out; i++) {
@@ -262,6 +263,10 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         if (!colset_has(needed, v->out_cols[i])) continue;
         Type t = col_type(l, v->out_cols[i]);
         int64_t size = phys_size(type_phys(t));
+        if (v->cells) {
+            if (!map_column(l, p, index, v->out_cols[i], v->n_rows, v->cells[i].data, v->cells[i].valid, range_of_type(t))) return NULL;
+            continue;
+        }
         char *cells = arena_calloc(l->arena, size * (v->n_rows + 1));
         uint8_t *valid = arena_calloc(l->arena, v->n_rows + 1);
         if (!cells || !valid) return NULL;

@@ -1165,6 +1165,7 @@ static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
 }
 
 static Plan *lift_values(Opt *o, Plan *p) {
+    if (p->cells) return p;
     ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
     Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
     if (!sets || !ch) return NULL;

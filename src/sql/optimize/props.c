@@ -118,6 +118,7 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
+            if (p->cells) return !p->cells[i].valid;
             for (int64_t r = 0; r < p->n_rows; r++)
                 if (!opt_expr_nonnull(o, p, p->rows[r][i])) return false;
             return true;

@@ -138,7 +138,8 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         int32_t n = 0;
         for (int32_t i = 0; i < p->n_out; i++) {
             if (!colset_has(need, p->out_cols[i])) continue;
-            for (int64_t r = 0; r < p->n_rows; r++) p->rows[r][n] = p->rows[r][i];
+            if (p->cells) p->cells[n] = p->cells[i];
+            for (int64_t r = 0; r < p->n_rows && !p->cells; r++) p->rows[r][n] = p->rows[r][i];
             p->out_cols[n++] = p->out_cols[i];
         }
         p->n_out = n;

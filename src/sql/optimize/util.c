@@ -390,7 +390,13 @@ static Status copy_into(Opt *o, Plan *n) {
         memcpy(x, n->scan_cols, (size_t)n->n_out * sizeof *x);
         n->scan_cols = x;
     }
-    if (n->kind == LP_VALUES && n->n_rows > 0) {
+    if (n->cells) {
+        Vec *cells = arena_array(o->a, Vec, n->n_out + 1);
+        if (!cells) return ST_ERROR;
+        memcpy(cells, n->cells, (size_t)n->n_out * sizeof *cells);
+        n->cells = cells;
+    }
+    if (n->kind == LP_VALUES && n->rows) {
         Expr ***rows = arena_array(o->a, Expr **, n->n_rows);
         if (!rows) return ST_ERROR;
         for (int64_t i = 0; i < n->n_rows; i++) {
@@ -448,7 +454,7 @@ Plan *opt_plan_copy(Opt *o, const Plan *p) {
 Status opt_each_expr(Opt *o, Plan *p, Status (*fn)(Opt *o, Expr **e, void *ctx), void *ctx) {
     for (int32_t i = 0; i < p->n_exprs; i++) TRY(fn(o, &p->exprs[i], ctx));
     for (int32_t i = 0; i < p->n_conds; i++) TRY(fn(o, &p->conds[i], ctx));
-    if (p->kind == LP_VALUES)
+    if (p->kind == LP_VALUES && p->rows)
         for (int64_t r = 0; r < p->n_rows; r++)
             for (int32_t i = 0; i < p->n_out; i++) TRY(fn(o, &p->rows[r][i], ctx));
     for (int32_t i = 0; i < p->n_aggs; i++) {

@@ -71,8 +71,8 @@ Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx) 
     } while (0)
     for (int32_t i = 0; i < p->n_exprs; i++) SLOT(p->exprs[i]);
     for (int32_t i = 0; i < p->n_conds; i++) SLOT(p->conds[i]);
-    for (int64_t r = 0; r < p->n_rows; r++)
-        for (int32_t i = 0; p->rows && p->rows[r] && i < p->n_out; i++) SLOT(p->rows[r][i]);
+    for (int64_t r = 0; r < p->n_rows && p->rows; r++)
+        for (int32_t i = 0; p->rows[r] && i < p->n_out; i++) SLOT(p->rows[r][i]);
     for (int32_t i = 0; i < p->n_aggs; i++) {
         SLOT(p->aggs[i].arg);
         SLOT(p->aggs[i].arg2);
@@ -190,6 +190,11 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
     if (k->failed) return n;
     n->exprs = copy_list(k, p->exprs, p->n_exprs);
     n->conds = copy_list(k, p->conds, p->n_conds);
+    if (p->cells) {
+        n->cells = arena_array(k->c->arena, Vec, p->n_out + 1);
+        if (!n->cells) k->failed = true;
+        else memcpy(n->cells, p->cells, (size_t)p->n_out * sizeof *n->cells);
+    }
     if (p->rows) {
         n->rows = arena_array(k->c->arena, Expr **, p->n_rows);
         if (!n->rows) k->failed = true;

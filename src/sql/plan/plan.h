@@ -180,6 +180,7 @@ struct Plan {
     const char *alias;
     int64_t n_rows;     /* LP_VALUES */
     Expr ***rows;
+    Vec *cells;         /* ... instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's results) */
     int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the plan is about to run */
     bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
     int32_t n_keys;     /* LP_AGG */
