@@ -1,12 +1,12 @@
 /* schedule.c - from operations to an order of execution; see schedule.h.
  *
  * Depths come from one pass in timestamp order over a hash table of items. An item's operations fall into groups: a run of reads, a run
- * of adds, or a single write. Whoever joins the last group must be deeper than all groups before it, and the deepest call before the last group is
+ * of adds, a run of takes, or a single write. Whoever joins the last group must be deeper than all groups before it, and the deepest call before the last group is
  * the deepest of the group before it (depths rise from group to group). So two depths and a kind are all an item has to remember:
  *
- *     state   bits 0-1 kind of the last group (OpKind + 1)
- *             bits 2-3 kinds that the call in hand has for this item (read | add = write: the codes are 1, 2, 3)
- *             bits 4-33 1 + greatest depth before the last group; 34-63 1 + greatest depth in it. 0 = none
+ *     state   bits 0-2 kind of the last group (kind_bits; several bits: a write)
+ *             bits 3-5 kinds that the call in hand has for this item
+ *             bits 6-34 1 + greatest depth before the last group; 35-63 1 + greatest depth in it. 0 = none
  *
  * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves every operation several times and
  * has to go over the calls in order all the same to be exact; on a CPU it took more than twice as long.
@@ -20,7 +20,7 @@
 #include "txn/schedule_int.h"
 
 enum { FIRST_BITS = 12, MAX_BITS = 40, KEEP_BITS = 3, RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CHUNK = 1 << 16 };
-#define MAX_CALLS ((INT64_C(1) << 30) - 2)
+#define MAX_CALLS ((INT64_C(1) << STATE_BITS) - 2)
 #define NO_PARTITION UINT64_MAX
 
 /* From the arena, whose own Err may not be `e`. */
@@ -404,13 +404,13 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
                 *s = (Slot){ops[i].item, state_make(0, 1, 1)};
             }
             out->locks[n_uses].lock = (uint32_t)(s - t->slots);
-            n_uses += (s->state >> 2 & 3) == 0;
-            s->state |= (uint64_t)(ops[i].kind + 1) << 2;
+            n_uses += (s->state >> 3 & 7) == 0;
+            s->state |= kind_bits(ops[i].kind == OPK_TAKE ? OPK_WRITE : ops[i].kind) << 3;
         }
         for (int64_t k = out->lock_start[c]; k < n_uses; k++) {
             Slot *s = &t->slots[out->locks[k].lock];
-            uint64_t st = s->state, kind = st >> 2 & 3;
-            uint32_t from = state_wanted(st, joins(kind, st & 3));
+            uint64_t st = s->state, kind = st >> 3 & 7;
+            uint32_t from = state_wanted(st, joins(kind, st & 7));
             s->state = state_make(kind, from, state_last(st) + 1);
             out->locks[k].from = from - 1;
         }
@@ -702,7 +702,7 @@ static void ref_sort(RefOp *h, int64_t n) {
         ref_sink(h, 0, end);
     }
 }
-typedef struct RefEdge { uint32_t to; int64_t next; } RefEdge;
+typedef struct RefEdge { uint32_t to; bool beside; int64_t next; } RefEdge; /* beside: not before, but perhaps at the same time */
 
 Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err *e) {
     /* 1. Operations by (item, call); one per call and item, the strongest. */
@@ -729,9 +729,13 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
         if (kind != OPK_WRITE)
             while (j >= 0 && ops[j].item == ops[i].item && ops[j].kind == kind) j--;
         for (int64_t k = j; k >= 0 && ops[k].item == ops[i].item && ops[k].kind == ops[j].kind; k--) {
-            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, false, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
             head[ops[k].call] = edges.len - 1;
             if (ops[k].kind == OPK_WRITE) break;
+        }
+        for (int64_t k = i - 1; kind == OPK_TAKE && k > j; k--) {
+            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, true, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+            head[ops[k].call] = edges.len - 1;
         }
     }
     /* 3. Every edge leads to a later call: by timestamp is a topological order. */
@@ -739,7 +743,7 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
     for (int64_t c = 0; c < in->n_calls; c++)
         for (int64_t k = head[c]; k >= 0; k = edges.items[k].next) {
             uint32_t to = edges.items[k].to;
-            depth[to] = MAX_OF(depth[to], depth[c] + 1);
+            depth[to] = MAX_OF(depth[to], depth[c] + !edges.items[k].beside);
         }
     return ST_OK;
 }

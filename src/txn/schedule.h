@@ -3,11 +3,12 @@
  * Operation: call `call` does `kind` to `item`. An item is a 64-bit name (table, column group, key hashed together): two things with the same
  * name only make calls wait that need not. Calls are numbered 0 .. n-1 in timestamp order.
  *
- * Kinds. Two operations on one item by different calls commute when both are reads, or both are adds. Everything else conflicts. Inserts of
- * different keys are different items; a take is planned as a write.
+ * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are takes. Everything else conflicts. Inserts of
+ * different keys are different items. Who takes may run beside earlier takers, but not before them: what it gets is what they leave (bulk_takes.c). Only sets can do that: for locks and partitions a take
+ * is a write.
  *
  * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that conflicts with it [exact for calls
- * with several items, unlike the maximum of independent ranks]. The k-set is the set of calls of depth k.
+ * with several items, unlike the maximum of independent ranks]; and not less than that of an earlier call that takes from the same item. The k-set is the set of calls of depth k.
  *
  * schedule_reference builds the graph edge by edge (App. B) and walks it: slow, obviously right, the tests' measure for the others.
  */
@@ -19,7 +20,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
-typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE } OpKind;
+typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE, OPK_TAKE } OpKind;
 typedef struct TxnOp { uint64_t item; uint32_t call; uint8_t kind; } TxnOp;
 
 typedef enum Strategy { STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_TPL, STRATEGY_PART, STRATEGY_SERIAL } Strategy;
@@ -82,7 +83,7 @@ typedef struct ScheduleInput {
     ScheduleScratch *scratch;     /* NULL: none */
 } ScheduleInput;
 
-/* Everything in `a`; *out names the strategy that was chosen. 53200; 54000 beyond 2^30 - 2 calls. Thread-safe; uses the pool (NULL: none) to sort
+/* Everything in `a`; *out names the strategy that was chosen. 53200; 54000 beyond 2^29 - 2 calls. Thread-safe; uses the pool (NULL: none) to sort
  * operations that do not come in the order of their calls. */
 Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *out, Err *e);
 /* Depth of every call only. */

@@ -29,14 +29,22 @@ ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
 }
 typedef struct Figures { int64_t depth, width0, crossing; } Figures; /* as in Schedule */
 
-ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 4) & 0x3fffffff; }
-ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> 34); }
-ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 4 | (uint64_t)last << 34; }
-enum { KIND_WRITE = OPK_WRITE + 1 };
+/* Kinds as bits: a call that has several of an item's writes it. */
+enum { BIT_TAKE = 4, BITS_WRITE = 7, STATE_BITS = 29 };
+#define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
+ALWAYS_INLINE uint64_t kind_bits(uint8_t kind) { return 0x4721u >> 4 * kind & BITS_WRITE; }
+ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 6) & STATE_MAX; }
+ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (6 + STATE_BITS)); }
+ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 6 | (uint64_t)last << (6 + STATE_BITS); }
 /* An operation of this kind joins the last group. */
-ALWAYS_INLINE bool joins(uint64_t kind, uint64_t last_kind) { return (kind == last_kind) & (kind != KIND_WRITE); }
+ALWAYS_INLINE bool joins(uint64_t kind, uint64_t last_kind) { return (kind == last_kind) & ((kind & (kind - 1)) == 0); }
 /* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
-ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (34 - 30 * join)) & 0x3fffffff; }
+ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (6 + STATE_BITS - STATE_BITS * join)) & STATE_MAX; }
+/* The same of who takes: nobody who joins runs before the others. */
+ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t kind, bool join) {
+    const bool behind = join & (kind == BIT_TAKE);
+    return state_wanted(s, join & !behind) - behind;
+}
 
 /* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD. */
 ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held) {
@@ -46,10 +54,11 @@ ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot
         uint64_t st = s->state;
         t->used += st == 0;
         s->item = ops[i].item;
-        st |= (uint64_t)(ops[i].kind + 1) << 2;
+        st |= kind_bits(ops[i].kind) << 3;
         s->state = st;
         /* What a call's kinds so far ask for never exceeds what all of them do. */
-        uint32_t want = state_wanted(st, joins(st >> 2 & 3, st & 3));
+        const uint64_t kind = st >> 3 & 7;
+        uint32_t want = state_depth(st, kind, joins(kind, st & 7));
         depth = MAX_OF(depth, want);
         if (i < HELD) held[i] = s;
     }
@@ -60,9 +69,9 @@ ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops,
     int64_t waits = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);
-        uint64_t st = s->state, kind = st >> 2 & 3;
+        uint64_t st = s->state, kind = st >> 3 & 7;
         if (UNLIKELY(!kind)) continue; /* a second operation of the call on the item */
-        uint32_t before = state_wanted(st, joins(kind, st & 3)), last = state_last(st);
+        uint32_t before = state_wanted(st, joins(kind, st & 7)), last = state_last(st);
         waits += before > 0;
         s->state = state_make(kind, before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
     }

@@ -59,19 +59,19 @@ static void deal_worker(void *ctx, int worker) {
 }
 
 /* ---- depths ---- */
-/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 2 | kind + 1.
+/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 3 | kind.
  * False: the table is full. */
 static bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
     const ItemTable table = *t;
     int64_t used = t->used, width0 = 0;
     uint64_t most = 0;
     for (int64_t k = 0; k < n; k++) {
-        const uint64_t item = ops[k].item, kind = (uint64_t)ops[k].kind + 1;
+        const uint64_t item = ops[k].item, kind = kind_bits(ops[k].kind);
         Slot *s = slot_find(&table, item);
-        const uint64_t depth = (s->state >> 2) - joins(kind, s->state & 3);
+        const uint64_t depth = (s->state >> 3) - joins(kind, s->state & 7);
         used += s->state == 0;
         if (UNLIKELY(used > table.limit)) return false;
-        *s = (Slot){item, (depth + 1) << 2 | kind};
+        *s = (Slot){item, (depth + 1) << 3 | kind};
         ops[k].item = depth;
         width0 += depth == 0;
         most = MAX_OF(most, depth + 1);

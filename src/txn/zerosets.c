@@ -180,7 +180,7 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
     int64_t item = map_find(&z->items_by_name, op->item);
     if (item == NONE) item = new_item(z, op->item);
     Item *it = &z->items[item];
-    uint8_t kind = (uint8_t)(op->kind + 1);
+    uint8_t kind = (uint8_t)((op->kind == OPK_TAKE ? OPK_WRITE : op->kind) + 1); /* who is taken out runs at once, in whatever order */
     if (it->tail != NONE && z->nodes[it->tail].call == call) {
         z->nodes[it->tail].kind |= kind;
         return;
