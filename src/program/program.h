@@ -125,6 +125,7 @@ typedef struct RowCol {
     int32_t table, col;
     bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
     bool told;      /* ROW_PUT: of the old value and an amount that the footprint tells of, as of an addition */
+    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure (txn/proc.h, Takes); 0: of none */
 } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
@@ -142,6 +143,8 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */
     uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
+    int32_t take;     /* OPK_WRITE: 1 + number of the take (txn/proc.h), whose amount args[n] is (col's phys); 0: it is none */
+    const char *why;  /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
     int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */
 } ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that have locks */

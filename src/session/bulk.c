@@ -708,7 +708,7 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         if (item_is_coarse(x->group) && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
         const char *words = words_of(a, x), *subject = subject_of(s, a, x, p->tables[x->table].table_id);
         char *line = words && subject ? arena_printf(a, "  %s %s, %s", words, subject, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table") : NULL;
-        if (line && x->does & DOES_TAKE) line = arena_printf(a, "%s, planned as a write", line);
+        if (line && x->does & DOES_TAKE && x->why) line = arena_printf(a, "%s, planned as a write: %s", line, x->why);
         if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
         if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
         TRY(explain_line(st, line));

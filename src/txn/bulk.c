@@ -252,6 +252,7 @@ static Status run_footprints(Bulk *b, Err *e) {
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
             if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->parts[p].part->n * 4);
     }
+    bulk_clear_takes(b);
     atomic_store(&b->alone, false);
     if (b->failed_foot) memset(b->failed_foot, 0, (size_t)b->n_calls);
     atomic_store(&b->next, 0);
@@ -656,6 +657,7 @@ void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *ca
     }
     int64_t failed = w->sink.n_failed;
     callframe_run(c, &w->sink, b->parts[part].part, n, pos, first);
+    if (b->takes && w->sink.n_failed != failed) bulk_drop_taken(c);
     take_outs(b, w, part, c, w->sink.n_failed != failed);
 }
 
@@ -768,7 +770,20 @@ static Status make_schedule(Bulk *b, Err *e) {
     ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
                         .locks_pay = b->device != NULL, .chain_min = BULK_CHAIN_MIN, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch};
-    return schedule_make(&in, b->workers > 1 ? b->opt->query->pool : NULL, b->arena, &b->schedule, e);
+    Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
+    if (!bulk_takes_planned(b) || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
+    /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
+    in.takes_write = true;
+    TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));
+    if (b->n_calls < BULK_TAKE_LEAST || b->n_calls >= BULK_TAKE_WIDTH * b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    Schedule sets;
+    in.takes_write = false;
+    TRY(schedule_make(&in, pool, b->arena, &sets, e));
+    if (sets.strategy != STRATEGY_KSET || 2 * sets.depth > b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    sets.plan_ns += b->schedule.plan_ns;
+    sets.why = "calls that take from one counter do so beside each other";
+    b->schedule = sets;
+    return ST_OK;
 }
 static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     int64_t t0 = clock_ns();
@@ -781,6 +796,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
         if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
     TRY(take_memory(b, e));
     TRY(bulk_plan_adds(b, e));
+    TRY(bulk_plan_takes(b, e));
     TRY(make_counts(b, e));
     BulkPlanned how = PLANNED_NOTHING;
     if (b->device) TRY(bulk_device_footprints(b, &how, &st->reason, e));
@@ -795,7 +811,8 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
         return ST_OK;
     }
     TRY(make_schedule(b, e));
-    st->why = b->schedule.why;
+    TRY(bulk_share_takes(b, e));
+    st->why = b->cautious && !b->device ? "calls did not take from counters what was expected: the bulk was undone, and run again without takes" : b->schedule.why;
     st->schedule_ns = clock_ns() - t1;
     return ST_OK;
 }
@@ -868,6 +885,7 @@ static Status run_phases(Bulk *b, Err *e) {
     TRY(prepare_parts(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
+    bulk_forget_takes(b);
     TRY(bulk_device_prepare(b, &st.reason, e));
     bulk_mark(b, BP_PREPARE);
     b->began = clock_ns();
@@ -901,6 +919,7 @@ static Status run_phases(Bulk *b, Err *e) {
     } else {
         TRY(bulk_execute(b, e));
         bulk_mark(b, BP_RUN);
+        if (b->again) return ST_OK;
     }
     bulk_note_bounds(b);
     TRY(gather_notices(b, e));

@@ -234,7 +234,7 @@ static bool may_be_null(const BulkPartRun *part, const Program *p, Reg r, int de
 void bulk_plan_undo(Bulk *b) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         ProgRun *pr = b->parts[k].proc->body;
-        pr->undo = pr->must_undo;
+        pr->undo = pr->must_undo || b->takes;
         for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
             const RowCol *rc = pr->p->instrs[i].aux;
             if (pr->p->instrs[i].op != OP_ROW_ADD) continue;

@@ -27,7 +27,7 @@ typedef struct BulkWorker {
 } BulkWorker;
 
 /* A piece of work: calls order[start .. start + n), all of one part. */
-typedef struct BulkChunk { int64_t start, set; int32_t n; uint16_t part; } BulkChunk;
+typedef struct BulkChunk { int64_t start, set; int32_t n; uint16_t part; } BulkChunk; /* n = 0: the set's end */
 typedef struct BulkBlock { int64_t worker, first, n; } BulkBlock; /* operations: where the worker has them; as kernels write it */
 
 typedef struct Bulk {
@@ -60,6 +60,7 @@ typedef struct Bulk {
     uint8_t *failed_foot;
     int32_t n_sums;
     Schedule schedule;
+    struct BulkTakes *takes; /* NULL: nobody takes from what others of the set take from */
     /* execution */
     int64_t n_chunks;
     BulkChunk *chunks;
@@ -70,7 +71,7 @@ typedef struct Bulk {
     const uint32_t *part_at; /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
     int64_t n_locked;   /* calls that run under them */
-    bool cautious;      /* no guards */
+    bool cautious;      /* no guards, no takes */
     bool again;         /* it was undone: to be run again, cautiously */
     int64_t transfer_ns; /* spent waiting for copies to and from the device */
     int64_t marked;      /* the last phase ended then */
@@ -111,6 +112,23 @@ void bulk_plan_undo(Bulk *b);
 /* After execution. */
 void bulk_note_bounds(Bulk *b);
 
+/* bulk_takes.c, in the order of use. Before footprints: takes of procedures that have some are planned; before each run of them; a schedule is there: who takes beside whom, and whether it
+ * is any use. */
+Status bulk_plan_takes(Bulk *b, Err *e);
+void bulk_clear_takes(Bulk *b);
+bool bulk_takes_planned(const Bulk *b);
+Status bulk_share_takes(Bulk *b, Err *e);
+void bulk_forget_takes(Bulk *b);
+/* Whether calls of the set take from one item: then the set has an end. Everybody is done with it, and nobody has begun the next one: what was taken goes to the cells; or calls have done otherwise,
+ * and no more run. */
+bool bulk_set_takes(const Bulk *b, int64_t set);
+void bulk_end_set(Bulk *b, int worker, int64_t set);
+bool bulk_takes_failed(const Bulk *b);
+/* All have run, or stopped: then the bulk is undone, and b->again. */
+void bulk_end_takes(Bulk *b);
+/* Of a chunk that has run: calls that failed take nothing. */
+void bulk_drop_taken(const CallFrame *c);
+
 /* bulk.c: the worker has room for so many operations; what is there stays. 53200. */
 Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e);
 
@@ -134,6 +152,9 @@ enum { BULK_SET_UNEQUAL = 8 };
 /* Kernels take PART instead of locks where no call waits for more than one thing and there are so many calls for each that waits for nobody. (GPUTx's micro benchmark, two processors, calls/s of
  * PART as multiples of TPL: 64k calls for 30 rows 1.3, 16k calls for 300 rows 1.4; every tenth of 64k calls for one row and the others for a million, 0.85.) */
 enum { BULK_CHAIN_MIN = 8 };
+/* Strategy auto on the machine: sets that have so many calls on average without takes stay without them, and so do bulks of few calls. (20k calls that take a number and insert, one processor, ms without and
+ * with takes: one counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3 and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
+enum { BULK_TAKE_WIDTH = 8, BULK_TAKE_LEAST = 64 };
 bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */

@@ -65,6 +65,12 @@ static Status cut_sets(Bulk *b, Err *e) {
                 }
                 i = j;
             }
+            if (!bulk_set_takes(b, k)) continue;
+            if (pass) {
+                b->chunks[n] = (BulkChunk){end, k, 0, 0};
+                if (!narrow) b->pieces[b->n_pieces++] = n;
+            }
+            n++;
         }
         if (!pass && (!(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) || !(b->pieces = arena_alloc(b->arena, (n + 1) * 8)))) return err_oom(e);
         b->n_chunks = n;
@@ -78,9 +84,24 @@ static void kset_worker(void *ctx, int worker) {
     CallTime *times = b->w[worker].times;
     for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_pieces;)
         for (const BulkChunk *c = &b->chunks[b->pieces[i]]; c < &b->chunks[b->pieces[i + 1]]; c++) {
-            int64_t before = b->set_chunk[c->set], began = 0;
+            int64_t before = c->n > 0 ? b->set_chunk[c->set] : c - b->chunks, began = 0;
             for (int spins = 0; atomic_load_explicit(&b->done, memory_order_acquire) < before;) relax(&spins);
             bool sampled = (c - b->chunks) % SAMPLE == 0;
+            if (c->n == 0) {
+                bulk_end_set(b, worker, c->set);
+                atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+                continue;
+            }
+            if (b->takes) {
+                CallSink *sink = &b->w[worker].sink;
+                sink->keeps = true;
+                sink->set = (uint32_t)c->set;
+                sink->doubts_keys = bulk_set_takes(b, c->set);
+                if (bulk_takes_failed(b)) {
+                    atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+                    continue;
+                }
+            }
             if (sampled) began = clock_ns();
             bulk_chunk(b, worker, c->part, c->n, b->schedule.order + c->start);
             if (sampled) {
@@ -184,6 +205,7 @@ Status bulk_execute(Bulk *b, Err *e) {
             if (!(b->w[i].times = arena_calloc(b->arena, b->n_parts * (int64_t)sizeof(CallTime) + 8))) return err_oom(e);
         TRY(cut_sets(b, e));
         bulk_parallel(b, kset_worker);
+        bulk_end_takes(b);
         learn_times(b);
         return ST_OK;
     case STRATEGY_PART: bulk_run_partitions(b, NULL); return ST_OK;

@@ -43,6 +43,19 @@ typedef struct TableUse {
     int64_t base, stride;
     uint32_t *counts, *starts;
 } TableUse;
+/* What a call takes by one of its procedure's takes. */
+typedef struct TakeCell {
+    uint64_t item;
+    int64_t amount;   /* by the footprint */
+    int64_t before;   /* what earlier calls of the set take from the item, and the call itself before */
+    int64_t row;      /* that it was taken from, -1: none yet */
+    bool told;        /* the footprint said it */
+    bool shared;      /* other calls of the set take from the item: the cell stays as it is until the set's end */
+    uint8_t took;     /* TOOK_ */
+} TakeCell;
+enum { TOOK_NOTHING, TOOK, TOOK_OTHERWISE /* than the footprint said, or twice */ };
+typedef struct TakeUse { TakeCell *cells; } TakeUse; /* by position in the part; NULL: planned as a write */
+
 enum { ADD_EXCLUSIVE = -2 /* ProgRun.add_slot: these adds are planned as writes */ };
 
 typedef struct ProgRun {
@@ -60,9 +73,13 @@ typedef struct ProgRun {
     bool must_undo;       /* whatever the bulk */
     bool undo;            /* in this bulk: changes are logged */
     TableUse *tables;     /* by number in the procedure; made anew for each bulk */
+    TakeUse *takes;       /* by number in the procedure; NULL: no takes in this bulk */
     int32_t *add_slot;    /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
     int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
+
+/* A row that a call did not insert, because another one had its key (number of the constraint), or has taken back (key -1): is that as it would be in the order of calls? */
+typedef struct KeyDoubt { struct Image *image; int64_t row; int32_t key; } KeyDoubt;
 
 /* Errors and counts of one worker. */
 typedef struct CallSink {
@@ -77,6 +94,11 @@ typedef struct CallSink {
     _Atomic bool *cancel;
     int64_t deadline_ns;
     const BulkStop *stop;
+    bool keeps;               /* the bulk may be taken back (bulk_takes.c): its changes stay in the logs, */
+    uint32_t set;             /* with the set in hand */
+    bool doubts_keys;         /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
+    bool doubtful;            /* ... or there was no memory for it */
+    VEC(KeyDoubt) doubts;
     uint128_t *sums;          /* per column with adds: sum of |amount| */
     int128_t *bounds;         /* likewise: greatest |value| put there */
     /* footprints: operations of the chunk in hand; `call` is a position */
@@ -109,6 +131,7 @@ typedef struct UndoCell {
     uint8_t kind; /* UNDO_* */
     uint8_t phys, valid;
     uint32_t seq; /* the number of the change in the chunk */
+    uint32_t set; /* CallSink.set */
 } UndoCell;
 enum { UNDO_PUT, UNDO_ADD, UNDO_INSERT, UNDO_DELETE };
 
@@ -129,6 +152,7 @@ typedef struct CallFrame {
     Vec *saved;             /* registers while rows are tried one by one; made when first needed */
     UndoCell *undo;
     int64_t n_undo, cap_undo;
+    int64_t undo_from;      /* those before are of other chunks of the set */
     uint32_t n_changes;     /* in the chunk */
     int32_t try_at;         /* the innermost P_TRY that is being run, -1 none, */
     uint32_t try_from;      /* and the number of changes before it */
@@ -153,6 +177,8 @@ typedef struct ProcEntry {
     int64_t uses;
     CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
     double call_ns;         /* what a call took in sets so far; 0: unknown */
+    int64_t takes_wait, takes_row; /* bulks until it takes beside others again, and bulks in a row in which that came out; strategy auto (bulk_takes.c) */
+    int32_t takes_undone;
 } ProcEntry;
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
@@ -215,6 +241,8 @@ void images_drop_ahead(ImageSet *s); /* bulk_args.c */
 /* 23505 of key constraint `key`; cells by table column, those of the key's. */
 void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells);
 StepFn call_step_fn(const Instr *in);
+/* Takes back what the set changed, whose changes are the last in the log. */
+void undo_set(CallFrame *c, uint32_t set);
 /* Takes back what failed calls (goes == GO_FAILED) of the chunk have changed. */
 void undo_failed(CallFrame *c);
 

@@ -25,6 +25,10 @@
  * after the other, the n-th takes the n-th row, whatever the others do meanwhile. What it then finds by the key of the row that it took is its alone, and what it only adds to
  * commutes. ProcTable.own says which tables it uses in these ways, as far as the program's shape shows; that it does when it runs, executors that make use of it have to check: that what was found is
  * deleted, that keys are those of the row that was taken, and that no sum leaves its range.
+ *
+ * Takes. UPDATE .. SET x = x + e .. RETURNING x: of calls one after the other each gets what those before it have left. Where the footprint knows the row, by a unique key, and e, all calls of a set
+ * may take at the same time: each finds the column as it is and adds what those before it take (bulk_takes.c). The ROW_GETs and the ROW_PUT of the statement, and the footprint's ITEM, have its number.
+ * Executors that do not know of it take them for what they are without it: reads and a write.
  */
 #ifndef STELE_TXN_PROC_H
 #define STELE_TXN_PROC_H
@@ -65,6 +69,11 @@ typedef struct ProcTable {
     const int32_t *own_cols;
 } ProcTable;
 
+typedef struct ProcTake {
+    bool planned;          /* ... else it is a write (ItemSite.why) */
+    int32_t table, col;
+} ProcTake;
+
 typedef struct ProcColumn { int32_t table, col; } ProcColumn; /* table: by the number that programs use */
 
 typedef struct Proc {
@@ -92,6 +101,9 @@ typedef struct Proc {
     int32_t n_guards;
     const ItemSite *const *guards; /* by number */
     int32_t queue;         /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
+    int32_t n_takes;
+    const ProcTake *takes;
+    bool takes_some;       /* some of them are planned */
     bool writes;           /* changes anything */
     bool undo;             /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here, ... */
     bool undo_adds;        /* ... and here it may: for bulks whose additions might overflow */
@@ -100,6 +112,8 @@ typedef struct Proc {
 
 /* Fills queue, and `own` of the tables, from the body and the tables' needs. Out of memory: as if there were none. */
 void proc_find_own(Proc *p);
+/* Fills takes, of n numbers, from the body and the footprint. */
+Status proc_find_takes(Proc *p, int32_t n);
 
 /* ITEM kinds beyond schedule.h's: no operation, but counts: args[0] (I64) rows that the call may insert into `table`. */
 enum { OPK_INSERTED = 16 };

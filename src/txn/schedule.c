@@ -236,6 +236,7 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
     TRY(check_size(in, e));
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
+    t.takes_write = in->takes_write;
     table_empty(&t);
     Status st = find_depths(in, ops, &t, depth, &f, e);
     table_keep(&t, kept_table(in));
@@ -405,7 +406,7 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
             }
             out->locks[n_uses].lock = (uint32_t)(s - t->slots);
             n_uses += (s->state >> 3 & 7) == 0;
-            s->state |= kind_bits(ops[i].kind == OPK_TAKE ? OPK_WRITE : ops[i].kind) << 3;
+            s->state |= kind_bits(ops[i].kind, true) << 3;
         }
         for (int64_t k = out->lock_start[c]; k < n_uses; k++) {
             Slot *s = &t->slots[out->locks[k].lock];
@@ -674,6 +675,7 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     ItemTable t;
     TRY(check_size(in, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
+    t.takes_write = in->takes_write;
     Status st = make(in, pool, &t, a, out, e);
     table_keep(&t, kept_table(in));
     if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;

@@ -14,6 +14,7 @@ typedef struct ItemTable {
     Slot *slots; /* undefined before table_empty */
     int bits, cap_bits;  /* slots in use, slots allocated */
     int64_t used, limit; /* grows beyond `limit` */
+    bool takes_write; /* ScheduleInput's */
     MemAccount *acct;
 } ItemTable;
 /* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
@@ -32,7 +33,7 @@ typedef struct Figures { int64_t depth, width0, crossing; } Figures; /* as in Sc
 /* Kinds as bits: a call that has several of an item's writes it. */
 enum { BIT_TAKE = 4, BITS_WRITE = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
-ALWAYS_INLINE uint64_t kind_bits(uint8_t kind) { return 0x4721u >> 4 * kind & BITS_WRITE; }
+ALWAYS_INLINE uint64_t kind_bits(uint8_t kind, bool takes_write) { return (takes_write ? 0x7721u : 0x4721u) >> 4 * kind & BITS_WRITE; }
 ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 6) & STATE_MAX; }
 ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (6 + STATE_BITS)); }
 ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 6 | (uint64_t)last << (6 + STATE_BITS); }
@@ -54,7 +55,7 @@ ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot
         uint64_t st = s->state;
         t->used += st == 0;
         s->item = ops[i].item;
-        st |= kind_bits(ops[i].kind) << 3;
+        st |= kind_bits(ops[i].kind, t->takes_write) << 3;
         s->state = st;
         /* What a call's kinds so far ask for never exceeds what all of them do. */
         const uint64_t kind = st >> 3 & 7;

@@ -66,7 +66,7 @@ static bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
     int64_t used = t->used, width0 = 0;
     uint64_t most = 0;
     for (int64_t k = 0; k < n; k++) {
-        const uint64_t item = ops[k].item, kind = kind_bits(ops[k].kind);
+        const uint64_t item = ops[k].item, kind = kind_bits(ops[k].kind, table.takes_write);
         Slot *s = slot_find(&table, item);
         const uint64_t depth = (s->state >> 3) - joins(kind, s->state & 7);
         used += s->state == 0;

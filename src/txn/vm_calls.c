@@ -39,7 +39,7 @@ static Status check_program(const ProgRun *pr, Err *e) {
         case OP_ROW_INSERT: table = ((const RowInsert *)in->aux)->table; break;
         case OP_ITEM:
             table = (int32_t)((const ItemSite *)in->aux)->table;
-            if (((const ItemSite *)in->aux)->has_amount) col = ((const ItemSite *)in->aux)->col;
+            if (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take) col = ((const ItemSite *)in->aux)->col;
             break;
         default: continue;
         }
@@ -598,7 +598,7 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
     c->n = n;
     c->calls = calls;
     c->first_call = first;
-    c->n_undo = 0;
+    c->undo_from = c->n_undo;
     c->n_changes = 0;
     c->try_at = -1;
     memset(c->goes, 0, (size_t)n * 4);
@@ -610,4 +610,5 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
     err_clear(&f->err);
     set_params(c, part);
     run_body(c, 0, c->pr->p->n_instrs, NULL, n, c->pr->p->n_instrs);
+    if (!sink->keeps) c->n_undo = 0;
 }

@@ -178,6 +178,32 @@ static RunResult step_row_next(Frame *f, const Step *s) {
     return RUN_NEXT;
 }
 
+/* ---- takes ---- */
+static inline TakeCell *take_cell(const CallFrame *c, const RowCol *rc, int64_t i) { return &c->pr->takes[rc->take - 1].cells[call_number(c, row_pos(c->f, i))]; }
+static inline bool takes_here(const CallFrame *c, const RowCol *rc) { return UNLIKELY(rc->take > 0) && c->pr->takes && c->pr->takes[rc->take - 1].cells; }
+/* What those before it leave. Out of the column's range: one of them does not take what it said, and the bulk is run again. */
+static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows, int64_t n, Vec *d) {
+    const ColumnUse *use = &table_use(c, rc->table)->cols[rc->col];
+    for (int64_t i = 0; i < n; i++) {
+        TakeCell *x = take_cell(c, rc, i);
+        if (rows[i] < 0 || !x->shared) continue;
+        x->row = rows[i];
+        if (vec_null(d, i)) continue;
+        void *cell = (char *)d->data + (i << size_class(d->phys));
+        const int128_t v = int_cell(d->phys, cell) + x->before;
+        if (v < use->lo || v > use->hi) continue;
+        if (d->phys == PH_I16) *(int16_t *)cell = (int16_t)v;
+        else if (d->phys == PH_I32) *(int32_t *)cell = (int32_t)v;
+        else *(int64_t *)cell = (int64_t)v;
+    }
+}
+/* The call has taken; all that the set takes goes to the cell at its end. */
+static void note_taken(TakeCell *x, const ImageColumn *ic, int64_t row, const void *value) {
+    bool right = image_is_valid(ic, row) == (value != NULL);
+    if (right && value) right = int_cell(ic->phys, value) == int_cell(ic->phys, image_cell(ic, row)) + x->before + x->amount;
+    x->took = right && x->took == TOOK_NOTHING && x->row == row ? TOOK : TOOK_OTHERWISE;
+}
+
 /* ---- reading -------------------------------------------------------------------------------------- */
 static RunResult step_row_get(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
@@ -214,10 +240,12 @@ static RunResult step_row_get(Frame *f, const Step *s) {
     d->data = out;
     d->valid = NULL;
     d->is_const = false;
-    if (!ic->valid && any >= 0) return RUN_NEXT;
-    if (UNLIKELY(!(d->valid = frame_valid(f, s->dst)))) return RUN_FAILED;
-    for (int64_t i = 0; i < n; i++) d->valid[i] = rows[i] >= 0 && image_is_valid(ic, rows[i]);
-    drop_valid(d, n);
+    if (ic->valid || any < 0) {
+        if (UNLIKELY(!(d->valid = frame_valid(f, s->dst)))) return RUN_FAILED;
+        for (int64_t i = 0; i < n; i++) d->valid[i] = rows[i] >= 0 && image_is_valid(ic, rows[i]);
+        drop_valid(d, n);
+    }
+    if (takes_here(c, rc)) add_before(c, rc, rows, n, d);
     return RUN_NEXT;
 }
 
@@ -259,22 +287,35 @@ static void take_back(const UndoCell *u) {
     }
 }
 
+static void doubt_key(CallFrame *c, Image *im, int64_t row, int32_t key) {
+    KeyDoubt d = {im, row, key};
+    if (!vec_push(c->sink->arena, &c->sink->doubts, d)) c->sink->doubtful = true;
+}
 /* Whether the change is of a call that has failed, or has left for the handlers of the P_TRY in hand, where it was made. */
 static inline bool undone(const CallFrame *c, const UndoCell *u, int32_t caught) {
     int32_t to = c->goes[u->pos];
     return to == GO_FAILED || (to == caught && u->seq >= c->try_from);
 }
 void undo_failed(CallFrame *c) {
-    int64_t n = c->n_undo, m = 0;
+    int64_t n = c->n_undo, m = c->undo_from;
     int32_t caught = c->try_at >= 0 ? c->pr->p->instrs[c->try_at].jump + 1 : GO_FAILED;
-    if (n == 0) return;
-    for (int64_t i = n - 1; i >= 0; i--)
-        if (undone(c, &c->undo[i], caught)) take_back(&c->undo[i]);
-    for (int64_t i = 0; i < n; i++)
+    if (n == m) return;
+    for (int64_t i = n - 1; i >= m; i--)
+        if (undone(c, &c->undo[i], caught)) {
+            if (c->sink->doubts_keys && c->undo[i].kind == UNDO_INSERT) doubt_key(c, c->undo[i].image, c->undo[i].row, -1);
+            take_back(&c->undo[i]);
+        }
+    for (int64_t i = m; i < n; i++)
         if (!undone(c, &c->undo[i], caught)) c->undo[m++] = c->undo[i];
     c->n_undo = m;
 }
-static inline void undo_keep(CallFrame *c) { c->undo[c->n_undo++].seq = c->n_changes++; }
+void undo_set(CallFrame *c, uint32_t set) {
+    while (c->n_undo > 0 && c->undo[c->n_undo - 1].set == set) take_back(&c->undo[--c->n_undo]);
+}
+static inline void undo_keep(CallFrame *c) {
+    c->undo[c->n_undo].set = c->sink->set;
+    c->undo[c->n_undo++].seq = c->n_changes++;
+}
 
 static inline void mark_dirty(Image *im, int64_t row) {
     uint8_t old = __atomic_load_n(&im->dirty[row], __ATOMIC_RELAXED);
@@ -378,6 +419,7 @@ static RunResult step_row_put(Frame *f, const Step *s) {
     if (UNLIKELY(!a)) return RUN_FAILED;
     const int64_t *rows = a->data;
     int64_t before = c->departures, bytes = cell_bytes(size_class(s->phys));
+    const bool takes = takes_here(c, rc);
     for (int64_t i = 0; i < f->n; i++) {
         int64_t row = rows[i];
         if (row < 0 || vec_null(a, i)) continue;
@@ -388,6 +430,13 @@ static RunResult step_row_put(Frame *f, const Step *s) {
             set_not_null_error(&f->err, im->table, rc->col, NULL);
             call_fail(c, i, s->pc);
             continue;
+        }
+        if (takes) {
+            TakeCell *x = take_cell(c, rc, i);
+            if (x->shared) {
+                note_taken(x, ic, row, null ? NULL : cell);
+                continue;
+            }
         }
         if (s->phys == PH_STR && !null) {
             memcpy(&text, cell, sizeof text);
@@ -546,7 +595,12 @@ static int64_t insert_row(CallFrame *c, const TableUse *t, int32_t table, int64_
         return -1;
     }
     int64_t row = t->base + (t->starts ? (int64_t)t->starts[call] : call * t->stride) + k;
-    return image_insert_at(t->image, row, cells, conflict, &c->f->err);
+    int64_t done = image_insert_at(t->image, row, cells, conflict, &c->f->err);
+    if (UNLIKELY(done < 0 && c->sink->doubts_keys)) {
+        if (*conflict >= 0) doubt_key(c, t->image, row, *conflict);
+        else c->sink->doubtful = true; /* out of memory */
+    }
+    return done;
 }
 
 static RunResult step_row_insert(Frame *f, const Step *s) {
@@ -775,6 +829,15 @@ static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnO
     k->sums[slot] = MIN_OF(k->sums[slot] + sum, most);
 }
 
+/* What is taken; of NULL nothing is, and it is a write. */
+static void tell_takes(const CallFrame *c, TakeCell *takes, int64_t n, const Vec *v, const uint64_t *h, TxnOp *ops) {
+    for (int64_t i = 0; i < n; i++) {
+        if (vec_null(v, i)) continue;
+        ops[i].kind = OPK_TAKE;
+        takes[call_number(c, row_pos(c->f, i))] = (TakeCell){.item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .told = true};
+    }
+}
+
 static RunResult step_item(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
     const ItemSite *it = s->in->aux;
@@ -791,6 +854,7 @@ static RunResult step_item(Frame *f, const Step *s) {
         return RUN_NEXT;
     }
     int32_t slot = c->pr->add_slot[s->pc];
+    TakeCell *takes = c->pr->takes && it->take > 0 ? c->pr->takes[it->take - 1].cells : NULL;
     if (it->covered) {
         if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
         return RUN_NEXT;
@@ -801,9 +865,10 @@ static RunResult step_item(Frame *f, const Step *s) {
     if (UNLIKELY(hash_constant)) memset(h, 0, (size_t)n * 8);
     if (UNLIKELY(k->n_ops + n > k->cap_ops) && grow_ops(k, n, &f->err) != RUN_NEXT) return RUN_FAILED;
     TxnOp *ops = k->ops + k->n_ops;
-    uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE : it->kind;
+    uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE : it->insert && c->pr->takes ? OPK_TAKE : it->kind;
     for (int64_t i = 0; i < n; i++) ops[i] = (TxnOp){h[i], (uint32_t)row_pos(f, i), kind};
     if (kind == OPK_ADD && slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], ops);
+    if (takes) tell_takes(c, takes, n, &f->regs[it->args[it->n]], h, ops);
     k->n_ops += n;
     return RUN_NEXT;
 }

@@ -53,6 +53,13 @@ def bulks():
     calls = path("calls.csv", '1,60\n1,"60"\n2,1\n3,\n')
     rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {calls}\nselect sum(bal) from acc;\n"), "--csv")
     check("\\bulk", re.search(r'^call,sqlstate,message,now\n1,,,40\n2,P0001,short of 20,\n3,,,99\n4,23502,"null value in .*",\nBULK 4, 2 failed \(vm, kset, d 2, w0 3, c 0\)$', out, re.M) and out.endswith("sum\n239\n") and "call 2: ERROR:  P0001: short of 20" in err, (rc, out, err))
+    take = ("create table counter(c int primary key, n int not null); insert into counter values (1, 0), (2, 0); create table ticket(id int primary key, k int);"
+            "create procedure next_id(k int, fails boolean, out id int) language plpgsql as $$ begin update counter set n = n + 1 where c = k returning n into id; if fails then raise exception 'late'; end if; insert into ticket values (id, k); end $$;\n")
+    numbers, late = path("numbers.csv", "2,f\n" * 300), path("late.csv", "2,f\n" * 299 + "2,t\n")
+    rc, out, err = sh("--timing", "-f", path("bulk.sql", take + f"\\bulk next_id {numbers}\n"), "--csv")
+    check("\\bulk: numbers of one counter in one set", "\n300,,,300\nBULK 300, 0 failed (vm, kset, d 1, w0 300, c 0)" in out and "take from one counter do so beside each other" in out, (rc, out, err))
+    rc, out, err = sh("--timing", "-f", path("bulk.sql", take + f"\\bulk next_id {late}\n" + "".join(f"\\bulk next_id {numbers}\n" for _ in range(2))), "--csv")
+    check("\\bulk: a number that is not taken after all", "BULK 300, 1 failed (vm, kset, d 300" in out and "was undone" in out and out.count("d 300") == 3, (rc, out, err))
     bad = path("bad.csv", "1,5\n2,x\n")
     rc, out, err = sh("-f", path("bulk.sql", setup + f"\\bulk pay {bad}\nselect sum(bal) from acc;\n"), "--csv")
     check("\\bulk with a bad value", rc == 0 and '1,,,95\n2,22P02,"invalid input syntax for type bigint: ""x""",\nBULK 2, 1 failed' in out and out.endswith("sum\n295\n") and "call 2: ERROR:  22P02" in err, (rc, out, err))

@@ -56,6 +56,10 @@ typedef struct CpFootSites { VEC(CpFootSite) sites; } CpFootSites;
 /* A place that touches a group, with the columns that are known there (of the first 64). */
 typedef struct CpSite { int32_t group; uint8_t kind; uint64_t known; } CpSite;
 
+/* A statement that takes from a column, by place in the text: the same number in every pass. */
+typedef struct CpTake { const PlStmt *stmt; uint64_t call; int32_t col; } CpTake;
+typedef struct CpTakes { VEC(CpTake) takes; } CpTakes;
+
 /* What all procedures together do to a table. */
 typedef struct CpTable {
     Table *table;
@@ -80,6 +84,7 @@ typedef struct Registry {
     int32_t n_functions;
     const PlFunction *const *functions;
     int32_t *own_vars; /* by procedure: variables of its body, but for those of cp_reuse */
+    CpTakes *takes;    /* by procedure */
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
@@ -189,8 +194,12 @@ typedef struct Cp {
     int32_t trial;       /* > 0: what is compiled is thrown away, only what is known counts */
     const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
     uint8_t does;        /* ItemDoes of the change whose items are being issued */
+    int32_t take;        /* ... its ItemSite.take and why, */
+    Expr *taken;         /* and the amount */
+    const char *take_why;
     const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
-    const Plan *target_scan; /* UPDATE: of the table that is changed */
+    const Plan *target_scan; /* UPDATE: of the table that is changed, */
+    const int32_t *takes;    /* and by column of it RowCol.take; NULL: it takes nothing */
     bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
     VEC(int32_t) rows;   /* variables of the rows that are being looked at, outermost first */
     ColSet in_scope;     /* columns of rows that are being looked at */

@@ -138,7 +138,15 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
     /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too. */
     bool insert = !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .deletes = deletes, .does = c->does, .col = amount_col, .n = n, .args = args};
+    const char *why = c->take_why;
+    int32_t take = kind == OPK_WRITE ? c->take : 0;
+    if (take && !why) {
+        if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
+        else if (!cp_known(c, c->taken)) why = "its amount is not known before the call runs";
+        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
+    }
+    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .deletes = deletes, .does = c->does, .col = amount_col, .n = n,
+                    .take = why ? 0 : take, .why = take ? why : NULL, .args = args};
     Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
@@ -369,7 +377,7 @@ static Status use_row(Cp *c, Scan *s) {
         if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
-            *cell = (RowCol){.table = s->number, .col = col};
+            *cell = (RowCol){.table = s->number, .col = col, .take = p == c->target_scan && c->takes ? c->takes[col] : 0};
             *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null || s->outer, .stable_str = true, .type = k->type,
                             .range = range_of_type(k->type), .row_var = c->vars.items[s->row].col, .cell = cell};
             if (colset_has(s->needed, id)) t->need.cols[col] = true;
@@ -1249,7 +1257,8 @@ typedef struct Change {
     void *ctx;
     Scan *scan;
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one of ... */
-    bool *takes;    /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
+    CpAdd *takes;   /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
+    int32_t *take_of; /* ... by column of the table: RowCol.take */
     bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     const CpAdd *adds;
     struct { Expr **amounts; bool *writes; } forms[2]; /* ... where all amounts are exact, and where some may not be: all is written */
@@ -1373,6 +1382,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     *cell = (RowCol){.table = k->number, .col = k->b->set_cols[i]};
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
     cell->told = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
+    cell->take = op == OP_ROW_PUT && k->take_of ? k->take_of[cell->col] : 0;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
     if (!in) return ST_ERROR;
     if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
@@ -1424,8 +1434,17 @@ static Status note_untold(Cp *c, const Change *k, int32_t col, Expr *amount) {
 static int group_does(const Change *k, int32_t group) {
     int does = 0;
     for (int32_t i = 0; i < k->b->n_set; i++)
-        if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i]) does |= k->takes[i] ? DOES_TAKE : DOES_WRITE;
+        if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i]) does |= k->takes[i].by ? DOES_TAKE : DOES_WRITE;
     return does;
+}
+/* The statement takes from a column: what the group's item has to say of it. */
+static void tell_take(Cp *c, const Change *k, int32_t i) {
+    int32_t g = k->table->group[k->b->set_cols[i]], n = 0;
+    for (int32_t j = 0; j < k->b->n_set; j++) n += k->table->group[k->b->set_cols[j]] == g;
+    if (c->mode != CP_FOOTPRINT || !k->takes[i].by) return;
+    c->take = k->take_of[k->b->set_cols[i]];
+    c->taken = k->takes[i].by;
+    c->take_why = n > 1 ? "it changes other columns with it" : k->takes[i].of ? "its amount may not be exact for the column" : k->once ? "it is an UPDATE .. FROM" : c->open > 0 ? "it is in a loop" : NULL;
 }
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
@@ -1436,7 +1455,12 @@ static Status update_items(Cp *c, Change *k) {
         int64_t from = c->pipe.b.instrs.len;
         if (sum) TRY(note_untold(c, k, col, k->adds[i].by));
         if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
-        else if (k->amounts[i] || !done[g]) TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
+        else if (k->amounts[i] || !done[g]) {
+            tell_take(c, k, i);
+            TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
+            c->take = 0;
+            c->take_why = NULL;
+        }
         done[g] |= !k->amounts[i];
         if (!k->inexact || !k->adds[i].by) continue;
         if (k->adds[i].of && c->mode == CP_FOOTPRINT) TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
@@ -1610,6 +1634,16 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
     }
     return colset_has(&s, b->values[i]) || colset_has(&s, scan_col(scan, b->set_cols[i]));
 }
+/* The statement's take from that column has a number, the same in every pass. */
+static Status take_number(Cp *c, Change *k, int32_t col) {
+    CpTakes *t = &c->reg->takes[c->proc->number];
+    int64_t at = 0;
+    while (at < t->takes.len && !(t->takes.items[at].stmt == c->stmt && t->takes.items[at].call == c->at.call_id && t->takes.items[at].col == col)) at++;
+    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->stmt, c->at.call_id, col}))) return cp_oom(c);
+    if (!k->take_of && !(k->take_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->take_of))) return cp_oom(c);
+    k->take_of[col] = (int32_t)at + 1;
+    return ST_OK;
+}
 /* What is added: k->adds, and both forms. Of several columns whose values fail the first one is told, but sums are made behind what is computed: where anything else may fail, amounts must be
  * exact for sure, and where they are not, nothing is added. */
 static Status find_adds(Cp *c, Change *k, const Plan *scan) {
@@ -1617,13 +1651,16 @@ static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     CpAdd *adds = arena_array(c->arena, CpAdd, b->n_set + 1);
     for (int f = 0; f < 2; f++)
         if (!(k->forms[f].amounts = arena_array(c->arena, Expr *, b->n_set + 1))) return cp_oom(c);
-    if (!(k->adds = adds) || !(k->takes = arena_calloc(c->arena, b->n_set + 1))) return cp_oom(c);
+    if (!(k->adds = adds) || !(k->takes = arena_array(c->arena, CpAdd, b->n_set + 1))) return cp_oom(c);
     bool fails = false;
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
         if (v && !cp_unsettled(c, v)) adds[i] = cp_added(c, scan, b->set_cols[i], v);
         if (c->oom) return ST_ERROR;
-        k->takes[i] = adds[i].by && is_returned(c, b, scan, i);
+        if (adds[i].by && is_returned(c, b, scan, i)) {
+            k->takes[i] = adds[i];
+            TRY(take_number(c, k, b->set_cols[i]));
+        }
         if (b->n_result > 0 || b->n_checks > 0) adds[i] = (CpAdd){0};
         fails |= adds[i].by ? adds[i].of && expr_can_fail(adds[i].of) : v && expr_can_fail(v);
     }
@@ -1668,6 +1705,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
             for (int m = 0; m < t->keys[j].n_cols; m++)
                 if (t->keys[j].cols[m] == b->set_cols[i]) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
+    c->takes = k->take_of;
     if (cp_foot(c) || c->guarding) {
         if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
         TRY(find_writes(c, k));
@@ -1687,6 +1725,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
     TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
     c->at.change_scan = c->target_scan = NULL;
+    c->takes = NULL;
     return ST_OK;
 }
 
