@@ -1288,9 +1288,106 @@ def add_keys(case, seed, big, calm):
     return case
 
 
+def add_takes(case, seed, big, calm):
+    """Counters that calls take numbers from, with a table of what was done by them; procedures that fail before and behind, take on a condition, twice, of two counters, and others that look, add, put and
+    delete. Its random numbers are its own, too."""
+    r = random.Random(seed * 43 + 17)
+    if r.random() > 0.45:
+        return case
+    n, type_ = r.choice([1, 2, 2, 4, 30]), r.choice(["int", "int", "bigint", "smallint", "numeric(6,2)", "numeric(12,0)"])
+    most = {"int": 2**31 - 1, "bigint": 2**63 - 1, "smallint": 32767, "numeric(6,2)": 9999, "numeric(12,0)": 10**12 - 1}[type_]
+    not_null = r.random() < 0.6
+    limit = f" check (n {r.choice(['<', '<>'])} {r.choice([7, 50, 1000])})" if r.random() < 0.2 else ""
+    start = r.choice(["0", "0", "c * 3", f"{most} - c * 20 - {r.choice([0, 3, 40, 100])}", "-5"])
+    if limit:
+        start = r.choice(["0", "0", "-c", "-5 - c"])
+    if not not_null and r.random() < 0.4:
+        start = f"case when c % 3 <> 1 then {start} end"
+    keys = r.choice(["", "", "primary key (id)", "primary key (id)", "primary key (k, id)", "primary key (k, id)", "primary key (id, j)", "primary key (id), unique (k, j)", "unique (id)", "unique (k), unique (id)"])
+    case.setup += [f"create table tn (c int primary key, n {type_}{' not null' if not_null else ''}{limit}, m bigint not null)", f"insert into tn select c, {start}, c from generate_series(0, {n - 1}) g(c)",
+                   f"create table td (id bigint, k int, j int, who int, w int{', ' + keys if keys else ''})"]
+    if r.random() < 0.3:
+        case.setup += [f"insert into td select i * {r.choice([1, 3, 10])}, i % {n}, 0, -i, 0 from generate_series({r.choice([-3, 1])}, {r.choice([2, 30])}) g(i) on conflict do nothing"]
+    case.tables += ["tn", "td"]
+    amounts = r.choice([["1"], ["1"], ["1", "p2 % 5"], ["p2"], ["1", "-1"], ["p2 % 7 - 3"], ["case when p3 % 9 > 0 then 1 end"], ["case when p3 % 7 = 0 then 20000 else 1 end"], ["0", "1"]])
+
+    def key():
+        return r.choice([f"p0 % {n}", f"p0 % {n}", f"p0 % {n + 1}", f"p1 % {n}", "0"])
+
+    def take(var="x0", where=None):
+        amount = r.choice(amounts)
+        col = "n" if r.random() < 0.85 else "m"
+        back = r.choice([col, col, col, f"{col} - {r.choice([1, 2])}", f"{col}, m" if col == "n" else "m, n"])
+        into = f"{var}, b1" if ", " in back else var
+        more = r.choice(["", "", "", "", f" and m > {r.randrange(3)}", " and n < 20"])
+        return f"update tn set {col} = {r.choice([f'{col} + {amount}', f'{col} + {amount}', f'{amount} + {col}', f'{col} - {amount}'])} where c = {where or key()}{more} returning {back} into {into}; "
+
+    def two():
+        return take() + r.choice([take("x1"), take("x1"), put() + take("x1"), take()])
+
+    def maybe():
+        return f"if {r.choice(['p3 % 3 = 0', 'p2 > 1', 'p0 <> p1', 'x0 % 2 = 0', 'coalesce(x0, 0) < 10'])} then {r.choice([take, put])()}{r.choice(['', put()])}{r.choice(['', 'else ' + r.choice([take, look])()])}end if; "
+
+    def fail():
+        return r.choice(["if p3 % 11 = 5 then raise exception 'told %', p3; end if; ", "if p3 % 40 = 7 then raise exception 'late %', x0; end if; ", "if x0 % 9 = 4 then raise exception 'a bad number %', x0; end if; ",
+                         "x1 := 100 / (p3 % 13); ", "x1 := 100 / (coalesce(x0, 1) % 17); ", "assert p3 % 23 <> 3; "])
+
+    def value(c):
+        return {"id": r.choice(["x0", "x0", "x0", "x0", "coalesce(x0, -1)", "x0 * 2", "p3 % 50", "x1"]), "k": r.choice([f"p0 % {n}", f"p0 % {n}", "p1", "x0 % 3"]), "j": r.choice(["p3", "p3 % 10", "0"])}[c]
+
+    def put():
+        skip = r.choice(["", "", "", "", "", "", " on conflict do nothing"])
+        return f"insert into td values ({value('id')}, {value('k')}, {value('j')}, p3, 0){skip}; "
+
+    def puts():
+        return f"for i in 0 .. {r.choice(['1', 'p3 % 3'])} loop insert into td values ({value('id')}, {value('k')}, i, p3, i); end loop; "
+
+    def look():
+        return r.choice([f"select n into x1 from tn where c = {key()}; ", f"select m into b1 from tn where c = {key()}; ", f"select count(*)::int into x1 from td where k = {value('k')}; ",
+                         f"select count(*)::int, coalesce(sum(n), 0) into x1, b1 from tn; "])
+
+    def other():
+        return r.choice([f"update tn set n = n + 1 where c = {key()}; ", f"update tn set n = {r.choice(['p3', 'null', 'm'])} where c = {key()}; ", f"update tn set m = m + p2 where c = {key()}; ", f"delete from tn where c = {key()}; ",
+                         f"insert into tn values ({key()}, p3, 0) on conflict do nothing; ", f"delete from td where k = {value('k')}; ", f"update td set w = w + 1 where k = {value('k')}; ", f"update tn set n = n * 2 where c = {key()}; "])
+
+    def loop():
+        return f"for i in 0 .. p3 % 3 loop {r.choice([take, put])()}end loop; "
+
+    def either():
+        """Branches run in another order than calls, and counters have the same numbers."""
+        a, b = (f"update tn set n = n + 1 where c = {c} returning n into x0; {put()}" for c in (f"p0 % {n}", f"p1 % {n}"))
+        return f"if p3 % 2 = {r.randrange(2)} then {a}else {b}end if; "
+
+    first = len(case.procs)
+    for i in range(r.choice([1, 1, 2, 3])):
+        kinds = [r.choice([take, take, take, two, either])] + r.sample([put, put, put, puts, maybe, maybe, look, fail, fail, other, loop, take], r.choice([0, 1, 1, 2, 3]))
+        if i > 0 and r.random() < 0.4:
+            kinds = [r.choice([look, other, put])]
+        if r.random() < 0.3:
+            kinds.insert(0, fail)
+        if calm:
+            kinds = [k for k in kinds if k is not fail]
+        body = "".join(k() for k in kinds)
+        if r.random() < 0.05:
+            body = f"begin {body}exception when others then x1 := -7; end; "
+        case.procs.append((f"n{i}", f"create procedure n{i}(p0 int, p1 int, p2 int, p3 int, out o text) language plpgsql as $$ declare x0 bigint; x1 bigint; b1 numeric; begin {body}"
+                           "o := coalesce(x0, -1) || ',' || coalesce(x1, -1) || ',' || coalesce(b1, -1); end $$"))
+    count = big or r.choice([5, 20, 60, 200, 400, 1500])
+    mine = len(case.procs) - first
+    null = r.choice([0, 0, 0.01, 0.1])
+    calls = [(first + r.randrange(mine), [str(r.randrange(r.choice([n, n, 3 * n]))) for _ in range(2)] + ["\\N" if r.random() < null else str(r.randrange(6)), str(r.randrange(1000))]) for _ in range(count)]
+    case.calls = case.calls[:0 if r.random() < 0.6 else count] + calls
+    r.shuffle(case.calls)
+    if all(k >= first for k, _ in case.calls) and r.random() < 0.9:
+        case.procs, case.calls = case.procs[first:], [(k - first, a) for k, a in case.calls]
+        case.queue = case.keys = False
+    case.takes = True
+    return case
+
+
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
-    queue = keys = False
+    queue = keys = takes = False
 
     def __init__(self, setup, tables, procs, calls):
         self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
@@ -1476,13 +1573,16 @@ def reduce(driver, case, g, timeout, seconds):
 
 def round_(driver, seed, o, figures):
     g = (Calm if o.calm else Gen)(seed, o.big)
-    case = add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm)
+    case = add_takes(add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm), seed, o.big, o.calm)
+    if o.takes and not case.takes:
+        return "none"
     rng = random.Random(seed * 7 + 1)
     gs = configs(rng, len(case.calls), o.set)
     if case.queue:
         gs += [f"{s}\t1024\t4\t{c}\to\tset bulk_order = 'any'; {o.set}" for s, c in (("tpl", "-"), ("auto", str(max(len(case.calls) // 2, 1))))]
         figures["queues"] += 1
     figures["tables with several keys"] += case.keys
+    figures["counters"] += case.takes
     lines = run(driver, case, gs, o.timeout)
     for kind, text in lines:
         if kind == "P":
@@ -1545,6 +1645,7 @@ def parsed(ap):
 def main():
     ap = arguments()
     ap.add_argument("--calm", action="store_true", help="procedures that hardly ever fail, for locks by statement")
+    ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
     ap.add_argument("--set", default="", help="SQL before each configuration's bulks")
     ap.add_argument("--timeout", type=float, default=60)
