@@ -20,6 +20,7 @@
 #include "txn/schedule_int.h"
 
 enum { FIRST_BITS = 12, MAX_BITS = 40, KEEP_BITS = 3, RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, CHUNK = 1 << 16 };
+enum { CHAINS_MAX = 32 };
 #define MAX_CALLS ((INT64_C(1) << STATE_BITS) - 2)
 #define NO_PARTITION UINT64_MAX
 
@@ -596,6 +597,8 @@ static Strategy choose(const ScheduleInput *in, Schedule *s) {
     if (in->set_min > 0) {
         if (in->n_calls >= in->set_min * s->depth) return because(s, "sets are wide", STRATEGY_KSET);
         if (in->locks_pay && s->crossing < in->c_max && in->n_calls >= in->chain_min * s->width0) return because(s, "sets are narrow, and calls wait for one thing each, in long chains", STRATEGY_PART);
+        if (in->locks_pay && s->width0 <= CHAINS_MAX && in->n_calls >= in->chain_min * s->width0 && 10 * in->n_calls >= 9 * s->depth * s->width0)
+            return because(s, "sets are as narrow as the first: a few long chains", STRATEGY_PART); /* they may cross, but then links by locks take longer than all calls one by one */
         if (in->locks_pay) return because(s, "sets are narrow", STRATEGY_TPL);
         if (s->crossing < in->c_max) return because(s, "sets are narrow, and calls wait for one thing each", STRATEGY_PART);
         return because(s, "sets are narrow, but calls wait for several things", STRATEGY_KSET);

@@ -75,7 +75,7 @@ typedef struct ScheduleInput {
     bool takes_write;          /* takes are writes for sets as well */
     Strategy strategy;         /* AUTO: Algorithm 1 */
     int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
-    bool locks_pay;               /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0): then PART; or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */
+    bool locks_pay;               /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0), or the sets are a few such chains beside each other, whatever their calls wait for: then PART; or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */
     int64_t chain_min;
     int64_t w0_min, c_max, d_max; /* its thresholds: KSET when w0 >= w0_min, else PART when c < c_max or d > d_max, else TPL */
     int type_drop;                /* calls of a set are brought together by their types without so many lower bits [GPUTx App. D]; 16: not at all */

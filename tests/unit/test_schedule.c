@@ -326,8 +326,21 @@ static void algorithm_1(void **state) {
         assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
         assert_int_equal(got.strategy, widths[i].want);
     }
-    arena_free(a);
     bulk_free(&b);
+    /* A few chains whose calls wait for two things each: no locks; many of them, or a chain behind a wide set: locks */
+    static const struct { int64_t chains, lone; Strategy want; } chained[] = {{1, 0, STRATEGY_PART}, {10, 0, STRATEGY_PART}, {40, 0, STRATEGY_TPL}, {1, 30, STRATEGY_TPL}};
+    for (int64_t i = 0; i < ARRAY_LEN(chained); i++) {
+        enum { CALLS = 1000 };
+        TxnOp *ops = arena_array(a, TxnOp, 2 * CALLS);
+        for (int64_t c = 0; c < CALLS; c++)
+            for (int64_t k = 0; k < 2; k++) ops[2 * c + k] = (TxnOp){c < chained[i].lone ? hash_u64((uint64_t)(1000 + 2 * c + k)) : (uint64_t)(2 * (c % chained[i].chains) + k + 1), (uint32_t)c, OPK_WRITE};
+        ScheduleInput in = {.n_calls = CALLS, .n_ops = 2 * CALLS, .ops = ops, .strategy = STRATEGY_AUTO, .set_min = 64, .locks_pay = true, .chain_min = 8, .c_max = 1};
+        Schedule got;
+        assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
+        assert_int_equal(got.strategy, chained[i].want);
+        if (got.strategy == STRATEGY_PART) assert_int_equal(got.n_parts, chained[i].chains);
+    }
+    arena_free(a);
 }
 
 /* Whatever numbers locks have. */
