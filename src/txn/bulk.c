@@ -769,9 +769,9 @@ static Status make_schedule(Bulk *b, Err *e) {
     if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
     ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
                         .locks_pay = b->device != NULL, .chain_min = BULK_CHAIN_MIN, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
-                        .scratch = b->images->scratch};
+                        .scratch = b->images->scratch, .no_takes = !bulk_takes_planned(b)};
     Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
-    if (!bulk_takes_planned(b) || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
+    if (in.no_takes || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
     /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
     in.takes_write = true;
     TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));

@@ -4,8 +4,8 @@
  * of adds, a run of takes, or a single write. Whoever joins the last group must be deeper than all groups before it, and the deepest call before the last group is
  * the deepest of the group before it (depths rise from group to group). So two depths and a kind are all an item has to remember:
  *
- *     state   bits 0-2 kind of the last group (kind_bits; several bits: a write)
- *             bits 3-5 kinds that the call in hand has for this item
+ *     state   bits 0-2 kind of the last group (group_code)
+ *             bits 3-5 kinds (kind_code) that the call in hand has for this item
  *             bits 6-34 1 + greatest depth before the last group; 35-63 1 + greatest depth in it. 0 = none
  *
  * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves every operation several times and
@@ -92,6 +92,7 @@ void schedule_scratch_free(ScheduleScratch *s) {
     if (s->uses.slots) table_release(&s->uses);
     mem_free(s->acct, s, (int64_t)sizeof *s);
 }
+static TakesHow takes_how(const ScheduleInput *in) { return in->no_takes ? TAKES_NONE : in->takes_write ? TAKES_WRITE : TAKES_SHARE; }
 static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
     ItemTable g = *t;
     do g.bits += g.bits < 16 ? 2 : 1;
@@ -211,8 +212,7 @@ static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const T
 }
 
 /* ---- depths ---- */
-/* Fills the table, which is empty. */
-static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) {
+ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e, TakesHow how) {
     Slot *held[HELD];
     int64_t i = 0, n = in->n_ops;
     *f = (Figures){0};
@@ -221,14 +221,16 @@ static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *
         for (; i < n && ops[i].call == c; i++)
             if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
         TRY(table_reserve(t, i - first, e));
-        uint32_t d = enter_ops(t, i - first, ops + first, held);
-        f->crossing += leave_ops(t, i - first, ops + first, held, d) > 1;
+        uint32_t d = enter_ops(t, i - first, ops + first, held, how);
+        f->crossing += leave_ops(t, i - first, ops + first, held, d, how) > 1;
         f->width0 += d == 0;
         f->depth = MAX_OF(f->depth, (int64_t)d + 1);
         depth[c] = (int32_t)d;
     }
     return ST_OK;
 }
+/* Fills the table, which is empty. */
+static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) { return BY_TAKES(t, find_depths_by, in, ops, t, depth, f, e); }
 
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
     const TxnOp *ops;
@@ -237,7 +239,7 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
     TRY(check_size(in, e));
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
-    t.takes_write = in->takes_write;
+    t.takes = takes_how(in);
     table_empty(&t);
     Status st = find_depths(in, ops, &t, depth, &f, e);
     table_keep(&t, kept_table(in));
@@ -406,14 +408,14 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
                 *s = (Slot){ops[i].item, state_make(0, 1, 1)};
             }
             out->locks[n_uses].lock = (uint32_t)(s - t->slots);
-            n_uses += (s->state >> 3 & 7) == 0;
-            s->state |= kind_bits(ops[i].kind, true) << 3;
+            n_uses += (s->state >> CODE_BITS & CODES) == 0;
+            s->state |= kind_code(ops[i].kind, TAKES_WRITE) << CODE_BITS;
         }
         for (int64_t k = out->lock_start[c]; k < n_uses; k++) {
             Slot *s = &t->slots[out->locks[k].lock];
-            uint64_t st = s->state, kind = st >> 3 & 7;
-            uint32_t from = state_wanted(st, joins(kind, st & 7));
-            s->state = state_make(kind, from, state_last(st) + 1);
+            uint64_t st = s->state, code = st >> CODE_BITS & CODES;
+            uint32_t from = state_wanted(st, code == (st & CODES));
+            s->state = state_make(group_code(code, TAKES_WRITE), from, state_last(st) + 1);
             out->locks[k].from = from - 1;
         }
     }
@@ -678,7 +680,7 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     ItemTable t;
     TRY(check_size(in, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
-    t.takes_write = in->takes_write;
+    t.takes = takes_how(in);
     Status st = make(in, pool, &t, a, out, e);
     table_keep(&t, kept_table(in));
     if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;

@@ -72,7 +72,8 @@ typedef struct ScheduleInput {
     const OpRun *runs;         /* instead of `ops`: these, one behind the other, are the n_ops; whole calls each where in_order; NULL: none */
     const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call crosses, connects the
                                 * calls that conflict instead: calls of different partitions never conflict in either case */
-    bool takes_write;          /* takes are writes for sets as well */
+    bool no_takes;             /* there are none: a little faster */
+    bool takes_write;          /* they are writes for sets as well */
     Strategy strategy;         /* AUTO: Algorithm 1 */
     int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
     bool locks_pay;               /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0), or the sets are a few such chains beside each other, whatever their calls wait for: then PART; or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */

@@ -10,11 +10,12 @@ typedef struct Slot {
     uint64_t item;
     uint64_t state; /* 0 = free */
 } Slot;
+typedef enum TakesHow { TAKES_NONE /* there are none */, TAKES_WRITE, TAKES_SHARE } TakesHow;
 typedef struct ItemTable {
     Slot *slots; /* undefined before table_empty */
     int bits, cap_bits;  /* slots in use, slots allocated */
     int64_t used, limit; /* grows beyond `limit` */
-    bool takes_write; /* ScheduleInput's */
+    TakesHow takes;
     MemAccount *acct;
 } ItemTable;
 /* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
@@ -28,53 +29,55 @@ ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
         if (++s == end) s = t->slots;
     return s;
 }
+/* The function once for each of them: `how` is a constant in it. */
+#define BY_TAKES(t, call, ...) ((t)->takes == TAKES_NONE ? call(__VA_ARGS__, TAKES_NONE) : (t)->takes == TAKES_WRITE ? call(__VA_ARGS__, TAKES_WRITE) : call(__VA_ARGS__, TAKES_SHARE))
 typedef struct Figures { int64_t depth, width0, crossing; } Figures; /* as in Schedule */
 
-/* Kinds as bits: a call that has several of an item's writes it. */
-enum { BIT_TAKE = 4, BITS_WRITE = 7, STATE_BITS = 29 };
+/* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a take more than that of a take. */
+enum { CODE_WRITE = OPK_WRITE + 1, CODE_TAKE = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
-ALWAYS_INLINE uint64_t kind_bits(uint8_t kind, bool takes_write) { return (takes_write ? 0x7721u : 0x4721u) >> 4 * kind & BITS_WRITE; }
-ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 6) & STATE_MAX; }
-ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (6 + STATE_BITS)); }
-ALWAYS_INLINE uint64_t state_make(uint64_t kind, uint32_t before, uint32_t last) { return kind | (uint64_t)before << 6 | (uint64_t)last << (6 + STATE_BITS); }
-/* An operation of this kind joins the last group. */
-ALWAYS_INLINE bool joins(uint64_t kind, uint64_t last_kind) { return (kind == last_kind) & ((kind & (kind - 1)) == 0); }
+ALWAYS_INLINE uint64_t kind_code(uint8_t kind, TakesHow how) { return (uint64_t)(how == TAKES_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1; }
+/* What an item remembers of its last group: 0 when nobody joins it. */
+ALWAYS_INLINE uint64_t group_code(uint64_t code, TakesHow how) { return how == TAKES_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code; }
+ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 2 * CODE_BITS) & STATE_MAX; }
+ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS)); }
+ALWAYS_INLINE uint64_t state_make(uint64_t group, uint32_t before, uint32_t last) { return group | (uint64_t)before << 2 * CODE_BITS | (uint64_t)last << (2 * CODE_BITS + STATE_BITS); }
 /* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
-ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (6 + STATE_BITS - STATE_BITS * join)) & STATE_MAX; }
-/* The same of who takes: nobody who joins runs before the others. */
-ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t kind, bool join) {
-    const bool behind = join & (kind == BIT_TAKE);
+ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS - STATE_BITS * join)) & STATE_MAX; }
+/* The same for depths: nobody who takes runs before those he joins. */
+ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t code, bool join, TakesHow how) {
+    const bool behind = how == TAKES_SHARE && join & (code == CODE_TAKE);
     return state_wanted(s, join & !behind) - behind;
 }
 
 /* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD. */
-ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held) {
+ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held, TakesHow how) {
     uint32_t depth = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = slot_find(t, ops[i].item);
         uint64_t st = s->state;
         t->used += st == 0;
         s->item = ops[i].item;
-        st |= kind_bits(ops[i].kind, t->takes_write) << 3;
+        st |= kind_code(ops[i].kind, how) << CODE_BITS;
         s->state = st;
         /* What a call's kinds so far ask for never exceeds what all of them do. */
-        const uint64_t kind = st >> 3 & 7;
-        uint32_t want = state_depth(st, kind, joins(kind, st & 7));
+        const uint64_t code = st >> CODE_BITS & CODES;
+        uint32_t want = state_depth(st, code, code == (st & CODES), how);
         depth = MAX_OF(depth, want);
         if (i < HELD) held[i] = s;
     }
     return depth;
 }
 /* The call has its depth; returns on how many items it waits. */
-ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth) {
+ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth, TakesHow how) {
     int64_t waits = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);
-        uint64_t st = s->state, kind = st >> 3 & 7;
-        if (UNLIKELY(!kind)) continue; /* a second operation of the call on the item */
-        uint32_t before = state_wanted(st, joins(kind, st & 7)), last = state_last(st);
+        uint64_t st = s->state, code = st >> CODE_BITS & CODES;
+        if (UNLIKELY(!code)) continue; /* a second operation of the call on the item */
+        uint32_t before = state_wanted(st, code == (st & CODES)), last = state_last(st);
         waits += before > 0;
-        s->state = state_make(kind, before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
+        s->state = state_make(group_code(code, how), before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
     }
     return waits;
 }

@@ -59,19 +59,19 @@ static void deal_worker(void *ctx, int worker) {
 }
 
 /* ---- depths ---- */
-/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 3 | kind.
+/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 3 | group_code.
  * False: the table is full. */
-static bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
+ALWAYS_INLINE bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, TakesHow how) {
     const ItemTable table = *t;
     int64_t used = t->used, width0 = 0;
     uint64_t most = 0;
     for (int64_t k = 0; k < n; k++) {
-        const uint64_t item = ops[k].item, kind = kind_bits(ops[k].kind, table.takes_write);
+        const uint64_t item = ops[k].item, code = kind_code(ops[k].kind, how);
         Slot *s = slot_find(&table, item);
-        const uint64_t depth = (s->state >> 3) - joins(kind, s->state & 7);
+        const uint64_t depth = (s->state >> CODE_BITS) - (code == (s->state & CODES));
         used += s->state == 0;
         if (UNLIKELY(used > table.limit)) return false;
-        *s = (Slot){item, (depth + 1) << 3 | kind};
+        *s = (Slot){item, (depth + 1) << CODE_BITS | group_code(code, how)};
         ops[k].item = depth;
         width0 += depth == 0;
         most = MAX_OF(most, depth + 1);
@@ -82,15 +82,15 @@ static bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
     return true;
 }
 /* Returns the number of calls, -1: the table is full. */
-static int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops) {
+ALWAYS_INLINE int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, TakesHow how) {
     Slot *held[HELD];
     int64_t calls = 0;
     for (int64_t k = 0, m; k < n; k += m, calls++) {
         for (m = 1; k + m < n && ops[k + m].call == ops[k].call; m++) continue;
         for (int64_t i = k + AHEAD; i < MIN_OF(n, k + m + AHEAD); i++) __builtin_prefetch(slot_home(t, ops[i].item), 1);
         if (t->used + m > t->limit) return -1;
-        uint32_t d = enter_ops(t, m, ops + k, held);
-        f->crossing += leave_ops(t, m, ops + k, held, d) > 1;
+        uint32_t d = enter_ops(t, m, ops + k, held, how);
+        f->crossing += leave_ops(t, m, ops + k, held, d, how) > 1;
         f->width0 += d == 0;
         f->depth = MAX_OF(f->depth, (int64_t)d + 1);
         for (int64_t i = k; i < k + m; i++) ops[i].item = d;
@@ -106,8 +106,8 @@ static bool part_depths(Lone *l, int64_t part, bool several) {
         const int64_t *start = l->start + i * l->n_parts + part, *next = start + l->n_parts, n = start[1] - start[0];
         int64_t whole = n;
         for (int64_t k = 0; i + 1 < l->n_pieces && k < next[1] - next[0]; k += 64 / (int64_t)sizeof(TxnOp)) __builtin_prefetch(l->dealt + next[0] + k, 1); /* another worker has written half of it */
-        if (several) whole = whole_calls(&t, &f, n, l->dealt + start[0]);
-        else if (!single_calls(&t, &f, n, l->dealt + start[0])) whole = -1;
+        if (several) whole = BY_TAKES(&t, whole_calls, &t, &f, n, l->dealt + start[0]);
+        else if (!BY_TAKES(&t, single_calls, &t, &f, n, l->dealt + start[0])) whole = -1;
         if (whole < 0) return false;
         calls += whole;
     }
