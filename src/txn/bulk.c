@@ -796,7 +796,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
         if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
     TRY(take_memory(b, e));
     TRY(bulk_plan_adds(b, e));
-    TRY(bulk_plan_takes(b, e));
+    bulk_plan_takes(b);
     TRY(make_counts(b, e));
     BulkPlanned how = PLANNED_NOTHING;
     if (b->device) TRY(bulk_device_footprints(b, &how, &st->reason, e));

@@ -114,7 +114,7 @@ void bulk_note_bounds(Bulk *b);
 
 /* bulk_takes.c, in the order of use. Before footprints: takes of procedures that have some are planned; before each run of them; a schedule is there: who takes beside whom, and whether it
  * is any use. */
-Status bulk_plan_takes(Bulk *b, Err *e);
+void bulk_plan_takes(Bulk *b); /* out of memory: as if there were none */
 void bulk_clear_takes(Bulk *b);
 bool bulk_takes_planned(const Bulk *b);
 Status bulk_share_takes(Bulk *b, Err *e);

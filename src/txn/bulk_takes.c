@@ -47,20 +47,18 @@ void bulk_forget_takes(Bulk *b) {
         if (x->foot) x->foot->takes = NULL;
     }
 }
-Status bulk_plan_takes(Bulk *b, Err *e) {
-    if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return ST_OK;
+void bulk_plan_takes(Bulk *b) {
+    if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return;
     for (int32_t p = 0; p < b->n_parts; p++) {
         const BulkPart *part = b->parts[p].part;
         const Proc *proc = part->proc;
         ProcEntry *x = b->parts[p].proc;
         if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0)) continue;
         TakeUse *use = arena_array(b->arena, TakeUse, proc->n_takes);
-        if (!use) return err_oom(e);
-        for (int32_t t = 0; t < proc->n_takes; t++)
-            if (proc->takes[t].planned && !(use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)))) return err_oom(e);
-        x->body->takes = x->foot->takes = use;
+        bool room = use != NULL;
+        for (int32_t t = 0; room && t < proc->n_takes; t++) room = !proc->takes[t].planned || (use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)));
+        if (room) x->body->takes = x->foot->takes = use;
     }
-    return ST_OK;
 }
 void bulk_clear_takes(Bulk *b) {
     for (int32_t p = 0; p < b->n_parts; p++) {
