@@ -19,6 +19,7 @@ static const char usage[] =
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
     "  --workload W       ycsb: A (default) to F\n"
     "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
+    "  --pool N           calls are submitted to the pool of calls, N to a ticket, and --bulk tickets are on their way; --arrival: they come evenly\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
     "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S mix=A/B/..;SQL\"    transaction benchmarks: one line of its own after SQL; mix: shares of the\n"
@@ -186,6 +187,10 @@ int main(int argc, char **argv) {
             int64_t x = number(v, 1000, &end);
             if (x < 0 || *end) return bad("not a number", v);
             oltp.arrival = (double)x;
+        } else if (transactions && strcmp(a, "--pool") == 0) {
+            int64_t x = number(v, 1000, &end);
+            if (x < 1 || x > 1000000 || *end) return bad("not a number", v);
+            oltp.pool = (int)x;
         } else if (transactions && strcmp(a, "--interval") == 0) {
             for (char *at = (char *)(uintptr_t)v; oltp.n_intervals < 16; at = end + 1) {
                 double x = strtod(at, &end);

@@ -2,7 +2,8 @@
  *
  * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. Latency is from a call's arrival
  * to its result, on a clock that stands still while calls are made: with --arrival calls come evenly at that rate and a bulk of all that wait is cut every --interval
- * (or when the one before has ended); without, calls come as fast as they are done: those of a bulk have come evenly while the bulk before it ran. After the run
+ * (or when the one before has ended); without, calls come as fast as they are done: those of a bulk have come evenly while the bulk before it ran. With --pool calls go to the pool of
+ * calls one by one, and times are what the clock says. After the run
  * the benchmark's invariants are checked, against what was there before and what the calls that succeeded gave.
  */
 #include <math.h>
@@ -11,7 +12,8 @@
 
 #include "bench.h"
 #include "oltp.h"
-#include "session/bulk.h"
+#include "base/log.h"
+#include "session/callpool.h"
 #include "types/array.h"
 
 typedef struct Rng { uint64_t s; } Rng;
@@ -451,12 +453,13 @@ static void add_latencies(Total *t, int64_t n, double first, double last, double
     }
 }
 static void rank_latencies(Total *t) {
-    double below = 0;
+    double below = 0, total = 0;
+    for (int64_t i = 0; i < t->n_samples; i++) total += t->samples[i].calls;
     qsort(t->samples, (size_t)t->n_samples, sizeof *t->samples, by_latency);
     for (int64_t i = 0; i < t->n_samples; i++) {
         below += t->samples[i].calls;
-        if (t->p50 == 0 && below >= 0.50 * (double)t->calls) t->p50 = t->samples[i].latency;
-        if (t->p99 == 0 && below >= 0.99 * (double)t->calls) t->p99 = t->samples[i].latency;
+        if (t->p50 == 0 && below >= 0.50 * total) t->p50 = t->samples[i].latency;
+        if (t->p99 == 0 && below >= 0.99 * total) t->p99 = t->samples[i].latency;
         t->max = t->samples[i].latency;
     }
 }
@@ -598,6 +601,130 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
     return true;
 }
 
+/* ---- through the pool of calls (callpool.h) ---- */
+/* An entry and its arguments. */
+typedef struct Ticket { CallEntry entry; int type; double due; Calls calls[TYPES_MAX]; } Ticket;
+static void make_ticket(Ticket *x, int n, Maker *m, const Workload *w, const int *mix, int64_t shares) {
+    int64_t pick = rng_to(&m->rng, shares);
+    x->type = 0;
+    if (w->n_types == 0) x->type = (int)(m->n_total % n);
+    else
+        for (; x->type < n - 1 && pick >= mix[x->type]; x->type++) pick -= mix[x->type];
+    Calls *c = &x->calls[x->type];
+    c->n = 0;
+    for (int64_t i = 0; i < m->o->pool; i++, m->n_total++) {
+        Cell cells[COLS_MAX];
+        for (int k = 0; k < COLS_MAX; k++) cells[k].v = 0, cells[k].len = 0, cells[k].n = 0;
+        w->make(m, x->type, cells);
+        calls_add(c, 0, cells);
+    }
+    x->entry = (CallEntry){.routine = c->r->id, .n = c->n, .params = c->cols};
+}
+/* All latencies, or as many as there is room for, chosen evenly. */
+static void add_latency(Total *t, Rng *r, double latency, int64_t n) {
+    int64_t at = t->n_samples < BULKS_MAX * SAMPLES ? t->n_samples++ : rng_to(r, t->calls);
+    t->latency_sum += latency * (double)n;
+    t->max = fmax(t->max, latency);
+    if (at < BULKS_MAX * SAMPLES) t->samples[at] = (Sample){latency, 1};
+}
+/* What it gave, and its share of its bulk's figures, in 1024ths. */
+static void count_entry(Calls *c, const CallEntry *x, Total *t) {
+    t->calls += x->n;
+    const BulkStats *st = call_entry_stats(x);
+    int64_t first;
+    const Vec *outs = call_entry_outs(x, &first);
+    for (int64_t i = 0; i < x->n; i++) {
+        bool failed = call_entry_error(x, i) != NULL;
+        c->succeeded += !failed;
+        t->failed += failed;
+        for (int k = 0; k < c->n_outs && !failed; k++)
+            if (c->summed[k] && (!outs[k].valid || outs[k].valid[first + i])) c->sums[k] += outs[k].phys == PH_I32 ? ((const int32_t *)outs[k].data)[first + i] : ((const int64_t *)outs[k].data)[first + i];
+    }
+    const double share = (double)x->n / (double)st->n_calls;
+#define SHARE(F) t->sum.F += (int64_t)((double)st->F * share * 1024)
+    SHARE(footprint_ns), SHARE(schedule_ns), SHARE(reserve_ns), SHARE(run_ns), SHARE(total_ns), SHARE(depth), SHARE(width0), SHARE(crossing);
+    for (int k = 0; k < BULK_PHASES; k++) SHARE(phase_ns[k]);
+#undef SHARE
+    t->last = *st;
+    t->last.reason = NULL;
+    if (st->reason) snprintf(t->reason, sizeof t->reason, "%s", st->reason), t->last.reason = t->reason;
+}
+/* `size` tickets of --pool calls each are on their way: with a rate they come evenly, without each one follows on one that is done. Nobody waits for them: the pool's thread runs them. */
+static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, Total *t, char why[WHY_MAX]) {
+    const int *mix = m->o->mix ? m->o->mix : w->weights;
+    const double rate = m->o->arrival / m->o->pool;
+    int64_t shares = 0;
+    for (int k = 0; k < n; k++) shares += mix[k];
+    shares = MAX_OF(shares, 1);
+    *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
+    Ticket *all = calloc((size_t)size, sizeof *all);
+    int64_t *idle = calloc((size_t)size, sizeof *idle), n_idle = 0, busy = 0, sent = 0;
+    bool ok = all && idle && t->samples;
+    for (int64_t i = 0; ok && i < size; i++) {
+        idle[n_idle++] = i;
+        for (int k = 0; k < n && ok; k++) ok = calls_new(&all[i].calls[k], w, calls[k].r, m->o->pool);
+    }
+    if (!ok) snprintf(why, WHY_MAX, "out of memory");
+    CallPoolStats pool;
+    double began = now_s(), cpu = 0;
+    int64_t began_ns = clock_ns();
+    bool warm = true, pending = true;
+    while (ok) {
+        double now = now_s();
+        const bool over = warm && now - began > m->o->seconds / 4 && (!pending || now - began > WARM_UP_MAX); /* it ends when nothing is on its way */
+        if (over && busy == 0) {
+            warm = false;
+            call_pool_stats(s, true, &pool);
+            began = now, began_ns = clock_ns(), sent = 0, cpu = cpu_s();
+        }
+        if (!warm && now - began > m->o->seconds) break;
+        while (ok && n_idle > 0 && !over && (rate == 0 || (double)sent / rate <= now - began)) {
+            Ticket *x = &all[idle[--n_idle]];
+            make_ticket(x, n, m, w, mix, shares);
+            x->due = rate > 0 ? began + (double)sent / rate : now_s();
+            sent++;
+            busy++;
+            ok = call_submit(s, &x->entry, true) == ST_OK;
+            if (!ok) snprintf(why, WHY_MAX, "%.390s", s->err.message);
+        }
+        bool any = false;
+        for (int64_t i = 0; i < size && ok; i++) {
+            Ticket *x = &all[i];
+            if (atomic_load(&x->entry.state) != CALL_DONE) continue;
+            any = true;
+            Total warming = {0};
+            const Err *fault = call_entry_fault(&x->entry);
+            if (fault) snprintf(why, WHY_MAX, "%.390s", fault->message);
+            else count_entry(&calls[x->type], &x->entry, warm ? &warming : t);
+            if (!fault && !warm) add_latency(t, &m->rng, began + (double)(x->entry.done_ns - began_ns) * 1e-9 - x->due, x->entry.n);
+            if (warm) pending = warming.last.reason && strstr(warming.last.reason, "is being compiled");
+            ok = !fault;
+            call_release(s, &x->entry);
+            busy--;
+            idle[n_idle++] = i;
+        }
+        if (!any && ok) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    t->seconds = now_s() - began;
+    t->cpu = cpu_s() - cpu;
+    call_pool_stats(s, false, &pool);
+    t->bulks = pool.bulks;
+    for (int64_t i = 0; all && i < size; i++) {
+        bool done;
+        Total late = {0};
+        if (atomic_load(&all[i].entry.state) != CALL_NEW && call_wait(s, &all[i].entry, -1, &done) == ST_OK && !call_entry_fault(&all[i].entry)) count_entry(&calls[all[i].type], &all[i].entry, &late);
+        call_release(s, &all[i].entry);
+        for (int k = 0; k < n; k++) calls_free(&all[i].calls[k]);
+    }
+    t->busy = (double)t->sum.total_ns / 1024e9;
+    int64_t *sums[] = {&t->sum.footprint_ns, &t->sum.schedule_ns, &t->sum.reserve_ns, &t->sum.run_ns, &t->sum.depth, &t->sum.width0, &t->sum.crossing};
+    for (int k = 0; k < (int)ARRAY_LEN(sums); k++) *sums[k] /= 1024;
+    for (int k = 0; k < BULK_PHASES; k++) t->sum.phase_ns[k] /= 1024;
+    free(all);
+    free(idle);
+    return ok;
+}
+
 typedef struct Line { const char *label; int64_t size; double interval; Strategy strategy; } Line;
 
 /* Forming: calls numbered by procedure, their code found, footprints made. */
@@ -623,7 +750,8 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_text(b, "benchmark", w->name);
     if (w->make == make_ycsb) json_text(b, "workload", (char[]){o->workload, 0});
     json_text(b, "variant", l->label);
-    json_int(b, "bulk_size", l->size);
+    json_int(b, o->pool > 0 ? "tickets" : "bulk_size", l->size);
+    if (o->pool > 0) json_int(b, "calls_per_ticket", o->pool);
     json_text(b, "strategy", strategy_name(t->last.strategy));
     json_text(b, "executor", executor);
     if (t->last.reason) json_text(b, "reason", t->last.reason);
@@ -673,7 +801,7 @@ static bool run_line(Bench *b, Session *s, Maker *m, Calls *calls, int n, const 
     *m = (Maker){.rng = {12345}, .o = o, .scattered = 2654435761u, .fresh = m->fresh};
     zipf_init(&m->zipf, w->n_types ? o->scale * 1000 : o->tuples, o->skew);
     Total t;
-    bool ok = run_bulks(s, calls, n, m, w, l->size, l->interval, &t, why);
+    bool ok = o->pool > 0 ? run_pool(s, calls, n, m, w, l->size, &t, why) : run_bulks(s, calls, n, m, w, l->size, l->interval, &t, why);
     if (ok && t.bulks > 0) report(b, w, o, l, &t);
     free(t.samples);
     return ok;

@@ -25,6 +25,7 @@ typedef struct OltpOptions {
     char workload;         /* ycsb: 'A' .. 'F' */
     double seconds;        /* per line */
     double arrival;        /* calls/s; 0: as fast as they are done */
+    int pool;              /* calls go to the pool of calls, so many to a ticket; 0: in bulks */
     int n_intervals;
     double intervals[16];  /* s between the cuts of bulks, with arrival; a line for each */
     int n_sizes;
