@@ -216,6 +216,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
 static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
     *reason = !r ? "there is no device"
+              : b->n_calls == 0 ? "no calls"
               : b->n_calls == 1 ? "a single call"
               : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
     if (*reason) return ST_OK;
