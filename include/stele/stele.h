@@ -260,6 +260,9 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
  * not share a bulk. With bulk_interval > 0 a plain CALL outside a transaction block, of a procedure that can be compiled, joins the pool too, and so does
  * a statement with parameters that inserts, changes or deletes one row by a key.
  *
+ * SET bulk_cut = 'zero_set': of the calls that are there a bulk takes those that wait for no earlier one, and the others stay for the next bulk, so that calls overtake earlier ones that they do not conflict
+ * with. The result is the same. Good for long loops without kernels where few calls conflict; else 'arrival' is faster.
+ *
  * Submitted calls are transactions of their own: 25001 in a transaction block, for waiting too. Definitions change between bulks only. */
 /* Submits the bulk's calls, which stay together and in order. Until the wait has succeeded nothing may be added, and only submit's counterparts below, status and
  * value may be called. On an error nothing was submitted. */
@@ -278,6 +281,7 @@ typedef struct stele_pool_info {
     int64_t sent_ahead;               /* whose arguments went to the device while the bulk before ran: with a device that has memory of its own, where a full bulk was waiting */
     int64_t waiting;                  /* calls in the queue now */
     int64_t p50_ns, p99_ns, max_ns;   /* latency from submission to result, to an eighth */
+    int64_t by_turn;                  /* bulks cut because their first call's turn had come (SET bulk_cut = 'zero_set') */
 } stele_pool_info;
 STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info *info);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "session/bulk_state.h"
 #include "session/callpool.h"
@@ -44,6 +45,7 @@ typedef struct BulkHub {
     bool full;           /* of statements; that was said */
     bool vm_known;
     BulkMeasured vm;     /* of the virtual machine */
+    uint64_t generation; /* of `code` */
 } BulkHub;
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
 enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 22 /* of a bulk */, WASTE_MIN = 1 << 16 };
@@ -52,6 +54,7 @@ static void hub_clear(BulkHub *h) {
     bulk_state_clear(&h->state);
     arena_free(h->code.arena);
     h->code = (HubCode){0};
+    h->generation++;
 }
 static Status hub_save(void *p, Err *e) {
     return bulk_state_sync(&((BulkHub *)p)->state, NULL, e);
@@ -523,6 +526,23 @@ static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
     return false;
 }
 
+static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOptions *q, BulkOptions *opt) {
+    const Settings *set = &s->settings;
+    *q = (QueryOptions){.pool = s->db->pool, .threads = (int)set->threads, .vector_size = set->vector_size, .account = &s->db->account, .session = &s->info, .vfs = s->db->vfs};
+    if (!stop) q->cancel = &s->cancel, q->deadline_ns = s->deadline_ns;
+    Strategy strategy = STRATEGY_AUTO;
+    (void)strategy_from_name(slice_of(set->bulk_strategy), &strategy); /* settings know the names */
+    *opt = (BulkOptions){.query = q, .strategy = strategy, .any_order = strcmp(set->bulk_order, "any") == 0, .partitions = set->bulk_partitions, .set_min = set->bulk_set_min, .figures = set->bulk_figures,
+                         .release = strcmp(set->bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(set->bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(set->bulk_lanes), .copies = set->bulk_copies,
+                         .step_limit = set->bulk_step_limit, .stop = stop};
+    if (strcmp(set->executor, "compiled") == 0) {
+        TRY(session_device_use(s, NULL, &q->device));
+        opt->compiled = true;
+    }
+    use_measured(s, h, opt);
+    return ST_OK;
+}
+
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out) {
     Status st;
     if (feed) feed->next_ticket = 0;
@@ -556,21 +576,10 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         arena_free(a);
         return st;
     }
-    QueryOptions q = {.pool = s->db->pool, .threads = (int)s->settings.threads, .vector_size = s->settings.vector_size, .account = &s->db->account, .session = &s->info,
-                      .vfs = s->db->vfs};
-    const BulkStop *stop = feed ? feed->stop : NULL;
-    if (!stop) q.cancel = &s->cancel, q.deadline_ns = s->deadline_ns;
-    Strategy strategy = STRATEGY_AUTO;
-    (void)strategy_from_name(slice_of(s->settings.bulk_strategy), &strategy); /* settings know the names */
-    BulkOptions opt = {.query = &q, .strategy = strategy, .any_order = strcmp(s->settings.bulk_order, "any") == 0, .partitions = s->settings.bulk_partitions, .set_min = s->settings.bulk_set_min,
-                       .figures = s->settings.bulk_figures,
-                       .release = strcmp(s->settings.bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(s->settings.bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(s->settings.bulk_lanes), .copies = s->settings.bulk_copies, .step_limit = s->settings.bulk_step_limit, .stop = stop};
-    st = ST_OK;
-    if (strcmp(s->settings.executor, "compiled") == 0) {
-        st = session_device_use(s, NULL, &q.device);
-        opt.compiled = true;
-    }
-    if (st == ST_OK) use_measured(s, h, &opt);
+    QueryOptions q;
+    BulkOptions opt;
+    st = bulk_options(s, h, feed ? feed->stop : NULL, &q, &opt);
+    opt.apart = feed && feed->apart;
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);
     if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
@@ -594,6 +603,53 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
         *out = NULL;
     }
     return st;
+}
+
+/* ---- what calls are going to do ---- */
+/* What footprints are made from changes with definitions, and with rows that others than bulks change. Bringing a table up to date counts as well: that is nothing but time. */
+uint64_t session_bulk_state(const Session *s) {
+    const BulkHub *h = s->db->bulk_hub;
+    const Catalog *c = &s->db->catalog;
+    uint64_t state = hash_combine(hash_u64((uint64_t)c->version), h ? h->generation : 0);
+    for (int64_t i = 0; i < c->n_tables; i++) state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
+    return state;
+}
+Status session_bulk_plan(Session *s, uint64_t *state) {
+    BulkHub *h = s->db->bulk_hub;
+    TRY(session_begin_bulk(s));
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    *state = session_bulk_state(s);
+    return ST_OK;
+}
+static bool reads_time(const CallSite *x) {
+    if (x->func) return x->func->flags & (FN_STABLE | FN_VOLATILE);
+    bool text = false; /* words such as 'today' */
+    for (int32_t i = 0; i < x->n_args; i++) text |= type_phys(x->arg_types[i]) == PH_STR;
+    return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP || x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
+}
+bool session_bulk_told(const Session *s, int64_t routine) {
+    const BulkHub *h = s->db->bulk_hub;
+    const Proc *p = h && hub_is_current(h) ? proc_of_id(&h->code, routine) : NULL;
+    if (!p || p->reason || guesses_rows(p)) return false;
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++)
+        if (p->footprint->instrs[i].op == OP_CALL && reads_time(p->footprint->instrs[i].aux)) return false;
+    return true;
+}
+Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a, BulkOps *out) {
+    BulkHub *h = s->db->bulk_hub;
+    const Proc **procs = arena_array(a, const Proc *, n_parts + 1);
+    BulkPart *p = arena_array(a, BulkPart, n_parts + 1);
+    if (!procs || !p) return err_oom(&s->err);
+    for (int32_t k = 0; k < n_parts; k++) {
+        procs[k] = proc_of(h, parts[k].routine);
+        if (!procs[k] || procs[k]->reason) return err_internal(&s->err, "%s: nobody can tell what it does", parts[k].routine->name);
+        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+    }
+    QueryOptions q;
+    BulkOptions opt;
+    TRY(bulk_options(s, h, stop, &q, &opt));
+    return bulk_state_footprints(s, &h->state, n_parts, p, procs, &opt, a, out);
 }
 
 Status session_bulk_to_tables(Session *s) {

@@ -48,6 +48,7 @@ typedef struct BulkFeed {
     void (*sent)(void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
     void *ctx;
     const BulkStop *stop; /* who runs the bulk is not the one who may cancel its calls: the session's own cancel and deadline count for calls that run one at a time only. NULL: they count */
+    bool apart;           /* BulkOptions.apart */
     uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
     uint64_t next_ticket; /* out; 0: nothing was sent */
 } BulkFeed;
@@ -55,6 +56,12 @@ typedef struct BulkFeed {
 Status session_begin_bulk(Session *s);
 /* The result, by part, is the caller's. feed: NULL: nobody knows what comes next. */
 Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out);
+/* What calls are going to do, for who keeps them apart (BulkOps, in `a`). session_bulk_plan comes first, under the lock of session_begin_bulk, which it takes: *state is the same number as long as what was told before is still
+ * good. Nobody can tell before their turn what routines do that run one at a time, look at the clock for what they touch, or insert as many rows as only running them tells: `told` false. */
+Status session_bulk_plan(Session *s, uint64_t *state);
+uint64_t session_bulk_state(const Session *s);
+bool session_bulk_told(const Session *s, int64_t routine);
+Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a, BulkOps *out);
 /* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its parameters, then OUT "rows" and its results. They are known to the database by text and types of
  * parameters until it is closed, and compiled with its procedures; each new one makes the images anew, as a definition does. */
 typedef struct BulkText {

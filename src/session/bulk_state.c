@@ -92,6 +92,25 @@ static Status run_once(Session *s, BulkState *x, int32_t n, const BulkPart *part
     return ST_OK;
 }
 
+/* After an error that says so: everything is on the host, and as it was. */
+static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
+    if (!atomic_load(&x->ahead) || x->covered || images_far(x->images)) TRY(recover(x, &s->err)); /* else the host has everything */
+    err_clear(&s->err);
+    opt->compiled = false;
+    return ST_OK;
+}
+static Status footprints_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs, const BulkOptions *opt, Arena *a, BulkOps *out) {
+    TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
+    return bulk_footprints(x->images, n, parts, opt, a, out, &s->err);
+}
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs, BulkOptions *opt, Arena *a, BulkOps *out) {
+    if (atomic_load(&x->ahead) && !images_fit(x->images, &x->db->catalog, n, procs)) TRY(session_bulk_sync(s));
+    Status st = footprints_once(s, x, n, parts, procs, opt, a, out);
+    if (st == ST_OK || !is_loss(&s->err)) return st;
+    TRY(without_device(s, x, opt));
+    return footprints_once(s, x, n, parts, procs, opt, a, out);
+}
+
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs, BulkOptions *opt, BulkResult **out) {
     const bool far = is_far(opt) && s->settings.bulk_replay;
     bool writes = false, keeps = true;
@@ -109,9 +128,7 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts
     if (st == ST_OK) keep_inputs(&keep);
     if (keep.kept && st != ST_OK) replay_drop_last(x->replay);
     if (st != ST_OK && is_loss(&s->err)) {
-        if (!ahead || x->covered || images_far(x->images)) TRY(recover(x, &s->err)); /* else the host has everything */
-        err_clear(&s->err);
-        opt->compiled = false;
+        TRY(without_device(s, x, opt));
         st = run_once(s, x, n, parts, procs, opt, out);
         if (st == ST_OK) (*out)->stats.reason = "the device was lost";
         keep.failed = true; /* it is all on the host now */

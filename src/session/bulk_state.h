@@ -28,5 +28,7 @@ void bulk_state_clear(BulkState *x); /* images and inputs go */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
 /* images_get and bulk_run; procs: of the parts. The tables may be brought up to date before and behind it, by the session. */
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs, BulkOptions *opt, BulkResult **out);
+/* images_get and bulk_footprints, likewise. */
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs, BulkOptions *opt, Arena *a, BulkOps *out);
 
 #endif

@@ -6,11 +6,12 @@
 
 #include "base/cond.h"
 #include "base/log.h"
+#include "session/callsets.h"
 #include "session/pl_run_int.h"
 #include "session/plancache.h"
 #include "sql/bind/bind.h"
 
-enum { POLL_NS = 50000000 /* how often waiting threads look for cancellation */, HISTOGRAM = 512 };
+enum { POLL_NS = 50000000 /* how often waiting threads look for cancellation */, EXPIRE_NS = 10000000 /* the keeper for entries whose time is up */, HISTOGRAM = 512 };
 
 struct CallSettings {
     _Atomic int64_t refs;
@@ -47,8 +48,9 @@ typedef struct CallAhead {
 struct CallPool {
     Database *db;
     pthread_mutex_t mutex;
-    CallEntry *first, **last;
-    int64_t n_calls;     /* pending */
+    CallEntry *first, **last; /* what has come and is not in: */
+    CallSets sets;       /* older ones, that wait for each other; empty where bulks are cut by arrival */
+    int64_t n_calls;     /* pending, of both */
     int64_t submitted;   /* entries so far */
     CallAhead ahead;     /* the leader's */
     bool busy;           /* somebody leads */
@@ -58,6 +60,7 @@ struct CallPool {
     int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
     int32_t seen;        /* threads that have waited in it */
     int32_t expected;    /* threads that are likely to come: those of the stretch before, or of this one */
+    int64_t expired_ns;  /* the keeper has looked for those whose time is up */
     Session *runner;     /* the leader's, while busy */
     CallSettings *runner_settings;
     pthread_cond_t keeper_wake;
@@ -103,6 +106,7 @@ CallPool *call_pool_new(Database *db, Err *e) {
     }
     p->db = db;
     p->last = &p->first;
+    p->sets.account = &db->account;
     p->expected = 1;
     atomic_store(&p->gone.refs, 1);
     err_set(&p->gone.err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
@@ -123,6 +127,7 @@ void call_pool_free(CallPool *p) {
     session_free(p->runner);
     settings_release(p->runner_settings);
     arena_free(p->ahead.arena);
+    callsets_free(&p->sets);
     pthread_cond_destroy(&p->keeper_wake);
     pthread_mutex_destroy(&p->mutex);
     mem_free(NULL, p, (int64_t)sizeof *p);
@@ -162,10 +167,12 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
 /* ---- forming a bulk -------------------------------------------------------------------------------------------- */
 static bool same_settings(const CallSettings *a, const CallSettings *b) { return a == b || (a->n == b->n && memcmp(a->bytes, b->bytes, (size_t)a->n) == 0); }
 
-typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL } Due;
-static int64_t due_at(const CallPool *p) { return p->first->arrived_ns + p->first->settings->settings.bulk_interval_us * 1000; }
+typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL, DUE_TURN } Due;
+static CallEntry *oldest(const CallPool *p) { return p->sets.first ? p->sets.first : p->first; }
+static int64_t due_at(const CallPool *p) { return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk_interval_us * 1000; }
 static Due due(const CallPool *p, int64_t now) {
-    if (p->busy || !p->first) return DUE_NOT;
+    if (p->busy || !oldest(p)) return DUE_NOT;
+    if (p->sets.first) return DUE_TURN; /* those that they waited for are done */
     if (p->n_calls >= p->first->settings->settings.bulk_size) return DUE_SIZE;
     if (p->n_waiting >= p->expected) return DUE_ALL;
     return now >= due_at(p) ? DUE_TIME : DUE_NOT;
@@ -173,13 +180,13 @@ static Due due(const CallPool *p, int64_t now) {
 
 /* The lead is free: somebody looks whether a bulk is due. */
 static void pass_on(CallPool *p) {
-    if (!p->first) return;
-    for (CallEntry *x = p->first; x; x = x->next) {
-        if (!x->waited) continue;
-        client_wake(x->client);
-        return;
-    }
-    pthread_cond_signal(&p->keeper_wake);
+    for (int i = 0; i < 2 && p->n_waiting > 0; i++)
+        for (CallEntry *x = i ? p->first : p->sets.first; x; x = x->next) {
+            if (!x->waited) continue;
+            client_wake(x->client);
+            return;
+        }
+    if (oldest(p)) pthread_cond_signal(&p->keeper_wake);
 }
 
 /* Entries of the next bulk, in order; they run from now on. */
@@ -332,18 +339,29 @@ static void bulk_release(CallBulk *b) {
 }
 
 /* ---- what comes next ---- */
-/* Back to the head of the queue. Under the mutex. */
-static void put_back(CallPool *p, CallEntry *list) {
-    CallEntry **end = &list;
+/* Back to the queue, in its order. Under the mutex. */
+static void queue_again(CallPool *p, CallEntry *list) {
+    CallEntry **at = &p->first;
+    while (list) {
+        CallEntry *x = list;
+        list = x->next;
+        while (*at && (*at)->number < x->number) at = &(*at)->next;
+        x->next = *at;
+        if (!*at) p->last = &x->next;
+        *at = x;
+        at = &x->next;
+    }
+}
+static void pend_again(CallPool *p, CallEntry *list) {
     for (CallEntry *x = list; x; x = x->next) {
         atomic_store(&x->state, CALL_PENDING);
         p->n_calls += x->n;
         p->n_waiting += x->waited;
-        end = &x->next;
     }
-    *end = p->first;
-    if (!p->first) p->last = end;
-    p->first = list;
+}
+static void put_back(CallPool *p, CallEntry *list) {
+    pend_again(p, list);
+    queue_again(p, list);
 }
 static CallAhead describe(const CallEntry *list) {
     CallAhead x = {.first = list->number};
@@ -443,15 +461,25 @@ static CallEntry *spare_others(CallPool *p, CallEntry *list) {
         **to = x;
         *to = &x->next;
     }
-    if (others) put_back(p, others);
+    if (others) {
+        queue_again(p, callsets_clear(&p->sets)); /* they may have to wait for these */
+        put_back(p, others);
+    }
     return stopped;
 }
 
-/* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
-static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls, CallBulk *b) {
+/* What a bulk is made of. */
+typedef struct Cut {
+    CallEntry *list;
+    int64_t n_calls, plan_ns; /* plan: until it was known what new entries are going to do */
+    bool by_sets;             /* bulk_cut = zero_set */
+    bool apart;               /* and no two of the calls conflict */
+    bool began;               /* the session has begun a statement */
+} Cut;
+
+/* The pool's session is as the submitter's was. */
+static void use_settings(CallPool *p, CallSettings *set) {
     Session *s = p->runner;
-    CallSettings *set = list->settings;
-    NextCalls next = {.p = p, .set = set};
     err_clear(&s->err);
     if (p->runner_settings != set) {
         atomic_fetch_add(&set->refs, 1);
@@ -463,13 +491,25 @@ static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls,
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts);
     s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
+}
+/* Their owners can stop them from now on. Under the mutex. */
+static void begin_running(CallPool *p, const Session *l, CallEntry *list) {
+    p->running = list;
+    atomic_store(&p->stopping, false);
+    atomic_store(&p->runner->cancel, l && atomic_load(&l->cancel));
+    p->runner->deadline_ns = l ? l->deadline_ns : 0;
+}
+
+/* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
+static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
+    Session *s = p->runner;
+    CallEntry *list = cut->list;
+    NextCalls next = {.p = p, .set = list->settings};
+    use_settings(p, list->settings);
     CallEntry *lost = sort_out(p, &list);
     Status st = ST_OK;
     pthread_mutex_lock(&p->mutex);
-    p->running = list;
-    atomic_store(&p->stopping, false);
-    atomic_store(&s->cancel, l && atomic_load(&l->cancel));
-    s->deadline_ns = l ? l->deadline_ns : 0;
+    begin_running(p, l, list);
     pthread_mutex_unlock(&p->mutex);
     CallAhead now = p->ahead;
     if (!was_gathered(p, list)) {
@@ -480,14 +520,19 @@ static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls,
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
-        if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, n_calls, &now.n_parts, &now.parts) : ST_ERROR;
-        BulkFeed feed = {.next = next_calls, .sent = calls_sent, .ctx = &next, .stop = &stop, .ticket = now.ticket};
+        if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, cut->n_calls, &now.n_parts, &now.parts) : ST_ERROR;
+        BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls, .apart = cut->apart, .sent = calls_sent, .ctx = &next, .stop = &stop, .ticket = now.ticket};
         if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
         next.ahead.ticket = feed.next_ticket;
         p->ahead = next.ahead;
         arena_free(now.arena);
     }
+    p->sets.state = session_bulk_state(s); /* bulks do not count */
     st = session_end_statement(s, st);
+    if (b->result) {
+        b->result->stats.footprint_ns += cut->plan_ns;
+        b->result->stats.total_ns += cut->plan_ns;
+    }
     if (st != ST_OK) {
         if (err_is_set(&s->err)) err_copy(&b->err, &s->err);
         else err_oom(&b->err);
@@ -499,6 +544,7 @@ static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls,
         list = spare_others(p, list);
     }
     p->running = NULL;
+    callsets_done(&p->sets);
     if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
@@ -506,10 +552,129 @@ static void run(CallPool *p, const Session *l, CallEntry *list, int64_t n_calls,
     wake_all(wake);
 }
 
+/* ---- bulk_cut = zero_set ---- */
+static bool by_sets(const CallEntry *x) {
+    const Settings *set = &x->settings->settings;
+    return strcmp(set->bulk_cut, "zero_set") == 0 && strcmp(set->bulk_order, "timestamp") == 0 && (strcmp(set->bulk_strategy, "auto") == 0 || strcmp(set->bulk_strategy, "kset") == 0);
+}
+static bool may_enter(const CallPool *p, const CallEntry *x, const CallEntry *head, int64_t n_calls) {
+    const CallSets *z = &p->sets;
+    return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) && (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk_size) && session_bulk_told(p->runner, x->routine);
+}
+/* Entries that have come and may enter, in order. */
+static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
+    const CallEntry *head = oldest(p);
+    CallEntry *list = p->first, **end = &p->first;
+    *n_calls = 0;
+    for (CallEntry *x = list; x && may_enter(p, x, head, p->sets.n_calls + *n_calls); x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        *n_calls += x->n;
+        p->n_waiting -= x->waited;
+        end = &x->next;
+    }
+    if (end == &p->first) return NULL;
+    p->first = *end;
+    *end = NULL;
+    if (!p->first) p->last = &p->first;
+    p->n_calls -= *n_calls;
+    return list;
+}
+/* What entries are going to do, without the mutex. Those that could not enter are left in *list. */
+static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t n_calls, CallEntry **in) {
+    Session *s = p->runner;
+    int32_t n_parts;
+    BulkCalls *parts;
+    BulkOps ops;
+    RunStop stops = {.p = p, .leader = l};
+    const BulkStop stop = {any_stops, call_stops, &stops};
+    Arena *a = arena_new(&p->db->account, &s->err);
+    Status st = a ? gather(s, a, *list, n_calls, &n_parts, &parts) : ST_ERROR;
+    if (st == ST_OK) st = session_bulk_ops(s, n_parts, parts, &stop, a, &ops);
+    int64_t call = 0;
+    for (CallEntry *x; st == ST_OK && (x = *list); call += x->n) {
+        for (int64_t i = 0; i < x->n; i++)
+            if (ops.failed[call + i]) p->sets.barrier = x->number;
+        if (p->sets.barrier == x->number) break;
+        st = callsets_plan(&p->sets, x, ops.start[call + x->n] - ops.start[call], ops.ops + ops.start[call], a, &s->err);
+        if (st != ST_OK) break;
+        *list = x->next;
+        *in = x;
+        in = &x->next;
+    }
+    *in = NULL;
+    arena_free(a);
+    return st;
+}
+/* New entries enter. Under the lock, and the mutex, which is released meanwhile. What they cannot do now they do later: whoever is in runs before. */
+static void enter_new(CallPool *p, const Session *l, Cut *cut) {
+    Session *s = p->runner;
+    CallSets *z = &p->sets;
+    int64_t began = clock_ns(), n_calls;
+    uint64_t state = 0;
+    CallSettings *set = oldest(p)->settings;
+    atomic_fetch_add(&set->refs, 1); /* its submitter may withdraw it */
+    pthread_mutex_unlock(&p->mutex);
+    arena_free(p->ahead.arena);
+    p->ahead = (CallAhead){0};
+    use_settings(p, set);
+    settings_release(set);
+    cut->began = true;
+    Status st = session_bulk_plan(s, &state);
+    pthread_mutex_lock(&p->mutex);
+    if (st != ST_OK || state != z->state) queue_again(p, callsets_clear(z));
+    z->state = state;
+    CallEntry *list = st == ST_OK && oldest(p) ? take_new(p, &n_calls) : NULL, *in = NULL;
+    if (!list) return;
+    begin_running(p, l, list);
+    pthread_mutex_unlock(&p->mutex);
+    st = find_out(p, l, &list, n_calls, &in);
+    if (st != ST_OK) err_clear(&s->err); /* who runs them finds the same */
+    pthread_mutex_lock(&p->mutex);
+    p->running = NULL;
+    for (int i = 0; i < 2; i++)
+        for (CallEntry *x = i ? list : in; x; x = x->next) atomic_store(&x->stop, false); /* it can be withdrawn again */
+    pend_again(p, in);
+    put_back(p, list);
+    for (CallEntry *x = in, *next; x; x = next) {
+        next = x->next;
+        callsets_enter(z, x);
+    }
+    cut->plan_ns = clock_ns() - began;
+}
+/* Under the lock, and the mutex, which may be released meanwhile. */
+static Cut cut_bulk(CallPool *p, const Session *l, Due why) {
+    Cut cut = {0};
+    const CallEntry *head = oldest(p);
+    if (!head) return cut;
+    bool alone = !p->sets.first && !head->next && head->n == 1; /* nobody to know of */
+    if (by_sets(head) && !alone) {
+        enter_new(p, l, &cut);
+        cut.list = callsets_take(&p->sets, &cut.apart);
+        cut.by_sets = cut.list != NULL;
+    }
+    int32_t waited = 0;
+    for (CallEntry *x = cut.list; x; x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        x->begun_ns = clock_ns();
+        waited += x->waited;
+        cut.n_calls += x->n;
+    }
+    if (!cut.list) {
+        dbg_assert(!p->sets.first);
+        cut.apart = false;
+        cut.list = take(p, why, &cut.n_calls);
+        return cut;
+    }
+    p->n_calls -= cut.n_calls;
+    p->n_waiting -= waited;
+    if (why == DUE_TIME) p->expected = MAX_OF(waited + p->n_waiting, 1);
+    return cut;
+}
+
 /* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of waiting for the lock) nothing was taken. */
 static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     Session *s = p->runner;
-    int64_t limit_ms = l ? l->settings.lock_timeout_ms : POLL_NS / 1000000, n_calls = 0; /* the keeper looks at its entries in between */
+    int64_t limit_ms = l ? l->settings.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
     bool by_statement = false;
     p->busy = true;
     pthread_mutex_unlock(&p->mutex);
@@ -525,18 +690,20 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
         err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     }
     pthread_mutex_lock(&p->mutex);
-    CallEntry *list = st == ST_OK ? take(p, why, &n_calls) : NULL;
-    if (list) {
+    if (l) atomic_store(&l->leads, s);
+    const Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
+    if (cut.list) {
+        int64_t *const reasons[] = {[DUE_SIZE] = &p->stats.by_size, [DUE_TIME] = &p->stats.by_time, [DUE_ALL] = &p->stats.by_all, [DUE_TURN] = &p->stats.by_turn};
         p->stats.bulks++;
-        p->stats.calls += n_calls;
-        p->stats.largest = MAX_OF(p->stats.largest, n_calls);
-        *(why == DUE_SIZE ? &p->stats.by_size : why == DUE_TIME ? &p->stats.by_time : &p->stats.by_all) += 1;
+        p->stats.calls += cut.n_calls;
+        p->stats.largest = MAX_OF(p->stats.largest, cut.n_calls);
+        *reasons[why] += 1;
     }
     pthread_mutex_unlock(&p->mutex);
-    if (l) atomic_store(&l->leads, s);
-    if (list) run(p, l, list, n_calls, b);
+    if (cut.list) run(p, l, &cut, b);
+    else if (cut.began) (void)session_end_statement(s, ST_OK); /* all were withdrawn */
+    else if (st == ST_OK) session_unlock(s);
     if (l) atomic_store(&l->leads, NULL);
-    if (!list && st == ST_OK) session_unlock(s); /* all were withdrawn */
     bulk_release(b);
     pthread_mutex_lock(&p->mutex);
     p->busy = false;
@@ -555,26 +722,36 @@ static Status lock_timed_out(Err *e) {
     err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
     return ST_ERROR;
 }
+/* Takes a pending entry out of where it is. Under the mutex. */
+static void take_out(CallPool *p, CallEntry *x) {
+    if (x->plan) {
+        callsets_leave(&p->sets, x);
+    } else {
+        CallEntry **at = &p->first;
+        while (*at != x) at = &(*at)->next;
+        *at = x->next;
+        if (!*at) p->last = at;
+    }
+    p->n_calls -= x->n;
+}
 /* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later perhaps. */
 static bool expire(CallPool *p) {
     int64_t now = clock_ns();
-    for (CallEntry **at = &p->first; *at;) {
-        CallEntry *x = *at;
-        if (x->waited || !expired(x, now)) {
-            at = &x->next;
-            continue;
+    if (now - p->expired_ns < EXPIRE_NS) return true; /* there may be many */
+    p->expired_ns = now;
+    for (int i = 0; i < 2; i++)
+        for (CallEntry *x = i ? p->first : p->sets.first, *next; x; x = next) {
+            next = x->next;
+            if (x->waited || !expired(x, now)) continue;
+            CallBulk *b = bulk_new();
+            if (!b) return false;
+            take_out(p, x);
+            x->next = NULL;
+            (void)lock_timed_out(&b->err);
+            CallClient *wake = NULL;
+            deliver(p, x, b, &wake);
+            bulk_release(b);
         }
-        CallBulk *b = bulk_new();
-        if (!b) return false;
-        *at = x->next;
-        if (!*at) p->last = at;
-        p->n_calls -= x->n;
-        x->next = NULL;
-        (void)lock_timed_out(&b->err);
-        CallClient *wake = NULL;
-        deliver(p, x, b, &wake);
-        bulk_release(b);
-    }
     return true;
 }
 
@@ -588,7 +765,7 @@ static void *keep(void *arg) {
         bool led = why != DUE_NOT && lead(p, NULL, why, &e) == ST_OK;
         (void)expire(p);
         if (led) continue;
-        if (p->first) wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
+        if (oldest(p)) wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
         if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
     }
     pthread_mutex_unlock(&p->mutex);
@@ -642,7 +819,8 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     TRY(session_call_pool_make(s, &p));
     CallClient *c = client_of(s);
     if (!c) return ST_ERROR;
-    x->next = NULL;
+    x->next = x->prev = NULL;
+    x->plan = NULL;
     x->client = c;
     x->settings = c->settings;
     atomic_fetch_add(&x->settings->refs, 1);
@@ -665,18 +843,14 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     *p->last = x;
     p->last = &x->next;
     p->n_calls += x->n;
-    if (keeper && (p->first == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
+    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
     pthread_mutex_unlock(&p->mutex);
     return ST_OK;
 }
 
 /* Takes a pending entry out of the queue. Under the mutex. */
 static void withdraw(CallPool *p, CallEntry *x) {
-    CallEntry **at = &p->first;
-    while (*at != x) at = &(*at)->next;
-    *at = x->next;
-    if (!*at) p->last = at;
-    p->n_calls -= x->n;
+    take_out(p, x);
     if (x->waited) p->n_waiting--;
     x->waited = false;
     atomic_store(&x->state, CALL_NEW);

@@ -23,6 +23,13 @@
  * Ahead. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that one's columns and has its arguments sent (BulkFeed). Its calls cannot be withdrawn
  * during that, but afterwards; whoever leads next uses what was gathered when the entries are the same.
  *
+ * 0-sets. With bulk_cut = zero_set (timestamps kept, bulk_strategy auto or kset) the leader first finds out what the entries are going to do that have come since (up to bulk_size calls), and takes all that
+ * wait for no earlier one (callsets.h): no two calls of such a bulk conflict, so it needs no schedule, nor footprints except to count rows. The rest stays in the pool, where later ones overtake it that do not conflict with
+ * it, and has its turn in the next bulk, which is due at once. An entry is taken as a whole; when its own calls conflict, its bulk is planned as ever. Additions count as writes there: whether they commute is known of
+ * the calls of one bulk only. Entries of which nobody can tell before their turn what they do are barriers (routines that cannot be compiled, or look at the clock for what they touch, or insert as many rows as only
+ * running them tells; calls whose footprint fails; other settings): all before them run, then a bulk is cut by arrival that begins with them. Whatever else than bulks changes rows or definitions makes the leader ask again
+ * what those that wait are going to do. They can be withdrawn; while the leader is finding out about them only afterwards, but a loop that does not end is stopped there as well. One entry alone is not asked. Nothing is sent ahead.
+ *
  * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks look at. Routines that cannot be
  * compiled run one call at a time, in bulks of their own.
  *
@@ -51,7 +58,8 @@ typedef struct CallEntry {
     int64_t n;
     const Vec *params; /* n cells each, of the IN and INOUT parameters */
     /* the pool's */
-    struct CallEntry *next;
+    struct CallEntry *next, *prev;
+    struct CallPlan *plan; /* it is in the 0-sets (callsets.h) */
     struct CallClient *client;
     CallSettings *settings;
     _Atomic CallState state;
@@ -89,6 +97,7 @@ void call_text_free(struct CallText *t);
 typedef struct CallPoolStats {
     int64_t bulks, calls, largest;
     int64_t by_size, by_time, by_all;      /* why bulks were cut */
+    int64_t by_turn;                       /* likewise: of calls that had waited for calls of the bulk before */
     int64_t sent_ahead;                    /* BulkStats.ahead */
     int64_t p50_ns, p99_ns, max_ns;        /* to an eighth */
     int64_t waiting;                       /* calls in the queue now */

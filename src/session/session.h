@@ -37,7 +37,7 @@ typedef struct Settings {
     bool merge_auto;
     int64_t snapshot_memory_limit;
     int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us, bulk_replay_memory;
-    char bulk_strategy[8], bulk_order[12], bulk_release[12];
+    char bulk_strategy[8], bulk_order[12], bulk_release[12], bulk_cut[12];
     int64_t bulk_lanes;
     bool bulk_copies;
 } Settings;

@@ -61,6 +61,7 @@ static const Def defs[] = {
     {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
     {"bulk_interval", K_US, AT(bulk_interval_us), 0, INT32_MAX, "0", "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool, and statements with parameters on one row"},
     {"bulk_order", K_ENUM, AT(bulk_order), 0, 0, "timestamp|any", "whether a bulk's result is that of its calls in the order given, or in some order"},
+    {"bulk_cut", K_ENUM, AT(bulk_cut), 0, 0, "arrival|zero_set", "which calls in the pool a bulk takes: those that came first, or of these all that wait for no other, while the rest stays"},
     {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},
     {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},

@@ -1,4 +1,7 @@
-/* txn.c - see txn.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a turn. */
+/* txn.c - see txn.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a turn.
+ *
+ * Whoever comes while the lock is free takes it, though others have been woken for it and are not there yet: handing it over costs a switch of threads each time, many times what a short
+ * statement takes. But one that has waited for PATIENCE_NS lets nobody pass any more: bulks that follow each other closely would keep others out for ever. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -7,17 +10,20 @@
 #include "base/mem.h"
 #include "session/txn.h"
 
+/* Who waits, in the order of arrival; on the waiting threads' stacks. */
+typedef struct Waiter { struct Waiter *next; LockMode want; int64_t since; } Waiter;
 struct TxnLock {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int64_t readers;
     int64_t waiting_writers;
+    Waiter *waiters;
     bool writer;
     bool upgrading; /* a reader waits to become the writer */
     TxnHub hub;
 };
 
-enum { POLL_NS = 50000000 /* for cancellation */ };
+enum { POLL_NS = 50000000 /* for cancellation */, PATIENCE_NS = 5000000 };
 
 TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 
@@ -38,28 +44,30 @@ void txn_lock_free(TxnLock *l) {
     mem_free(NULL, l, (int64_t)sizeof *l);
 }
 
-static bool may_enter(const TxnLock *l, LockMode held, LockMode want) {
-    if (want == LOCK_SHARED) return !l->writer && l->waiting_writers == 0;
-    if (held == LOCK_SHARED) return l->readers == 1;
-    return !l->writer && l->readers == 0;
+/* Somebody ahead, of all when `me` is not among them, has run out of patience, and the two cannot be in together. */
+static bool must_let_pass(const TxnLock *l, const Waiter *me, LockMode want, int64_t now) {
+    for (const Waiter *w = l->waiters; w && w != me; w = w->next)
+        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) && now - w->since > PATIENCE_NS) return true;
+    return false;
 }
-
-Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
-    if (held >= want) return ST_OK;
+static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Waiter *me) {
+    if (held == LOCK_SHARED) return l->readers == 1;
+    if (l->writer || (want == LOCK_EXCLUSIVE && l->readers > 0)) return false;
+    if (!l->waiters) return true;
+    const int64_t now = clock_ns();
+    if (want == LOCK_SHARED && l->waiting_writers > 0 && !(me && now - me->since > PATIENCE_NS)) return false;
+    return !must_let_pass(l, me, want, now);
+}
+/* Until it may enter. */
+static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
     Status st = ST_OK;
-    pthread_mutex_lock(&l->mutex);
-    if (held == LOCK_SHARED && l->upgrading) {
-        pthread_mutex_unlock(&l->mutex);
-        err_set(e, ERR_SERIALIZATION_FAILURE, "could not serialize access due to a concurrent transaction");
-        err_hint(e, "The transaction might succeed if retried.");
-        return ST_ERROR;
-    }
-    if (want == LOCK_EXCLUSIVE) {
-        l->waiting_writers++;
-        if (held == LOCK_SHARED) l->upgrading = true;
-    }
-    int64_t deadline = timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? clock_ns() + timeout_ms * 1000000 : INT64_MAX;
-    while (!may_enter(l, held, want)) {
+    Waiter me = {.want = want, .since = clock_ns()}, **at = &l->waiters;
+    const int64_t deadline = timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
+    while (*at) at = &(*at)->next;
+    *at = &me;
+    if (want == LOCK_EXCLUSIVE) l->waiting_writers++;
+    if (held == LOCK_SHARED) l->upgrading = true;
+    while (!may_enter(l, held, want, &me)) {
         if (cancel && atomic_load(cancel)) {
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
             break;
@@ -72,19 +80,29 @@ Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeou
         }
         (void)cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + POLL_NS));
     }
-    if (want == LOCK_EXCLUSIVE) {
-        l->waiting_writers--;
-        if (held == LOCK_SHARED) l->upgrading = false;
+    for (at = &l->waiters; *at != &me;) at = &(*at)->next;
+    *at = me.next;
+    if (want == LOCK_EXCLUSIVE) l->waiting_writers--;
+    if (held == LOCK_SHARED) l->upgrading = false;
+    pthread_cond_broadcast(&l->changed); /* for whoever stood behind it */
+    return st;
+}
+
+Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
+    if (held >= want) return ST_OK;
+    pthread_mutex_lock(&l->mutex);
+    if (held == LOCK_SHARED && l->upgrading) {
+        pthread_mutex_unlock(&l->mutex);
+        err_set(e, ERR_SERIALIZATION_FAILURE, "could not serialize access due to a concurrent transaction");
+        err_hint(e, "The transaction might succeed if retried.");
+        return ST_ERROR;
     }
-    if (st == ST_OK) {
-        if (want == LOCK_SHARED) {
-            l->readers++;
-        } else {
-            if (held == LOCK_SHARED) l->readers--;
-            l->writer = true;
-        }
-    } else {
-        pthread_cond_broadcast(&l->changed);
+    Status st = may_enter(l, held, want, NULL) ? ST_OK : wait_for(l, held, want, timeout_ms, cancel, e);
+    if (st == ST_OK && want == LOCK_SHARED) {
+        l->readers++;
+    } else if (st == ST_OK) {
+        l->readers -= held == LOCK_SHARED;
+        l->writer = true;
     }
     pthread_mutex_unlock(&l->mutex);
     return st;

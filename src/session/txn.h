@@ -2,7 +2,7 @@
  *
  * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for the length of a statement
  * (transaction.h); those that are pinned keep it to their end. Two that hold it shared and both want to write cannot both go on: the second to ask
- * gets 40001. Waiting is bounded by lock_timeout (55P03).
+ * gets 40001. Waiting is bounded by lock_timeout (55P03); one that has waited for 5 ms is passed by nobody who came later.
  */
 #ifndef STELE_SESSION_TXN_H
 #define STELE_SESSION_TXN_H

@@ -785,8 +785,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     b->schedule = sets;
     return ST_OK;
 }
-static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
-    int64_t t0 = clock_ns();
+static Status foot_room(Bulk *b, Err *e) {
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
@@ -794,14 +793,22 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     if (!b->blocks || !b->failed_foot) return ST_ERROR;
     for (int i = 0; i < b->workers; i++)
         if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
-    TRY(take_memory(b, e));
+    return take_memory(b, e);
+}
+static Status make_ops(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
+    TRY(foot_room(b, e));
     TRY(bulk_plan_adds(b, e));
     bulk_plan_takes(b);
     TRY(make_counts(b, e));
-    BulkPlanned how = PLANNED_NOTHING;
-    if (b->device) TRY(bulk_device_footprints(b, &how, &st->reason, e));
-    if (how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
-    if (how == PLANNED_NOTHING || how == PLANNED_OPS) TRY(gather_ops(b, e));
+    *how = PLANNED_NOTHING;
+    if (b->device) TRY(bulk_device_footprints(b, how, reason, e));
+    if (*how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
+    return *how == PLANNED_NOTHING || *how == PLANNED_OPS ? gather_ops(b, e) : ST_OK;
+}
+static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
+    int64_t t0 = clock_ns();
+    BulkPlanned how;
+    TRY(make_ops(b, &how, &st->reason, e));
     int64_t t1 = clock_ns();
     st->n_ops = b->n_ops;
     st->footprint_ns = t1 - t0;
@@ -827,24 +834,38 @@ Status bulk_plan_on_host(Bulk *b, Err *e) {
     return make_schedule(b, e);
 }
 
-/* No plan: the calls one by one, in order. */
-static Status plan_serial(Bulk *b, const char **reason, Err *e) {
-    b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
+/* Without a plan: what the calls do is known to be in order, or that nobody has to wait. Footprints are only for counts of rows. */
+static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
     TRY(bulk_plan_alone(b, e));
     if (!counts_inserts(b)) return ST_OK;
-    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
-    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
-    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls + 1, e);
-    b->w[0].counts = arena_alloc(b->arena, b->block_size * 4 + 4);
-    if (!b->blocks || !b->failed_foot || !b->w[0].counts) return ST_ERROR;
+    TRY(foot_room(b, e));
     for (int32_t k = 0; k < b->n_parts; k++)
         for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
-    TRY(take_memory(b, e));
     TRY(make_counts(b, e));
     bool counted = false;
     if (b->device) TRY(bulk_device_counts(b, &counted, reason, e));
     return counted ? ST_OK : run_footprints(b, e);
+}
+/* The calls one by one, in order. */
+static Status plan_serial(Bulk *b, const char **reason, Err *e) {
+    b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
+    return plan_unseen(b, reason, e);
+}
+/* BulkOptions.apart: the calls by procedure. */
+static Status plan_apart(Bulk *b, BulkStats *st, Err *e) {
+    int64_t t0 = clock_ns(), n = 0;
+    Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = 1, .width0 = b->n_calls, .n_sets = 1, .why = "no two calls conflict"};
+    s.order = arena_array(b->arena, uint32_t, b->n_calls + 1);
+    s.set_start = arena_array(b->arena, int64_t, 2);
+    if (!s.order || !s.set_start) return err_oom(e);
+    for (int32_t p = 0; p < b->n_parts; p++)
+        for (int64_t i = 0; i < b->parts[p].part->n; i++) s.order[n++] = (uint32_t)part_call(&b->parts[p], i);
+    s.set_start[1] = n;
+    b->schedule = s;
+    st->why = s.why;
+    TRY(plan_unseen(b, &st->reason, e));
+    st->footprint_ns = clock_ns() - t0;
+    return ST_OK;
 }
 
 /* A call is one worker's, so its notices have its order. */
@@ -878,7 +899,7 @@ static Status gather_notices(Bulk *b, Err *e) {
 static Status run_phases(Bulk *b, Err *e) {
     BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
     int64_t t0 = clock_ns();
-    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
+    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1, apart = b->opt->apart && !serial;
     b->marked = t0;
     if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
@@ -890,6 +911,7 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_mark(b, BP_PREPARE);
     b->began = clock_ns();
     if (serial) TRY(plan_serial(b, &st.reason, e));
+    else if (apart && !bulk_device_copies(b)) TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
     else TRY(plan_bulk(b, &st, e));
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
@@ -948,6 +970,12 @@ static Status run_phases(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+static int workers_for(const Bulk *b) {
+    const QueryOptions *q = b->opt->query;
+    int64_t most = q->pool && b->opt->strategy != STRATEGY_SERIAL ? MIN_OF(q->threads, pool_threads(q->pool)) : 1;
+    return (int)MAX_OF(1, MIN_OF(most, b->n_calls / WORKER_CALLS));
+}
+
 /* again: nothing has happened, but the bulk is to be run once more, cautiously. */
 static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious, bool *again, BulkResult **out, Err *e) {
     const QueryOptions *q = opt->query;
@@ -958,9 +986,7 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     Status s = ST_ERROR;
     b.parts = arena_array(a, BulkPartRun, n_parts + 1);
     if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
-        int64_t most = q->pool ? MIN_OF(q->threads, pool_threads(q->pool)) : 1;
-        if (opt->strategy == STRATEGY_SERIAL) most = 1;
-        b.workers = (int)MAX_OF(1, MIN_OF(most, b.n_calls / WORKER_CALLS));
+        b.workers = workers_for(&b);
         s = run_phases(&b, e);
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
@@ -978,4 +1004,58 @@ Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const 
     bool again = false;
     TRY(run_once(images, n_parts, parts, opt, false, &again, out, e));
     return again ? run_once(images, n_parts, parts, opt, true, &again, out, e) : ST_OK;
+}
+
+/* ---- footprints alone ---------------------------------------------------------------------------------- */
+/* By call, wherever they come from. */
+static Status sort_ops(const Bulk *b, Arena *a, BulkOps *out, Err *e) {
+    int64_t *start = out->start = arena_array(a, int64_t, b->n_calls + 2);
+    out->ops = arena_array(a, TxnOp, b->n_ops + 1);
+    out->failed = arena_calloc(a, b->n_calls + 1);
+    if (!out->ops || !start || !out->failed) return err_oom(e);
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) start[b->runs[r].ops[i].call + 2]++;
+    for (int64_t c = 2; c <= b->n_calls; c++) start[c] += start[c - 1];
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) out->ops[start[b->runs[r].ops[i].call + 1]++] = b->runs[r].ops[i];
+    if (atomic_load(&b->alone)) memcpy(out->failed, b->failed_foot, (size_t)b->n_calls);
+    return ST_OK;
+}
+static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
+    const char *reason = NULL;
+    BulkPlanned how;
+    b->writes_only = true;
+    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
+    TRY(prepare_parts(b, true, e));
+    TRY(make_workers(b, e));
+    bulk_forget_adds(b);
+    TRY(bulk_device_prepare(b, &reason, e));
+    b->began = b->marked = clock_ns();
+    TRY(make_ops(b, &how, &reason, e));
+    const char *canceled = sink_canceled(&b->w[0].sink);
+    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
+    return sort_ops(b, a, out, e);
+}
+Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *into, BulkOps *out, Err *e) {
+    const QueryOptions *q = opt->query;
+    BulkOptions mine = *opt;
+    mine.strategy = STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
+    mine.any_order = false;
+    mine.partitions = 0;
+    mine.turn = NULL;
+    Arena *a = arena_new(q->account, e);
+    if (!a) return ST_ERROR;
+    Bulk b = {.images = images, .opt = &mine, .n_parts = n_parts, .arena = a, .err = e, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Status s = ST_ERROR;
+    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
+    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
+        b.workers = workers_for(&b);
+        s = b.n_calls > 0 ? find_ops(&b, into, out, e) : sort_ops(&b, into, out, e);
+    }
+    if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    bulk_device_end(&b);
+    leave_memory(&b);
+    mem_free(q->account, b.failed_foot, b.n_calls + 1);
+    arena_free(a);
+    return s;
 }

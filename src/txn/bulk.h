@@ -72,6 +72,7 @@ typedef struct BulkOptions {
      * bulk is run twice. */
     void (*launched)(void *ctx);
     void *launched_ctx;
+    bool apart;              /* no two of the calls conflict, additions taken for writes (bulk_footprints): they are one set, without a look at what they do */
     int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
 } BulkOptions;
 
@@ -139,6 +140,11 @@ void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure 
  * others have been executed. */
 Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e);
 void bulk_result_free(BulkResult *r);
+/* What calls are going to do, for who keeps them apart himself (ZeroSets): operations of call c are ops[start[c]] .. ops[start[c + 1] - 1], failed[c] says that its footprint failed, and nobody
+ * knows. They are good until something else than bulks, or a procedure without a footprint, changes tables, or definitions change. Additions are writes here: whether they commute depends on the others of
+ * their bulk, which is not known yet. Everything in `a`. images_get comes first; nothing changes. */
+typedef struct BulkOps { int64_t *start; TxnOp *ops; uint8_t *failed; } BulkOps;
+Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *a, BulkOps *out, Err *e);
 void bulk_sort_notices(int64_t n, CallNotice *x); /* as in BulkResult */
 
 #endif

@@ -90,6 +90,16 @@ static void number_tracked(Bulk *b) {
     }
 }
 
+static Status make_sums(Bulk *b, Err *e) {
+    for (int i = 0; i < b->workers; i++) {
+        CallSink *k = &b->w[i].sink;
+        k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
+        k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
+        if (!k->sums || !k->bounds) return err_oom(e);
+    }
+    return ST_OK;
+}
+
 /* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
 Status bulk_plan_adds(Bulk *b, Err *e) {
     b->n_sums = 0;
@@ -108,20 +118,14 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
             if (!u->tracked || u->slot < 0) {
                 u->tracked = true;
                 u->slot = b->n_sums++;
-                u->shared = bulk_may_share(b, x, it->col);
+                u->shared = !b->writes_only && bulk_may_share(b, x, it->col);
                 if (u->shared && x->bound[it->col] < 0) x->bound[it->col] = scan_bound(x->image, it->col);
             }
             if (u->shared) pr->add_slot[i] = u->slot;
         }
     }
     number_tracked(b);
-    for (int i = 0; i < b->workers; i++) {
-        CallSink *k = &b->w[i].sink;
-        k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
-        k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
-        if (!k->sums || !k->bounds) return err_oom(e);
-    }
-    return ST_OK;
+    return make_sums(b, e);
 }
 
 static int128_t column_sum(const Bulk *b, int32_t slot) {
@@ -179,10 +183,7 @@ bool bulk_demote_adds(Bulk *b) {
 Status bulk_plan_alone(Bulk *b, Err *e) {
     b->n_sums = 0;
     number_tracked(b);
-    CallSink *k = &b->w[0].sink;
-    k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
-    k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
-    return k->sums && k->bounds ? ST_OK : err_oom(e);
+    return make_sums(b, e);
 }
 
 void bulk_forget_adds(Bulk *b) {

@@ -97,9 +97,9 @@ typedef struct ZeroSets ZeroSets;
 ZeroSets *zerosets_new(MemAccount *acct, Err *e);
 void zerosets_free(ZeroSets *z);
 /* In timestamp order: `call` grows from call to call. ops[i].call is not looked at. On failure (53200) nothing is added. */
-Status zerosets_add(ZeroSets *z, uint64_t call, int64_t n, const TxnOp *ops, Err *e);
-/* Calls that now wait for nobody, in timestamp order; up to max. They hold their items until zerosets_done. */
-int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls);
+Status zerosets_add(ZeroSets *z, uint64_t call, void *who, int64_t n, const TxnOp *ops, Err *e);
+/* Calls that now wait for nobody, in timestamp order; up to max. They hold their items until zerosets_done. who: as it was given; NULL: is not asked for. */
+int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls, void **who);
 void zerosets_done(ZeroSets *z, int64_t n, const uint64_t *calls);
 
 #endif

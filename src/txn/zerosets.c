@@ -30,6 +30,7 @@ typedef struct Item {
 } Item;
 typedef struct Call {
     uint64_t id;
+    void *who;
     int64_t first;       /* operation; next free call */
     int64_t waits;
 } Call;
@@ -163,7 +164,7 @@ static int64_t new_item(ZeroSets *z, uint64_t name) {
     map_put(&z->items_by_name, name, k);
     return k;
 }
-static int64_t new_call(ZeroSets *z, uint64_t id) {
+static int64_t new_call(ZeroSets *z, uint64_t id, void *who) {
     int64_t k = z->free_call;
     if (k == NONE) {
         k = z->n_calls++;
@@ -171,7 +172,7 @@ static int64_t new_call(ZeroSets *z, uint64_t id) {
         z->free_call = z->calls[k].first;
         z->spare_calls--;
     }
-    z->calls[k] = (Call){.id = id, .first = NONE};
+    z->calls[k] = (Call){.id = id, .who = who, .first = NONE};
     map_put(&z->calls_by_id, id, k);
     return k;
 }
@@ -194,12 +195,12 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
 }
 static bool commutes(const Node *a, const Node *b) { return a->kind == b->kind && a->kind != OPK_WRITE + 1; }
 
-Status zerosets_add(ZeroSets *z, uint64_t call, int64_t n, const TxnOp *ops, Err *e) {
+Status zerosets_add(ZeroSets *z, uint64_t call, void *who, int64_t n, const TxnOp *ops, Err *e) {
     if (z->any && call <= z->last) return err_internal(e, "call %llu comes after call %llu", (unsigned long long)call, (unsigned long long)z->last);
     TRY(reserve(z, n, e));
     z->any = true;
     z->last = call;
-    int64_t c = new_call(z, call);
+    int64_t c = new_call(z, call, who);
     for (int64_t i = 0; i < n; i++) enter_op(z, c, &ops[i]);
     for (int64_t k = z->calls[c].first; k != NONE; k = z->nodes[k].sibling) {
         Node *node = &z->nodes[k];
@@ -212,9 +213,13 @@ Status zerosets_add(ZeroSets *z, uint64_t call, int64_t n, const TxnOp *ops, Err
     return ST_OK;
 }
 
-int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls) {
+int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls, void **who) {
     int64_t n = 0;
-    while (n < max && z->ready > 0) calls[n++] = z->calls[pop_ready(z)].id;
+    for (; n < max && z->ready > 0; n++) {
+        const Call *c = &z->calls[pop_ready(z)];
+        calls[n] = c->id;
+        if (who) who[n] = c->who;
+    }
     return n;
 }
 

@@ -543,7 +543,7 @@ static int64_t first_op(const Bulk *b, int64_t call) {
 }
 static void add_call(ZeroSets *z, const Bulk *b, int64_t c) {
     int64_t i = first_op(b, c), end = first_op(b, c + 1);
-    assert_int_equal(zerosets_add(z, (uint64_t)c * 3 + 7, end - i, b->ops + i, &err), ST_OK);
+    assert_int_equal(zerosets_add(z, (uint64_t)c * 3 + 7, (void *)(b->ops + i), end - i, b->ops + i, &err), ST_OK);
 }
 
 static void zero_sets_are_k_sets(void **state) {
@@ -554,16 +554,20 @@ static void zero_sets_are_k_sets(void **state) {
         Arena *a = arena_new(&root, &err);
         int32_t *depth = arena_array(a, int32_t, n);
         uint64_t *got = arena_array(a, uint64_t, n);
+        void **who = arena_array(a, void *, n);
         assert_int_equal(schedule_reference(&b.in, a, depth, &err), ST_OK);
         ZeroSets *z = zerosets_new(&root, &err);
         for (int64_t c = 0; c < n; c++) add_call(z, &b, c);
         int64_t taken = 0;
         for (int32_t k = 0; taken < n; k++) {
-            int64_t m = zerosets_take(z, n, got), want = 0;
+            int64_t m = zerosets_take(z, n, got, who), want = 0;
             for (int64_t c = 0; c < n; c++)
-                if (depth[c] == k) assert_int_equal(got[want++], c * 3 + 7);
+                if (depth[c] == k) {
+                    assert_ptr_equal(who[want], b.ops + first_op(&b, c));
+                    assert_int_equal(got[want++], c * 3 + 7);
+                }
             assert_int_equal(m, want);
-            assert_int_equal(zerosets_take(z, n, got + m), 0);
+            assert_int_equal(zerosets_take(z, n, got + m, NULL), 0);
             zerosets_done(z, m, got);
             taken += m;
         }
@@ -586,7 +590,7 @@ static void zero_sets_with_arrivals(void **state) {
         ZeroSets *z = zerosets_new(&root, &err);
         while (done < n) {
             for (int64_t k = rnd_below(10); k > 0 && arrived < n; k--) add_call(z, &b, arrived++);
-            int64_t max = rnd_below(6), m = zerosets_take(z, max, got);
+            int64_t max = rnd_below(6), m = zerosets_take(z, max, got, NULL);
             for (int64_t i = 0; i < m; i++) {
                 int64_t c = (int64_t)(got[i] - 7) / 3;
                 assert_true(c < arrived && phase[c] == WAITING);
@@ -625,7 +629,7 @@ static void zero_sets_out_of_memory(void **state) {
         for (int64_t k = 1;; k++) {
             Err e = {0};
             mem_fail_at(k);
-            Status st = zerosets_add(z, (uint64_t)c, n, b.ops + i, &e);
+            Status st = zerosets_add(z, (uint64_t)c, NULL, n, b.ops + i, &e);
             mem_fail_at(0);
             if (st == ST_OK) break;
             assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
@@ -634,9 +638,9 @@ static void zero_sets_out_of_memory(void **state) {
     }
     assert_true(failures > 10);
     Err e = {0};
-    assert_int_equal(zerosets_add(z, 399, 0, NULL, &e), ST_ERROR); /* timestamps grow */
+    assert_int_equal(zerosets_add(z, 399, NULL, 0, NULL, &e), ST_ERROR); /* timestamps grow */
     uint64_t got[400];
-    for (int64_t m; (m = zerosets_take(z, 400, got)) > 0; taken += m) zerosets_done(z, m, got);
+    for (int64_t m; (m = zerosets_take(z, 400, got, NULL)) > 0; taken += m) zerosets_done(z, m, got);
     assert_int_equal(taken, 400);
     zerosets_free(z);
     bulk_free(&b);
