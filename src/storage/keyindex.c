@@ -191,21 +191,34 @@ static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
 }
 
 /* ---- entering rows ---- */
-static Status enter(Table *t, int k, int64_t rowid, Err *e) {
+/* Rows are looked up some at a time: their keys first, whose slots are on their way to the cache while the next keys are made, then the slots. */
+enum { AT_A_TIME = 16 };
+static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     KeyConstraint *kc = &t->keys[k];
-    KeyCell cells[KEY_MAX];
-    uint64_t hash;
-    if (!stored_key(t, kc, rowid, cells, &hash)) return ST_OK;
-    if (sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0) return table_key_error(t, k, rowid, e);
-    hash_put(kc->index->slots, kc->index->bits, tag_of(hash) << ROW_BITS | row_pack(rowid >> 32, rowid & 0xffffffff));
-    kc->index->used++;
+    HashIndex *x = kc->index;
+    KeyCell cells[AT_A_TIME][KEY_MAX];
+    uint64_t hash[AT_A_TIME];
+    bool has[AT_A_TIME];
+    for (int64_t i = 0; i < n; i++) {
+        has[i] = stored_key(t, kc, rowids[i], cells[i], &hash[i]);
+        if (has[i]) __builtin_prefetch(&x->slots[home(x->bits, tag_of(hash[i]))], 1);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!has[i]) continue;
+        if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0) return table_key_error(t, k, rowids[i], e);
+        hash_put(x->slots, x->bits, tag_of(hash[i]) << ROW_BITS | row_pack(rowids[i] >> 32, rowids[i] & 0xffffffff));
+        x->used++;
+    }
     return ST_OK;
 }
 
-Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e) {
-    if (rowid >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
-    TRY(hash_reserve(t, &t->keys[k], 1, e));
-    return enter(t, k, rowid, e);
+Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
+    if (n == 0) return ST_OK;
+    for (int64_t i = 0; i < n; i++)
+        if (rowids[i] >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+    TRY(hash_reserve(t, &t->keys[k], n, e));
+    for (int64_t i = 0; i < n; i += AT_A_TIME) TRY(enter(t, k, MIN_OF((int64_t)AT_A_TIME, n - i), rowids + i, e));
+    return ST_OK;
 }
 
 Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
@@ -285,8 +298,15 @@ Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
     TRY(hash_reserve(t, kc, rows, e));
     for (; n < t->n_tablets; n++) {
         const Tablet *tab = t->tablets[n];
-        for (int64_t r = 0; r < tab->rows; r++)
-            if (!tablet_row_deleted(tab, r)) TRY(enter(t, k, rowid_make(n, r), e));
+        int64_t some[AT_A_TIME], n_some = 0;
+        for (int64_t r = 0; r < tab->rows; r++) {
+            if (tablet_row_deleted(tab, r)) continue;
+            some[n_some++] = rowid_make(n, r);
+            if (n_some < AT_A_TIME) continue;
+            TRY(enter(t, k, n_some, some, e));
+            n_some = 0;
+        }
+        TRY(enter(t, k, n_some, some, e));
     }
     return ST_OK;
 }

@@ -34,8 +34,8 @@ HashIndex *keyindex_new(MemAccount *acct, Err *e);
 void keyindex_free(HashIndex *x);
 /* Enters all rows of tablets [first, n) of key k and checks uniqueness: 23505. */
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e);
-/* Enters one stored row and checks uniqueness. */
-Status keyindex_add_row(Table *t, int k, int64_t rowid, Err *e);
+/* Enters stored rows, one after the other, and checks uniqueness. */
+Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e);
 /* That no other row has the key of a row that has been entered before: 23505. A row that is not there is fine. */
 Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e);
 /* A live row with this key, or -1. NULLs: -1. Values have the key columns' types. */

@@ -434,7 +434,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
 
 static Status enter_keys(Table *t, int64_t n, const int64_t *rowids, Err *e) {
     for (int k = 0; k < t->n_keys; k++)
-        for (int64_t i = 0; i < n; i++) TRY(keyindex_add_row(t, k, rowids[i], e));
+        TRY(keyindex_add_rows(t, k, n, rowids, e));
     return ST_OK;
 }
 
@@ -657,9 +657,9 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
     for (int k = 0; k < t->n_keys; k++) {
-        for (int64_t i = 0; i < n_moved; i++) TRY(keyindex_add_row(t, k, ids[i], e));
+        TRY(keyindex_add_rows(t, k, n_moved, ids, e));
         if (!key_is_set(&t->keys[k], n_set, set_cols)) continue;
-        for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_row(t, k, rowids[placed[i]], e));
+        for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_rows(t, k, 1, &rowids[placed[i]], e));
     }
     *n_done = n_moved + n_placed;
     return ST_OK;
