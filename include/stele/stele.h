@@ -74,8 +74,8 @@ STELE_API void stele_set_logger(void (*log)(void *ctx, int level, const char *me
 
 typedef struct stele_options {
     int32_t threads;      /* worker threads, 0 = all processors */
-    int64_t memory_limit; /* bytes, 0 = 80 % of physical memory */
-    const char *temp_directory; /* NULL = $TMPDIR or /tmp */
+    int64_t memory_limit; /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
+    const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
 } stele_options;
 
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it

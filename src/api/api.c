@@ -54,6 +54,12 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
+    if (options && options->temp_directory && strlen(options->temp_directory) >= sizeof((Settings *)NULL)->temp_directory) {
+        err_set(&open_error, ERR_INVALID_PARAMETER, "the path of temp_directory is too long");
+        mem_free(NULL, d, (int64_t)sizeof *d);
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
     int threads = options && options->threads > 0 ? options->threads : cpu_count();
     int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
@@ -72,6 +78,7 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         mem_free(NULL, d, (int64_t)sizeof *d);
         return STELE_ERROR;
     }
+    d->db->temp_directory = d->temp_dir;
     *db = d;
     return STELE_OK;
 }
@@ -103,7 +110,6 @@ stele_status stele_connect(stele_db *db, stele_conn **conn) {
         mem_free(NULL, c, (int64_t)sizeof *c);
         return STELE_ERROR;
     }
-    if (db->temp_dir) snprintf(c->s->settings.temp_directory, sizeof c->s->settings.temp_directory, "%s", db->temp_dir);
     c->owner = db;
     atomic_fetch_add(&db->connections, 1);
     *conn = c;

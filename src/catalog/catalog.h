@@ -66,6 +66,8 @@ typedef struct Database {
     Vfs *vfs;
     VfsFile *lock_file;
     MemAccount account; /* memory of this database; limit = memory_limit */
+    int64_t memory_limit; /* that it was opened with, 0 = none: what RESET gives */
+    const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
     Catalog catalog;
     Pool *pool;
     struct TxnLock *txn_lock; /* session/txn.h */

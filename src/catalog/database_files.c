@@ -891,6 +891,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     Database *db = mem_calloc(NULL, (int64_t)sizeof *db, e);
     if (!db) return ST_ERROR;
     mem_account_init(&db->account, NULL, "database", memory_limit, memory_limit > 0 ? "memory_limit" : NULL);
+    db->memory_limit = memory_limit;
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;
     Arena *a = arena_new(&db->account, e);

@@ -258,7 +258,6 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
 
 static const char *default_of(const Def *d, Database *db, char *buf, size_t size) {
     if (strcmp(d->name, "threads") == 0) snprintf(buf, size, "%d", pool_threads(db->pool));
-    else if (strcmp(d->name, "memory_limit") == 0) snprintf(buf, size, "%lld", (long long)atomic_load(&db->account.limit));
     else if (d->kind == K_ENUM) {
         const char *bar = strchr(d->def, '|');
         snprintf(buf, size, "%.*s", (int)(bar ? bar - d->def : (ptrdiff_t)strlen(d->def)), d->def);
@@ -266,19 +265,23 @@ static const char *default_of(const Def *d, Database *db, char *buf, size_t size
     return buf;
 }
 
+/* What the database was opened with need not be what SET takes: no limit, or a small one. */
+static Status set_default(Session *s, const Def *d, Err *e) {
+    char buf[128];
+    const char *dir = s->db->temp_directory;
+    if (strcmp(d->name, "memory_limit") == 0) return s->settings.memory_limit = s->db->memory_limit, ST_OK;
+    return set_value(s, d, strcmp(d->name, "temp_directory") == 0 && dir ? dir : default_of(d, s->db, buf, sizeof buf), e);
+}
+
 Status settings_init(Settings *st, Database *db) {
     Err e = {0};
     Session *fake = mem_calloc(&db->account, (int64_t)sizeof *fake, &e);
     if (!fake) return ST_ERROR;
     fake->db = db;
-    char buf[128];
     Status r = ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
-        if (defs[i].kind != K_FIXED) {
-            const char *v = default_of(&defs[i], db, buf, sizeof buf);
-            if (strcmp(defs[i].name, "memory_limit") == 0 && strcmp(v, "0") == 0) continue;
-            r = set_value(fake, &defs[i], v, &e);
-        }
+        if (defs[i].kind != K_FIXED) r = set_default(fake, &defs[i], &e);
+    fake->settings.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
     *st = fake->settings;
     mem_free(&db->account, fake, (int64_t)sizeof *fake);
     return r;
@@ -292,13 +295,8 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
         err_hint(e, "SHOW ALL lists the parameters.");
         return ST_ERROR;
     }
-    char buf[128];
-    if (!value) {
-        if (d->kind == K_FIXED) return ST_OK;
-        value = default_of(d, s->db, buf, sizeof buf);
-        if (strcmp(d->name, "memory_limit") == 0 && strcmp(value, "0") == 0) return ST_OK;
-    }
-    TRY(set_value(s, d, value, e));
+    if (!value && d->kind == K_FIXED) return ST_OK;
+    TRY(value ? set_value(s, d, value, e) : set_default(s, d, e));
     apply(s, d);
     return ST_OK;
 }
@@ -332,6 +330,7 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     }
     case K_BYTES: {
         memcpy(&n, base + d->offset, sizeof n);
+        if (strcmp(d->name, "memory_limit") == 0) n = atomic_load(&s->db->account.limit); /* of all connections */
         static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
         int u = 0;
         while (u < 4 && n >= 1024 && n % 1024 == 0) n /= 1024, u++;

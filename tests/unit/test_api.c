@@ -702,6 +702,64 @@ static void allocator(void **state) {
     assert_int_equal(bytes, 0);
 }
 
+/* ---- settings ------------------------------------------------------------------------------------- */
+static void shows(stele_conn *c, const char *setting, const char *value) {
+    char sql[64];
+    stele_stmt *s;
+    snprintf(sql, sizeof sql, "show %s", setting);
+    assert_int_equal(stele_prepare(c, sql, -1, &s, NULL), STELE_OK);
+    assert_int_equal(stele_step(s), STELE_ROW);
+    assert_string_equal(stele_column_text(s, 0, NULL), value);
+    stele_finalize(s);
+}
+/* RESET gives what the database was opened with, whoever has set it meanwhile. */
+static void opened_with(void **state) {
+    (void)state;
+    static const char *const resets[] = {"reset memory_limit; reset temp_directory", "set memory_limit to default; set temp_directory to default", "reset all"};
+    char far[2000];
+    memset(far, 'x', sizeof far);
+    far[sizeof far - 1] = 0;
+    stele_options o = {.threads = 2, .memory_limit = INT64_C(100) << 20, .temp_directory = "/tmp/"}, wrong = {.temp_directory = far};
+    stele_db *d;
+    stele_error_info e;
+    stele_conn *c, *other;
+    assert_int_equal(stele_open(NULL, &wrong, &d, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "22023");
+    assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    for (int i = 0; i < 3; i++) {
+        run(c, "set memory_limit = '48MB'; set temp_directory = ''; set threads = 1");
+        assert_int_equal(stele_connect(d, &other), STELE_OK);
+        shows(other, "memory_limit", "48MB"); /* one limit for all */
+        shows(other, "temp_directory", "/tmp/");
+        shows(other, "threads", "2");
+        run(other, "set memory_limit = '64MB'");
+        shows(c, "memory_limit", "64MB");
+        stele_disconnect(other);
+        run(c, resets[i]);
+        shows(c, "memory_limit", "100MB");
+        shows(c, "temp_directory", "/tmp/");
+    }
+    shows(c, "threads", "2");
+    run(c, "begin; set memory_limit = '48MB'; reset memory_limit; commit");
+    shows(c, "memory_limit", "100MB");
+    run(c, "begin; set memory_limit = '48MB'; rollback");
+    shows(c, "memory_limit", "100MB");
+    run(c, "set memory_limit = '32MB'");
+    refused(c, "create table big as select x, x::text || repeat('y', 500) t from generate_series(1, 200000) g(x)", "53400", "", -1); /* what it is there for */
+    run(c, "reset memory_limit; create table big as select x, x::text || repeat('y', 50) t from generate_series(1, 20000) g(x)");
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+    stele_options small = {.threads = 1, .memory_limit = 900 << 10}; /* less than SET takes */
+    assert_int_equal(stele_open(NULL, &small, &d, NULL), STELE_OK);
+    if (stele_connect(d, &c) == STELE_OK) {
+        run(c, "set memory_limit = '1MB'; reset memory_limit");
+        shows(c, "memory_limit", "900kB");
+        stele_disconnect(c);
+    }
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 /* ---- bulks ------------------------------------------------------------------------------------- */
 static void bulks(void **state) {
     (void)state;
@@ -773,7 +831,7 @@ int main(void) {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);
