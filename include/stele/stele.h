@@ -60,6 +60,8 @@ typedef struct stele_error_info {
     const char *hint;
     const char *context;
     int64_t position;    /* 1-based character position in the statement text, 0 = unknown */
+    /* What the error is about: of NOT NULL the column, of other constraints their name, and the table (of a foreign key the one that refers); or what RAISE says. */
+    const char *schema_name, *table_name, *column_name, *datatype_name, *constraint_name;
 } stele_error_info;
 
 /* ---- process-wide settings, before the first stele_open ------------------------------------ */

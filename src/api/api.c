@@ -26,6 +26,15 @@ void stele_set_logger(void (*log)(void *ctx, int level, const char *message), vo
     log_set(log ? log_bridge : NULL, ctx);
 }
 
+void api_error_names(ErrNames n, stele_error_info *out) {
+    for (int i = 0; i < ERR_FIELDS; i++)
+        if (!n.of[i]) n.of[i] = "";
+    out->schema_name = n.of[EF_SCHEMA];
+    out->table_name = n.of[EF_TABLE];
+    out->column_name = n.of[EF_COLUMN];
+    out->datatype_name = n.of[EF_DATATYPE];
+    out->constraint_name = n.of[EF_CONSTRAINT];
+}
 static void fill_error(const Err *e, stele_error_info *out) {
     if (!out) return;
     memcpy(out->sqlstate, err_is_set(e) ? e->sqlstate : "00000", 6);
@@ -34,6 +43,7 @@ static void fill_error(const Err *e, stele_error_info *out) {
     out->hint = e->hint;
     out->context = e->context;
     out->position = e->position;
+    api_error_names(err_names_of(e), out);
 }
 
 static char *text_copy(const char *s, Err *e) {

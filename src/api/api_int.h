@@ -17,4 +17,6 @@ struct stele_conn {
     void *notice_ctx;
 };
 
+void api_error_names(ErrNames n, stele_error_info *out); /* as long-lived as they are */
+
 #endif

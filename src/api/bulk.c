@@ -262,6 +262,7 @@ stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_in
         error->hint = fault ? fault->hint : e && e->hint ? e->hint : "";
         error->context = "";
         error->position = 0;
+        api_error_names(fault ? err_names_of(fault) : e && e->names ? *e->names : (ErrNames){0}, error);
         if (!fault && e && e->line > 0 && e->place) {
             char *to = ((stele_bulk *)(uintptr_t)b)->context; /* the text that stele_bulk_status gives is the handle's */
             snprintf(to, sizeof b->context, "%s%sPL/pgSQL function %s line %d at %s", e->context ? e->context : "", e->context ? "\n" : "", b->signature, (int)e->line, e->place);

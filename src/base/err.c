@@ -56,6 +56,7 @@ void err_clear(Err *e) {
     e->sqlstate[0] = 0;
     e->position = 0;
     e->message[0] = e->detail[0] = e->hint[0] = e->context[0] = 0;
+    for (int i = 0; i < ERR_FIELDS; i++) e->names[i][0] = 0;
 }
 
 void err_copy(Err *dst, const Err *src) {
@@ -117,6 +118,27 @@ void err_context(Err *e, const char *fmt, ...) {
     va_start(ap, fmt);
     append_context(e, fmt, ap);
     va_end(ap);
+}
+
+void err_names(Err *e, const ErrNames *n) {
+    if (!e || !err_is_set(e)) return;
+    for (int i = 0; i < ERR_FIELDS; i++) {
+        if (!n->of[i]) continue;
+        size_t len = strlen(n->of[i]);
+        if (len >= sizeof e->names[i]) len = cut_utf8(n->of[i], sizeof e->names[i] - 1);
+        memcpy(e->names[i], n->of[i], len);
+        e->names[i][len] = 0;
+    }
+}
+
+void err_of_column(Err *e, const char *table, const char *column) { err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_COLUMN] = column}}); }
+void err_of_constraint(Err *e, const char *table, const char *constraint) { err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_CONSTRAINT] = constraint}}); }
+
+ErrNames err_names_of(const Err *e) {
+    ErrNames n = {0};
+    for (int i = 0; i < ERR_FIELDS; i++)
+        if (e->names[i][0]) n.of[i] = e->names[i];
+    return n;
 }
 
 Status err_oom(Err *e) {

@@ -20,6 +20,10 @@
 #include "base/base.h"
 #include "base/errcodes.h"
 
+/* What an error is about, as PostgreSQL tells it beside the message. */
+typedef enum ErrField { EF_SCHEMA, EF_TABLE, EF_COLUMN, EF_DATATYPE, EF_CONSTRAINT, ERR_FIELDS } ErrField;
+typedef struct ErrNames { const char *of[ERR_FIELDS]; } ErrNames; /* NULL = none */
+
 typedef struct Err {
     char sqlstate[6];   /* "" = no error */
     int64_t position;   /* 1-based byte offset in the statement text, 0 = none */
@@ -27,6 +31,7 @@ typedef struct Err {
     char detail[1024];
     char hint[512];
     char context[1024];
+    char names[ERR_FIELDS][128]; /* "" = none */
 } Err;
 
 static inline bool err_is_set(const Err *e) { return e->sqlstate[0] != 0; }
@@ -43,6 +48,11 @@ Status err_at(Err *e, int64_t position, const char *sqlstate, const char *fmt, .
 void err_detail(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_hint(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void err_context(Err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void err_names(Err *e, const ErrNames *n); /* those that there are */
+/* Of a table of the schema public: its column, or its constraint. */
+void err_of_column(Err *e, const char *table, const char *column);
+void err_of_constraint(Err *e, const char *table, const char *constraint);
+ErrNames err_names_of(const Err *e); /* borrowed */
 
 /* 53200. */
 Status err_oom(Err *e);

@@ -122,7 +122,7 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(ROW_FIND,     SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- row with the unique key in aux RowKey, -1 none */ \
     X(ROW_FIRST,    SH_LIST,  0,       NV, 0,               XV) /* dst I64 <- first row of the group in aux RowKey, -1 none */ \
     X(ROW_NEXT,     SH_DA,    PB(3),   NV, 0,               XV) /* dst I64 <- row after a in the list of aux RowKey, -1 none */ \
-    X(CAUGHT,       SH_D,     P_STR,   NV, 0,               XV) /* what P_TRY imm >> 1 caught: SQLSTATE, or message (imm & 1) */ \
+    X(CAUGHT,       SH_D,     P_STR,   NV, 0,               XV) /* of what P_TRY imm >> CAUGHT_BITS caught: SQLSTATE, message .. */ \
     X(CATCHES,      SH_D,     P_BOOL,  NV, 0,               XV) /* whether the handler of aux CatchSite takes it */   \
     X(ROW_GET,      SH_DA,    PB(3),   NX, 0,               XV) /* dst <- aux RowCol of row a; a < 0: NULL */         \
     X(ROW_PUT,      SH_AB,    P_ALL,   NX, F_FAIL,          XV) /* aux RowCol of row a <- b (phys of b); 23502 */     \

@@ -128,7 +128,14 @@ typedef struct RowCol {
     int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure (txn/proc.h, Takes); 0: of none */
 } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
-typedef struct RaiseSite { const char *sqlstate, *format, *detail, *hint; int32_t n; Reg *args; } RaiseSite; /* %: the next argument, a PH_STR or NULL ("<NULL>") */
+typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") */
+    const char *sqlstate, *format, *detail, *hint;
+    int32_t n;
+    Reg *args;
+    const ErrNames *names; /* NULL: none */
+} RaiseSite;
+/* CAUGHT: imm >> CAUGHT_BITS is the P_TRY's number, the bits below say what of its error; CAUGHT_NAME + ErrField: a name. "": the error has none. */
+enum { CAUGHT_SQLSTATE, CAUGHT_MESSAGE, CAUGHT_DETAIL, CAUGHT_HINT, CAUGHT_NAME, CAUGHT_END = CAUGHT_NAME + ERR_FIELDS, CAUGHT_BITS = 4 };
 typedef struct NoticeSite { RaiseSite say; const char *severity, *context; } NoticeSite;
 typedef struct CatchSite { int32_t number, n; const char *const *states; } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
 typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/schedule.h */

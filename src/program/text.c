@@ -48,6 +48,9 @@ static void put_lower(Text *t, const char *s) {
     }
 }
 
+static const char *const caught[] = {[CAUGHT_SQLSTATE] = "sqlstate", [CAUGHT_MESSAGE] = "message", [CAUGHT_DETAIL] = "detail", [CAUGHT_HINT] = "hint", [CAUGHT_NAME + EF_SCHEMA] = "schema",
+                                     [CAUGHT_NAME + EF_TABLE] = "table", [CAUGHT_NAME + EF_COLUMN] = "column", [CAUGHT_NAME + EF_DATATYPE] = "datatype", [CAUGHT_NAME + EF_CONSTRAINT] = "constraint"};
+
 static void put_reg(Text *t, const Program *p, Reg r) {
     const RegInfo *ri = &p->regs[r];
     if (!ri->is_const) {
@@ -115,7 +118,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, " v%lld, ", (long long)in->imm);
         put_reg(t, p, in->a);
         return true;
-    case OP_CAUGHT: put(t, " #%lld %s", (long long)in->imm >> 1, in->imm & 1 ? "message" : "sqlstate"); return true;
+    case OP_CAUGHT: put(t, " #%lld %s", (long long)in->imm >> CAUGHT_BITS, caught[in->imm & ((1 << CAUGHT_BITS) - 1)]); return true;
     case OP_CATCHES: {
         const CatchSite *h = in->aux;
         put(t, " #%d", (int)h->number);

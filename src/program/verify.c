@@ -127,7 +127,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
 
     switch ((Opcode)in->op) {
-    case OP_CAUGHT: REQUIRE(v, d == PH_STR && in->imm >= 0, "result type"); break;
+    case OP_CAUGHT: REQUIRE(v, d == PH_STR && in->imm >= 0 && (in->imm & ((1 << CAUGHT_BITS) - 1)) < CAUGHT_END, "result type"); break;
     case OP_CATCHES: REQUIRE(v, d == PH_BOOL && in->aux, "result type"); break;
     case OP_LOAD: REQUIRE(v, d == in->phys, "result type"); break;
     case OP_LOAD_CODE: REQUIRE(v, d == PH_I32, "result type"); break;

@@ -239,13 +239,8 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
         undo_rollback(s->undo, mark);
         catalog_undo_to(s, before);
         CallError *e = arena_new_of(b->arena, CallError);
-        if (e) {
-            memcpy(e->sqlstate, s->err.sqlstate, sizeof e->sqlstate);
-            e->message = keep_text(b->arena, s->err.message);
-            e->detail = keep_text(b->arena, s->err.detail);
-            e->hint = keep_text(b->arena, s->err.hint);
-            keep_place(b->arena, s->err.context, r, e);
-        }
+        if (e && !call_error_of(b->arena, &s->err, e)) e = NULL;
+        if (e) keep_place(b->arena, s->err.context, r, e);
         b->errors[part][i] = e;
         b->stats.n_failed++;
         err_clear(&s->err);

@@ -25,8 +25,6 @@ typedef struct Given {
     CallError **bad;  /* by call, NULL: good; all NULL: no array */
 } Given;
 
-static char *kept(Arena *a, const char *t) { return t[0] ? arena_strdup(a, t) : NULL; }
-
 /* The value of one call's parameter cannot be converted. Errors that are no fault of the value are the statement's. */
 static Status mark_bad(Session *s, Arena *a, const Routine *r, int32_t param, int64_t row, const Err *e, Given *g) {
     if (strncmp(e->sqlstate, "22", 2) != 0) {
@@ -37,10 +35,7 @@ static Status mark_bad(Session *s, Arena *a, const Routine *r, int32_t param, in
     if (g->bad[row]) return ST_OK; /* another parameter's came first */
     CallError *x = arena_new_of(a, CallError);
     const char *signature = pl_signature_text(a, r);
-    if (!x || !signature || !(x->message = arena_strdup(a, e->message)) || !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature))) return err_oom(&s->err);
-    memcpy(x->sqlstate, e->sqlstate, sizeof x->sqlstate);
-    x->detail = kept(a, e->detail);
-    x->hint = kept(a, e->hint);
+    if (!x || !signature || !call_error_of(a, e, x) || !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature))) return err_oom(&s->err);
     g->bad[row] = x;
     g->n_good--;
     return ST_OK;

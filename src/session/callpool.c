@@ -1082,9 +1082,7 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
 }
 
 static Status take_error(Session *s, const struct CallText *t, const CallError *e) {
-    err_set(&s->err, e->sqlstate, "%s", e->message ? e->message : "");
-    if (e->detail) err_detail(&s->err, "%s", e->detail);
-    if (e->hint) err_hint(&s->err, "%s", e->hint);
+    call_error_tell(e, &s->err);
     if (e->context) err_context(&s->err, "%s", e->context);
     if (t->call && e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;

@@ -130,7 +130,9 @@ static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk 
         one_row(&c->cols[b->hit ? b->table->n_cols + 2 : 1], b->n_set, f->row, vals);
         TRY(table_update(b->table, 1, (int64_t *)c->cols[0].data + f->row, b->n_set, b->set_cols, vals, s->undo, &s->err));
     } else {
-        return err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[f->check]);
+        err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[f->check]);
+        err_of_constraint(&s->err, b->table->name, b->check_names[f->check]);
+        return ST_ERROR;
     }
     return err_internal(&s->err, "a row with a NULL was stored");
 }
@@ -157,8 +159,11 @@ static int64_t conflicting_row(const BoundStmt *b, const Vec *vals, int64_t r) {
 /* A proposed row must be possible even when it conflicts. */
 static Status check_not_null(Session *s, const Table *t, const Vec *vals, int64_t r) {
     for (int i = 0; i < t->n_cols; i++)
-        if (t->cols[i].not_null && cell_null(&vals[i], r))
-            return err_set(&s->err, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[i].name, t->name);
+        if (t->cols[i].not_null && cell_null(&vals[i], r)) {
+            err_set(&s->err, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[i].name, t->name);
+            err_of_column(&s->err, t->name, t->cols[i].name);
+            return ST_ERROR;
+        }
     return ST_OK;
 }
 

@@ -75,6 +75,7 @@ static Status check_children(Session *s, Statement *st, const ForeignKey *f) {
     TRY(find_orphan(s, st, f, false, &key));
     if (!key) return ST_OK;
     err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION, "insert or update on table \"%s\" violates foreign key constraint \"%s\"", f->table, f->name);
+    err_of_constraint(&s->err, f->table, f->name);
     err_detail(&s->err, "Key %s is not present in table \"%s\".", key, f->ref_table);
     return ST_ERROR;
 }
@@ -83,6 +84,7 @@ static Status check_parents(Session *s, Statement *st, const ForeignKey *f) {
     TRY(find_orphan(s, st, f, true, &key));
     if (!key) return ST_OK;
     err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION, "update or delete on table \"%s\" violates foreign key constraint \"%s\" on table \"%s\"", f->ref_table, f->name, f->table);
+    err_of_constraint(&s->err, f->table, f->name);
     err_detail(&s->err, "Key %s is still referenced from table \"%s\".", key, f->table);
     return ST_ERROR;
 }

@@ -307,8 +307,11 @@ static Status checks(Run *r, int32_t from, int32_t to) {
     for (int32_t i = from; i < to; i++) {
         const Value *v;
         TRY(column(r, b->checks[i], &v));
-        if (!v->is_null && !v->u.b)
-            return err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
+        if (!v->is_null && !v->u.b) {
+            err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
+            err_of_constraint(r->x.err, b->table->name, b->check_names[i]);
+            return ST_ERROR;
+        }
     }
     return ST_OK;
 }

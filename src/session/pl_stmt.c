@@ -369,10 +369,13 @@ static Status set_once(PlFrame *fr, const char **to, const char *text, const cha
 }
 
 static Status exec_raise(PlFrame *fr, const PlStmt *s) {
+    static const char *const field_words[] = {[EF_SCHEMA] = "SCHEMA", [EF_TABLE] = "TABLE", [EF_COLUMN] = "COLUMN", [EF_DATATYPE] = "DATATYPE", [EF_CONSTRAINT] = "CONSTRAINT"};
     static const char *const severities[] = {"DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "EXCEPTION"};
     Session *ses = fr->s;
     Err *e = &ses->err;
     const char *state = s->sqlstate, *message = NULL, *detail = NULL, *hint = NULL, *condition_name = s->condition;
+    ErrNames names = {0};
+    ErrField field;
     if (!s->format && !s->sqlstate && !s->n_options) {
         if (!fr->caught) return err_set(e, ERR_STACKED_DIAGNOSTICS, "RAISE without parameters cannot be used outside an exception handler");
         err_copy(e, fr->caught);
@@ -401,7 +404,9 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
             if (!code) return err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized exception condition \"%s\"", text);
             TRY(set_once(fr, &state, code, "ERRCODE"));
             condition_name = text;
-        } /* names of tables, columns ...: Err has no place for them */
+        } else if (pl_error_field(o->name, &field)) {
+            TRY(set_once(fr, &names.of[field], text, field_words[field]));
+        }
     }
     if (!state && s->level == PLR_EXCEPTION) state = ERR_RAISE_EXCEPTION;
     if (!message) message = condition_name ? condition_name : state ? state : "";
@@ -409,6 +414,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
         err_set(e, state, "%s", message);
         if (detail) err_detail(e, "%s", detail);
         if (hint) err_hint(e, "%s", hint);
+        err_names(e, &names);
         return ST_ERROR;
     }
     if (s->level == PLR_DEBUG || s->level == PLR_LOG) return ST_OK; /* below what clients are told */
@@ -483,6 +489,7 @@ static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_targets; i++) {
         const char *name = s->options[i].name, *text = "";
         char context[256];
+        ErrField field;
         Value v;
         if (strcmp(name, "row_count") == 0) {
             v = (Value){.type = type_make(T_INT8), .u.i64 = fr->row_count};
@@ -495,6 +502,7 @@ static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
             else if (strcmp(name, "pg_exception_detail") == 0) text = c->detail;
             else if (strcmp(name, "pg_exception_hint") == 0) text = c->hint;
             else if (strcmp(name, "pg_exception_context") == 0) text = c->context;
+            else if (pl_error_field(name, &field)) text = c->names[field];
             v = (Value){.type = type_make(T_TEXT), .u.str = str_make(text, (int64_t)strlen(text))};
         }
         TRY(pl_assign(fr, s->targets[i], &v));

@@ -596,7 +596,10 @@ static Status check_rows(Session *s, Statement *st, const char *table, const Che
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t bad = rows_count(r.rows);
     query_free(r.query);
-    return bad ? err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", check->name, table) : ST_OK;
+    if (!bad) return ST_OK;
+    err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", check->name, table);
+    err_of_constraint(&s->err, table, check->name);
+    return ST_ERROR;
 }
 
 /* Views over a table before a column of it changes, and what they must still be afterwards. */

@@ -237,6 +237,7 @@ static void append_text(char *buf, int64_t size, int64_t *len, const char *s, in
 
 Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e) {
     err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[col].name, t->name);
+    err_of_column(e, t->name, t->cols[col].name);
     Arena *a = arena_new(NULL, NULL);
     if (!a) return ST_ERROR;
     char buf[900] = "";
@@ -260,6 +261,7 @@ Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
     const KeyConstraint *kc = &t->keys[key];
     const Tablet *tab = t->tablets[rowid >> 32];
     err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
+    err_of_constraint(e, t->name, kc->name);
     Arena *a = arena_new(NULL, NULL);
     if (!a) return ST_ERROR;
     char names[400] = "", vals[500] = "";

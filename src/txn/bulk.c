@@ -591,7 +591,7 @@ void bulk_result_free(BulkResult *r) {
         }                                                                              \
     }
 static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL, NULL};
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     const Str *x = v->cells;
     for (int64_t i = 0; i < c->n; i++) {
         if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;
@@ -629,7 +629,7 @@ static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool f
 
 /* Of a call that has not begun. `message` is a constant. */
 static CallError *stopped_error(BulkWorker *w, const char *message) {
-    static CallError short_of_memory = {"57014", (char *)(uintptr_t) "canceling statement", NULL, NULL, 0, NULL, NULL};
+    static CallError short_of_memory = {.sqlstate = "57014", .message = (char *)(uintptr_t) "canceling statement"};
     CallError *x = arena_new_of(w->sink.arena, CallError);
     if (!x) return &short_of_memory;
     *x = (CallError){.sqlstate = ERR_QUERY_CANCELED, .message = (char *)(uintptr_t)message};

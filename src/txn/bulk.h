@@ -21,7 +21,17 @@
 #include "exec/exec.h"
 #include "txn/proc.h"
 
-typedef struct CallError { char sqlstate[6]; char *message, *detail, *hint; int32_t line; const char *place, *context; /* of routines inside the procedure, NULL: none */ } CallError;
+typedef struct CallError {
+    char sqlstate[6];
+    char *message, *detail, *hint;
+    const ErrNames *names; /* NULL: none */
+    int32_t line;
+    const char *place, *context; /* of routines inside the procedure, NULL: none */
+} CallError;
+/* All but the place, in the arena. False: no memory for the message. */
+bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint, const ErrNames *names, CallError *out);
+bool call_error_of(Arena *a, const Err *e, CallError *out);
+void call_error_tell(const CallError *x, Err *e); /* the same the other way round */
 
 /* What a call tells its caller on its way; call: of the part. */
 typedef struct CallNotice { int32_t part; int64_t call; int64_t seq; const char *severity, *context, *detail, *hint; char sqlstate[6]; char *message; } CallNotice;

@@ -834,20 +834,11 @@ static Status go_back(Bulk *b, Err *e) {
 
 /* Gives a call its error; the instruction says where. NULL: no memory for it. */
 static CallError *give_error(Bulk *b, int worker, int32_t part, int32_t pc, uint32_t call, const Err *e) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for an error's message", NULL, NULL, 0, NULL, NULL};
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for an error's message"};
     const Proc *proc = b->parts[part].part->proc;
     CallSink *k = &b->w[worker].sink;
     CallError *x = arena_new_of(k->arena, CallError);
-    if (x) {
-        memcpy(x->sqlstate, e->sqlstate, sizeof x->sqlstate);
-        x->message = arena_strdup(k->arena, e->message);
-        x->detail = e->detail[0] ? arena_strdup(k->arena, e->detail) : NULL;
-        x->hint = e->hint[0] ? arena_strdup(k->arena, e->hint) : NULL;
-        x->line = proc->lines ? proc->lines[pc] : 0;
-        x->place = proc->places ? proc->places[pc] : NULL;
-        x->context = proc->contexts ? proc->contexts[pc] : NULL;
-        if (!x->message) x = NULL;
-    }
+    x = x && call_error_of(k->arena, e, x) ? call_error_place(k->arena, proc, pc, x) : NULL;
     k->errors[part][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
     k->n_failed++;
     return x;
@@ -874,6 +865,7 @@ static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
     err_set(&e, r->sqlstate, "%s", text);
     if (r->detail) err_detail(&e, "%s", r->detail);
     if (r->hint) err_hint(&e, "%s", r->hint);
+    if (r->names) err_names(&e, r->names);
     CallError *x = give_error(b, 0, part, pc, call, &e);
     if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
     if (*said) (*said)[pc] = x;
@@ -1090,7 +1082,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
 enum { KEEP_CALLS = 4096 };
 typedef struct KeepTexts { Bulk *b; int32_t part; _Atomic int64_t next; } KeepTexts;
 static void keep_worker(void *ctx, int worker) {
-    static CallError oom = {"53200", (char *)(uintptr_t) "out of memory for the result; the call has been executed", NULL, NULL, 0, NULL, NULL};
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     KeepTexts *k = ctx;
     Bulk *b = k->b;
     const BulkPart *part = b->parts[k->part].part;

@@ -227,7 +227,8 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
 void call_fail(CallFrame *c, int64_t i, int32_t pc);
 /* The same with an error made before; several calls may share one. */
 void call_fail_with(CallFrame *c, int64_t i, CallError *x);
-CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice message, const char *detail, const char *hint);
+CallError *call_error_place(Arena *a, const Proc *p, int32_t pc, CallError *x); /* where in the body; x */
+CallError *call_error_raised(CallFrame *c, int32_t pc, const struct RaiseSite *r, Slice message);
 /* After call_fail: drops these calls from the run; registers that are used at or after `at` move along. */
 RunResult calls_dropped(CallFrame *c, int32_t at);
 

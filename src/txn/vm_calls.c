@@ -183,21 +183,45 @@ void callframe_free(CallFrame *c) {
 }
 
 /* ---- failures ------------------------------------------------------------------------------ */
-static CallError out_of_memory = {"53200", (char *)(uintptr_t) "out of memory", NULL, NULL, 0, NULL, NULL};
+static CallError out_of_memory = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory"};
 static char *text_or_null(Arena *a, const char *s) { return s && s[0] ? arena_strdup(a, s) : NULL; }
 
-CallError *call_error(CallFrame *c, int32_t pc, const char *sqlstate, Slice message, const char *detail, const char *hint) {
-    Arena *a = c->sink->arena;
-    const Proc *p = c->pr->proc;
-    CallError *x = arena_new_of(a, CallError);
-    if (!x || !(x->message = arena_strndup(a, message.ptr, message.len))) return &out_of_memory;
-    memcpy(x->sqlstate, sqlstate, sizeof x->sqlstate);
-    x->detail = text_or_null(a, detail);
-    x->hint = text_or_null(a, hint);
+bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint, const ErrNames *names, CallError *out) {
+    *out = (CallError){.message = arena_strndup(a, message.ptr, message.len)};
+    memcpy(out->sqlstate, sqlstate, sizeof out->sqlstate);
+    out->detail = text_or_null(a, detail);
+    out->hint = text_or_null(a, hint);
+    bool any = false;
+    for (int i = 0; names && i < ERR_FIELDS; i++) any |= names->of[i] != NULL;
+    ErrNames *n = any ? arena_new_of(a, ErrNames) : NULL;
+    for (int i = 0; n && i < ERR_FIELDS; i++) n->of[i] = text_or_null(a, names->of[i]);
+    out->names = n;
+    return out->message != NULL;
+}
+bool call_error_of(Arena *a, const Err *e, CallError *out) {
+    ErrNames names = err_names_of(e);
+    return call_error_make(a, e->sqlstate, slice_of(e->message), e->detail, e->hint, &names, out);
+}
+void call_error_tell(const CallError *x, Err *e) {
+    err_set(e, x->sqlstate, "%s", x->message ? x->message : "");
+    if (x->detail) err_detail(e, "%s", x->detail);
+    if (x->hint) err_hint(e, "%s", x->hint);
+    if (x->names) err_names(e, x->names);
+}
+
+CallError *call_error_place(Arena *a, const Proc *p, int32_t pc, CallError *x) {
     x->line = p->lines ? p->lines[pc] : 0;
     x->place = p->places ? p->places[pc] : NULL;
-    x->context = p->contexts ? p->contexts[pc] : NULL;
+    x->context = p->contexts ? text_or_null(a, p->contexts[pc]) : NULL; /* results outlive procedures */
     return x;
+}
+static CallError *call_error(CallFrame *c, int32_t pc, const Err *e) {
+    CallError *x = arena_new_of(c->sink->arena, CallError);
+    return x && call_error_of(c->sink->arena, e, x) ? call_error_place(c->sink->arena, c->pr->proc, pc, x) : &out_of_memory;
+}
+CallError *call_error_raised(CallFrame *c, int32_t pc, const RaiseSite *r, Slice message) {
+    CallError *x = arena_new_of(c->sink->arena, CallError);
+    return x && call_error_make(c->sink->arena, r->sqlstate, message, r->detail, r->hint, r->names, x) ? call_error_place(c->sink->arena, c->pr->proc, pc, x) : &out_of_memory;
 }
 
 void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
@@ -219,14 +243,14 @@ void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
 }
 void call_fail(CallFrame *c, int64_t i, int32_t pc) {
     Err *e = &c->f->err;
-    call_fail_with(c, i, c->pr->is_body ? call_error(c, pc, e->sqlstate, slice_of(e->message), e->detail, e->hint) : NULL);
+    call_fail_with(c, i, c->pr->is_body ? call_error(c, pc, e) : NULL);
     err_clear(e);
 }
 
 /* All rows in hand fail with the error that is set. */
 static RunResult fail_all(CallFrame *c, int32_t pc) {
     Err *e = &c->f->err;
-    CallError *x = c->pr->is_body ? call_error(c, pc, e->sqlstate, slice_of(e->message), e->detail, e->hint) : NULL;
+    CallError *x = c->pr->is_body ? call_error(c, pc, e) : NULL;
     for (int64_t i = 0; i < c->f->n; i++) call_fail_with(c, i, x);
     err_clear(e);
     undo_failed(c);

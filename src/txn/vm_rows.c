@@ -365,6 +365,7 @@ static void put_cell(char *buf, int64_t cap, Type type, const void *cell, int64_
 /* 23502. cells[i] NULL: NULL. `cells` NULL: an update; the row's other columns may be changing under another call, so there is no detail. */
 static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *const *cells) {
     err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[col].name, t->name);
+    err_of_column(e, t->name, t->cols[col].name);
     char buf[900] = "";
     if (!cells) return;
     for (int i = 0; i < t->n_cols; i++) {
@@ -377,6 +378,7 @@ static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *
 void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cells) {
     const KeyConstraint *kc = &t->keys[key];
     err_set(e, ERR_UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"%s\"", kc->name);
+    err_of_constraint(e, t->name, kc->name);
     char names[400] = "", vals[500] = "";
     for (int i = 0; i < kc->n_cols; i++) {
         const Column *col = &t->cols[kc->cols[i]];
@@ -699,7 +701,7 @@ static RunResult step_raise(Frame *f, const Step *s) {
     CallError *x = NULL;
     char buf[1023]; /* as long as an Err's message */
     for (int64_t i = 0; i < f->n; i++) {
-        if (c->pr->is_body && (!x || r->n > 0)) x = call_error(c, s->pc, r->sqlstate, raise_text(f, r, i, buf, (int64_t)sizeof buf), r->detail, r->hint);
+        if (c->pr->is_body && (!x || r->n > 0)) x = call_error_raised(c, s->pc, r, raise_text(f, r, i, buf, (int64_t)sizeof buf));
         call_fail_with(c, i, x);
     }
     return calls_dropped(c, s->pc + 1);
@@ -723,16 +725,24 @@ static RunResult step_notice(Frame *f, const Step *s) {
 }
 
 /* ---- what was caught -------------------------------------------------------------------------------------- */
+static const char *told(const CallError *x, int what) {
+    switch (what) {
+    case CAUGHT_SQLSTATE: return x->sqlstate;
+    case CAUGHT_MESSAGE: return x->message;
+    case CAUGHT_DETAIL: return x->detail;
+    case CAUGHT_HINT: return x->hint;
+    default: return x->names ? x->names->of[what - CAUGHT_NAME] : NULL;
+    }
+}
 static RunResult step_caught(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
-    CallError *const *caught = c->caught[s->in->imm >> 1];
+    CallError *const *caught = c->caught[s->in->imm >> CAUGHT_BITS];
     Vec *d = &f->regs[s->dst];
     Str *out = frame_home(f, s->dst);
     if (UNLIKELY(!out)) return RUN_FAILED;
     for (int64_t i = 0; i < f->n; i++) {
-        const CallError *x = caught[row_pos(f, i)];
-        const char *text = s->in->imm & 1 ? x->message : x->sqlstate;
-        out[i] = str_make(text, (int64_t)strlen(text));
+        const char *text = told(caught[row_pos(f, i)], (int)(s->in->imm & ((1 << CAUGHT_BITS) - 1)));
+        out[i] = str_make(text ? text : "", text ? (int64_t)strlen(text) : 0);
     }
     d->data = out;
     d->valid = NULL;

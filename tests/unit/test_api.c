@@ -760,6 +760,64 @@ static void opened_with(void **state) {
     assert_int_equal(stele_close(d, NULL), STELE_OK);
 }
 
+/* ---- names in errors -------------------------------------------------------------------------------- */
+static void names(const stele_error_info *e, const char *sqlstate, const char *table, const char *column, const char *constraint) {
+    assert_string_equal(e->sqlstate, sqlstate);
+    assert_string_equal(e->schema_name, table[0] ? "public" : "");
+    assert_string_equal(e->table_name, table);
+    assert_string_equal(e->column_name, column);
+    assert_string_equal(e->constraint_name, constraint);
+    assert_string_equal(e->datatype_name, "");
+}
+static void error_names(void **state) {
+    (void)state;
+    static const char *const settings[] = {"set executor = 'vm'", "set executor = 'compiled'; set device = 'cpu'; set device_wait = on", "set bulk_interval = 0"};
+    stele_db *d;
+    stele_conn *c;
+    stele_error_info e;
+    assert_int_equal(stele_open(NULL, NULL, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "create table t(id int primary key, n int not null, constraint small check (n < 10)); insert into t values (1, 1);"
+           "create function inner_put(i int, v int) returns int language plpgsql as $$ begin insert into t values (i, v); return i; end $$;"
+           "create procedure put(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; x := inner_put(i, v); end $$;"
+           "create procedure alone(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; execute 'insert into t values (' || i || ',' || coalesce(v::text, 'null') || ')'; end $$;");
+    refused(c, "insert into t values (1, 2)", "23505", "duplicate key", 0);
+    stele_error(c, &e);
+    names(&e, "23505", "t", "", "t_pkey");
+    refused(c, "select 1/0", "22012", "division", 0);
+    stele_error(c, &e);
+    names(&e, "22012", "", "", "");
+    run(c, "select 1");
+    stele_error(c, &e);
+    names(&e, "00000", "", "", "");
+    for (int i = 0; i < 3; i++) {
+        static const char *const calls[][2] = {{"1", "2"}, {"5", NULL}, {"6", "10"}, {"0", "1"}};
+        run(c, settings[i]);
+        stele_bulk *b;
+        assert_int_equal(stele_bulk_new(c, i == 2 ? "alone" : "put", &b), STELE_OK);
+        for (int k = 0; k < 4; k++) assert_int_equal(stele_bulk_add(b, (const char *const *)calls[k]), STELE_OK);
+        assert_int_equal(stele_bulk_run(b), STELE_OK);
+        run(c, "create table other(a int); drop table other; call put(7, 7); delete from t where id = 7"); /* what the procedures were compiled to is gone */
+        stele_bulk *after;
+        assert_int_equal(stele_bulk_new(c, "put", &after), STELE_OK);
+        assert_int_equal(stele_bulk_add(after, (const char *const[]){"1", "2"}), STELE_OK);
+        assert_int_equal(stele_bulk_run(after), STELE_OK);
+        stele_bulk_free(after);
+        assert_int_equal(stele_bulk_status(b, 0, &e), STELE_ERROR);
+        names(&e, "23505", "t", "", "t_pkey");
+        assert_non_null(strstr(e.context, i == 2 ? "alone" : "inner_put"));
+        assert_int_equal(stele_bulk_status(b, 1, &e), STELE_ERROR);
+        names(&e, "23502", "t", "n", "");
+        assert_int_equal(stele_bulk_status(b, 2, &e), STELE_ERROR);
+        names(&e, "23514", "t", "", "small");
+        assert_int_equal(stele_bulk_status(b, 3, &e), STELE_ERROR);
+        names(&e, "22012", "", "", "");
+        stele_bulk_free(b);
+    }
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 /* ---- bulks ------------------------------------------------------------------------------------- */
 static void bulks(void **state) {
     (void)state;
@@ -831,7 +889,7 @@ int main(void) {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

@@ -99,7 +99,7 @@ static void test_try(void **state) {
     Reg yes = reg(&x, PH_BOOL), what = reg(&x, PH_STR);
     aux(&x, OP_CATCHES, PH_BOOL, yes, 0, 0, &catches); /* 4 */
     p_if(&x, yes);                         /* 5 */
-    builder_emit(&x.b, OP_CAUGHT, PH_STR, what, 0, 0, 0)->imm = 2; /* 6 */
+    builder_emit(&x.b, OP_CAUGHT, PH_STR, what, 0, 0, 0)->imm = 1 << CAUGHT_BITS; /* 6 */
     store(&x, PH_STR, 4, what);            /* 7 */
     stmt(&x, OP_P_ELSE, 0);                /* 8 */
     stmt(&x, OP_RERAISE, 1);               /* 9 */

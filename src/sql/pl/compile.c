@@ -386,11 +386,12 @@ Reg cp_lower_as(Cp *c, Expr *e, Type t) {
 }
 Reg cp_condition(Cp *c, Expr *e) { return cp_lower_as(c, e, type_make(T_BOOL)); }
 
-Status cp_raise(Cp *c, const char *sqlstate, const char *format, int32_t n, Reg *args, const char *detail, const char *hint) {
+Status cp_raise(Cp *c, const char *sqlstate, const char *format, const char *hint) { return cp_raise_site(c, &(RaiseSite){.sqlstate = sqlstate, .format = format, .hint = hint}); }
+Status cp_raise_site(Cp *c, const RaiseSite *site) {
     RaiseSite *s = arena_new_of(c->arena, RaiseSite);
     Instr *in = s ? builder_emit(&c->pipe.b, OP_RAISE, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    *s = (RaiseSite){sqlstate, format, detail, hint, n, args};
+    *s = *site;
     in->aux = s;
     cp_mark(c);
     return ST_OK;
@@ -658,7 +659,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->at.ret >= 0) st = c->at.var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record") : cp_copy(c, c->at.ret, c->at.var_of[f->result_var]);
     int64_t n = c->pipe.b.instrs.len;
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
-    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL);
+    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL);
     if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
     if (st == ST_OK) cp_mark(c); /* else the calls that it stopped in are gone */
     if (st == ST_OK && c->oom) st = ST_ERROR;

@@ -89,7 +89,7 @@ static Status run_inlined(Cp *c, CpCall *call) {
     const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
     bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
     c->at.line = 0;
-    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", 0, NULL, NULL, NULL));
+    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
     c->blind = blind || cp_skipping(c);
     label = c->labels.items[--c->labels.len];

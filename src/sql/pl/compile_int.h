@@ -272,7 +272,8 @@ Reg cp_lower(Cp *c, Expr *e);                      /* any phys */
 Reg cp_lower_as(Cp *c, Expr *e, Type t);           /* canonical phys of t */
 Reg cp_condition(Cp *c, Expr *e);                  /* BOOL */
 ColEntry *cp_entry(Cp *c, ColId id);
-Status cp_raise(Cp *c, const char *sqlstate, const char *format, int32_t n, Reg *args, const char *detail, const char *hint);
+Status cp_raise(Cp *c, const char *sqlstate, const char *format, const char *hint);
+Status cp_raise_site(Cp *c, const RaiseSite *site);
 
 /* ---- calls and subqueries (compile_call.c) ---- */
 /* Calls of routines and subqueries in the expressions are computed here, in the order of evaluation, and stand for variables afterwards. */

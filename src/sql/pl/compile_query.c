@@ -983,7 +983,7 @@ static Status row_number(Cp *c, Expr *e, int32_t *var, const char *sqlstate, con
     if ((*var = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
     TRY(cp_store(c, *var, cp_lower_as(c, e, i8)));
     TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LT, PH_I64, cp_load(c, *var), cp_int(c, PH_I64, 0)), 0));
-    TRY(cp_raise(c, sqlstate, message, 0, NULL, NULL, NULL));
+    TRY(cp_raise(c, sqlstate, message, NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 static Status one_less(Cp *c, int32_t var) { return cp_store(c, var, cp_emit(c, OP_SUB, PH_I64, type_make(T_INT8), true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)); }
@@ -1299,6 +1299,14 @@ static Status unless_null(Cp *c, const Table *t, int32_t n, const int32_t *cols,
     }
     return ST_OK;
 }
+static const ErrNames *public_names(Cp *c, const char *table, ErrField field, const char *name) {
+    ErrNames *n = arena_new_of(c->arena, ErrNames);
+    if (!n) return c->oom = true, NULL;
+    n->of[EF_SCHEMA] = "public";
+    n->of[EF_TABLE] = table;
+    n->of[field] = name;
+    return n;
+}
 /* Rows that CHECK constraints [from, to) of the statement refuse. FALSE, not NULL. NOT NULL comes before them. */
 static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols, const ColId *ids) {
     int32_t open = 0;
@@ -1312,7 +1320,7 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
         TRY(cp_control(c, OP_P_IF, bad, 0));
         char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
         if (!text) return cp_oom(c);
-        TRY(cp_raise(c, ERR_CHECK_VIOLATION, text, 0, NULL, NULL, NULL));
+        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_CHECK_VIOLATION, .format = text, .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])}));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1879,7 +1887,7 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         char *text = arena_printf(c->arena, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", col->name, b->table->name);
         if (!text) return cp_oom(c);
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
-        TRY(cp_raise(c, ERR_NOT_NULL_VIOLATION, text, 0, NULL, NULL, NULL));
+        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_NOT_NULL_VIOLATION, .format = text, .names = public_names(c, b->table->name, EF_COLUMN, col->name)}));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;

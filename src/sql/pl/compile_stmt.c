@@ -148,9 +148,9 @@ static Status into_row(Cp *c, void *ctx) {
     Into *k = ctx;
     if (k->count >= 0 && !k->single && !cp_foot(c)) {
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->count), 0));
-        if (k->subquery) TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", 0, NULL, NULL, NULL));
+        if (k->subquery) TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", NULL));
         else if (c->at.found_to >= 0) TRY(cp_store_int(c, c->at.var_of[c->at.f->found], 1));
-        if (!k->subquery) TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", 0, NULL, NULL, "Make sure the query returns a single row, or use LIMIT 1."));
+        if (!k->subquery) TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", "Make sure the query returns a single row, or use LIMIT 1."));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
@@ -333,7 +333,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         Reg no = cp_test(c, OP_IS_FALSE, cp_load(c, k.count));
         if (!no) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, no, 0));
-        TRY(cp_raise(c, ERR_NO_DATA_FOUND, "query returned no rows", 0, NULL, NULL, NULL));
+        TRY(cp_raise(c, ERR_NO_DATA_FOUND, "query returned no rows", NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
@@ -349,7 +349,7 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     if (i == s->n_arms) {
         if (s->kind == PLS_CASE && !s->has_else) {
             if (cp_foot(c)) return ST_OK;
-            return cp_raise(c, ERR_CASE_NOT_FOUND, "case not found", 0, NULL, NULL, "CASE statement is missing ELSE part.");
+            return cp_raise(c, ERR_CASE_NOT_FOUND, "case not found", "CASE statement is missing ELSE part.");
         }
         return body(c, &s->body);
     }
@@ -505,7 +505,7 @@ static Status null_bound(Cp *c, Expr *e, const char *what) {
     Reg n = cp_test(c, OP_IS_NULL, r);
     if (!n) return ST_ERROR;
     TRY(cp_control(c, OP_P_IF, n, 0));
-    TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, what, 0, NULL, NULL, NULL));
+    TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, what, NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 static Status store64(Cp *c, int32_t var, Expr *e) {
@@ -538,7 +538,7 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
     if (by) {
         TRY(store64(c, k->by, by));
         TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->by), cp_int(c, PH_I64, 0)), 0));
-        TRY(cp_raise(c, ERR_INVALID_PARAMETER, "BY value of FOR loop must be greater than zero", 0, NULL, NULL, NULL));
+        TRY(cp_raise(c, ERR_INVALID_PARAMETER, "BY value of FOR loop must be greater than zero", NULL));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     } else {
         TRY(cp_store_int(c, k->by, 1));
@@ -573,7 +573,7 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
     if ((k->array = cp_var_new(c, NULL, e->type)) < 0 || (k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
     TRY(cp_assign(c, k->array, e));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, k->array)), 0));
-    TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null", 0, NULL, NULL, NULL));
+    TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null", NULL));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     Expr *n = expr_new(&c->ctx, EX_FUNC, type_make(T_INT4), 1);
     if (!n || !(n->args[0] = expr_col(&c->ctx, c->vars.items[k->array].col))) return cp_oom(c);
@@ -700,11 +700,11 @@ static Status fails_here(Cp *c) {
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
-static Status store_caught(Cp *c, int32_t var, int64_t what) {
+static Status store_caught(Cp *c, int32_t var, int32_t number, int what) {
     Reg t = lower_reg(&c->low, &c->pipe, PH_STR, type_make(T_TEXT), false, (Range){0});
     Instr *in = t ? builder_emit(&c->pipe.b, OP_CAUGHT, PH_STR, t, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    in->imm = what;
+    in->imm = (int64_t)number << CAUGHT_BITS | what;
     return cp_store(c, var, t);
 }
 /* What an error in the block does, if some handler is for it. */
@@ -727,7 +727,7 @@ static Status handlers(Cp *c, void *ctx) {
         for (int k = 0; k < 2; k++) {
             int32_t var = c->at.var_of[k ? s->message_var : s->state_var];
             if (var < 0) return cp_refuse(c, "SQLSTATE without a variable");
-            TRY(store_caught(c, var, number * 2 + k));
+            TRY(store_caught(c, var, number, k ? CAUGHT_MESSAGE : CAUGHT_SQLSTATE));
         }
         cp_mark(c);
         TRY(body(c, &h->body));
@@ -812,12 +812,12 @@ static Status block(Cp *c, const PlStmt *s) {
 }
 
 /* Those who call are told, after the bulk, in the order of calls. */
-static Status notice_to(Cp *c, const PlStmt *s, const char *state, const char *format, Reg *args, const char *detail, const char *hint) {
+static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
     static const char *const severities[] = {[PLR_INFO] = "INFO", [PLR_NOTICE] = "NOTICE", [PLR_WARNING] = "WARNING"};
     NoticeSite *x = arena_new_of(c->arena, NoticeSite);
     Instr *in = x ? builder_emit(&c->pipe.b, OP_NOTICE, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    *x = (NoticeSite){.say = {state, format, detail, hint, s->n_args, args}, .severity = severities[s->level]};
+    *x = (NoticeSite){.say = *say, .severity = severities[s->level]};
     in->aux = x;
     cp_mark(c);
     return (x->context = arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line)) ? ST_OK : cp_oom(c);
@@ -844,8 +844,11 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
     }
     bool notice = s->level < PLR_EXCEPTION;
     const char *state = s->sqlstate ? s->sqlstate : notice ? s->level == PLR_WARNING ? "01000" : "00000" : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
+    ErrNames *names = arena_new_of(c->arena, ErrNames);
+    if (!names) return cp_oom(c);
     for (int32_t i = 0; i < s->n_options; i++) {
         const PlOption *o = &s->options[i];
+        ErrField field;
         Expr *e = cp_expr(c, o->expr, type_make(T_TEXT));
         if (!e) return ST_ERROR;
         while (e->kind == EX_CAST) e = e->args[0];
@@ -863,6 +866,8 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
             detail = text;
         } else if (strcmp(o->name, "hint") == 0) {
             hint = text;
+        } else if (pl_error_field(o->name, &field)) {
+            names->of[field] = text;
         }
     }
     if (cp_foot(c)) {
@@ -878,8 +883,9 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         if (!(e[i] = cp_expr(c, s->args[i], type_make(T_UNKNOWN)))) return ST_ERROR;
     for (int32_t i = 0; i < s->n_args; i++)
         if (!(e[i] = cp_cast(c, e[i], type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e[i], type_make(T_TEXT)))) return ST_ERROR;
-    if (notice) return notice_to(c, s, state, format ? format : s->sqlstate ? state : "", args, detail, hint);
-    return cp_raise(c, state, format ? format : state, s->n_args, args, detail, hint);
+    RaiseSite say = {.sqlstate = state, .format = format, .detail = detail, .hint = hint, .n = s->n_args, .args = args, .names = names};
+    if (!format) say.format = s->sqlstate || !notice ? state : "";
+    return notice ? notice_to(c, s, &say) : cp_raise_site(c, &say);
 }
 
 static Status assert_statement(Cp *c, const PlStmt *s) {
@@ -889,7 +895,7 @@ static Status assert_statement(Cp *c, const PlStmt *s) {
     if (cp_foot(c)) return ST_OK;
     TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     TRY(cp_control(c, OP_P_ELSE, 0, 0));
-    TRY(cp_raise(c, ERR_ASSERT_FAILURE, "assertion failed", 0, NULL, NULL, NULL));
+    TRY(cp_raise(c, ERR_ASSERT_FAILURE, "assertion failed", NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
@@ -938,7 +944,7 @@ static Status assign_element(Cp *c, const PlStmt *s) {
         TRY(cp_assign(c, var, at));
         if (!cp_foot(c)) {
             TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
-            TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null", 0, NULL, NULL, NULL));
+            TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null", NULL));
             TRY(cp_control(c, OP_P_ENDIF, 0, 0));
         }
         if (!(at = expr_col(&c->ctx, c->vars.items[var].col))) return cp_oom(c);
@@ -964,23 +970,31 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
     return cp_assign(c, var, e);
 }
 
-/* ROW_COUNT; in handlers SQLSTATE and the message. */
+/* What OP_CAUGHT tells under this name; -1: nothing. */
+static int caught_item(const char *name) {
+    static const char *const items[] = {[CAUGHT_SQLSTATE] = "returned_sqlstate", [CAUGHT_MESSAGE] = "message_text", [CAUGHT_DETAIL] = "pg_exception_detail", [CAUGHT_HINT] = "pg_exception_hint"};
+    ErrField field;
+    for (int i = 0; i < (int)ARRAY_LEN(items); i++)
+        if (strcmp(name, items[i]) == 0) return i;
+    return pl_error_field(name, &field) ? CAUGHT_NAME + (int)field : -1;
+}
+/* ROW_COUNT; in handlers what they caught, but for its context. */
 static Status diagnostics_statement(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_targets; i++) {
         const char *name = s->options[i].name;
         int32_t var = cp_ref(c, s->targets[i]), from = c->at.row_count;
         if (var < 0) return cp_refuse(c, "GET DIAGNOSTICS into a record");
-        bool message = strcmp(name, "message_text") == 0, state = strcmp(name, "returned_sqlstate") == 0;
-        if (message || state) {
+        int item = caught_item(name);
+        if (item >= 0) {
             if (!cp_foot(c) && c->at.caught < 0) return cp_refuse(c, "GET STACKED DIAGNOSTICS outside a handler");
             if (cp_foot(c)) {
                 TRY(cp_unknown(c, var));
                 continue;
             }
             if ((from = cp_var_new(c, NULL, type_make(T_TEXT))) < 0) return ST_ERROR;
-            TRY(store_caught(c, from, c->at.caught * 2 + message));
+            TRY(store_caught(c, from, c->at.caught, item));
         } else if (strcmp(name, "row_count") != 0 || from < 0) {
-            return cp_refuse(c, "GET DIAGNOSTICS");
+            return cp_refuse(c, "GET DIAGNOSTICS of %s", name);
         }
         Expr *v = expr_col(&c->ctx, c->vars.items[from].col);
         if (!v) return cp_oom(c);

@@ -131,6 +131,14 @@ const char *pl_stmt_words(const PlStmt *s) {
     }
 }
 
+bool pl_error_field(const char *name, ErrField *out) {
+    static const char *const names[][2] = {[EF_SCHEMA] = {"schema", "schema_name"}, [EF_TABLE] = {"table", "table_name"}, [EF_COLUMN] = {"column", "column_name"},
+                                           [EF_DATATYPE] = {"datatype", "pg_datatype_name"}, [EF_CONSTRAINT] = {"constraint", "constraint_name"}};
+    for (int i = 0; i < ERR_FIELDS; i++)
+        if (strcmp(name, names[i][0]) == 0 || strcmp(name, names[i][1]) == 0) return *out = (ErrField)i, true;
+    return false;
+}
+
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 /* Parameters and results have no lengths and scales, as in PostgreSQL. */

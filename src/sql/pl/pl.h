@@ -96,6 +96,9 @@ typedef struct PlHandler { int32_t n_states; const char **states; /* SQLSTATEs, 
 typedef enum PlRaiseLevel { PLR_DEBUG, PLR_LOG, PLR_INFO, PLR_NOTICE, PLR_WARNING, PLR_EXCEPTION } PlRaiseLevel;
 typedef struct PlOption { const char *name; /* "errcode", "message", "detail", "hint", ..., or the item of GET DIAGNOSTICS */ PlExpr *expr; } PlOption;
 
+/* The name that an option of RAISE gives, or an item of GET STACKED DIAGNOSTICS asks for. */
+bool pl_error_field(const char *name, ErrField *out);
+
 struct PlStmt {
     uint8_t kind;         /* PlStmtKind */
     bool is_exit, reverse, strict, has_into, has_else, stacked, is_row; /* is_row: targets[0] is one record or row variable */
