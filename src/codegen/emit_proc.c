@@ -613,21 +613,22 @@ static void row_put(ProcEm *x, const Instr *in) {
 static void add_exclusive(ProcEm *x, const RowCol *rc, const Instr *in) {
     const ImageColumn *c = column(x, rc->table, rc->col);
     int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), lo = PARAM(PP_LO, rc->table, rc->col), hi = PARAM(PP_HI, rc->table, rc->col), code = fail_code(x, KE_RANGE);
+    const char *op = rc->minus ? "sub" : "add";
     W("%s sum;\n", c->phys == PH_I128 ? "i128" : "i64");
     if (c->phys == PH_I128) {
         W("const i128 low = i128_from_limbs(%p, %p), high = i128_from_limbs(%p, %p);\n", lo, PARAM(PP_LO, rc->table, rc->col + PROC_HIGH), hi, PARAM(PP_HI, rc->table, rc->col + PROC_HIGH));
-        W("if (ovf_add_i128(ld_i128(%p + (u64)row * %d), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", cells, (int32_t)c->stride, in->b, code);
+        W("if (ovf_%s_i128(ld_i128(%p + (u64)row * %d), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", op, cells, (int32_t)c->stride, in->b, code);
         return;
     }
-    W("if (ovf_add_i64((i64)G(%s, %p + (u64)row * %d)[0], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", m_type[c->phys], cells, (int32_t)c->stride, in->b, lo, hi, code);
+    W("if (ovf_%s_i64((i64)G(%s, %p + (u64)row * %d)[0], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", op, m_type[c->phys], cells, (int32_t)c->stride, in->b, lo, hi, code);
 }
 static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
     static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n",
                                        [PH_I64] = "ga_add_u64(%p + (u64)row * %d, 0 - G(u64, u)[2]);\n"};
     uint8_t phys = column(x, rc->table, rc->col)->phys;
     int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col), stride = (int32_t)column(x, rc->table, rc->col)->stride;
-    if (phys == PH_I128) W("st_i128(u + 16, %r);\n", in->b);
-    else W("G(u64, u)[2] = (u64)(i64)%r;\n", in->b);
+    if (phys == PH_I128) W(rc->minus ? "st_i128(u + 16, i128_neg(%r));\n" : "st_i128(u + 16, %r);\n", in->b);
+    else W("G(u64, u)[2] = %s(u64)(i64)%r;\n", rc->minus ? "0 - " : "", in->b);
     W("G(u64, u)[0] = %d;\n}\n", site);
     out_w(&x->m, &x->undo, "case %d:\n", site);
     if (phys == PH_I128) out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n", cells, stride, cells, stride);
@@ -636,9 +637,10 @@ static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
 }
 
 static void row_add(ProcEm *x, const Instr *in) {
-    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, (u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, (u32)%r);\n",
-                                         [PH_I64] = "ga_add_u64(%p + (u64)row * %d, (u64)%r);\n"};
+    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, %s(u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, %s(u32)%r);\n",
+                                         [PH_I64] = "ga_add_u64(%p + (u64)row * %d, %s(u64)%r);\n"};
     const RowCol *rc = in->aux;
+    const char *sign = rc->minus ? "0u - " : "";
     const ImageColumn *c = column(x, rc->table, rc->col);
     int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), valid = c->valid ? PARAM(PP_VALID, rc->table, rc->col) : -1;
     W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
@@ -659,13 +661,14 @@ static void row_add(ProcEm *x, const Instr *in) {
     if (c->phys != PH_I128) {
         W("if (%p != 0) {\n", PARAM(PP_SHARED, rc->table, rc->col));
         log_add(x, rc, in);
-        W(atomic[c->phys], cells, (int32_t)c->stride, in->b);
+        W(atomic[c->phys], cells, (int32_t)c->stride, sign, in->b);
         W("} else ");
     }
     if (proc_owns(x, rc->table, OWN_ADDED)) { /* amounts that are not negative, so that what is not too much in this order is not in any */
         W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
         log_add(x, rc, in);
-        W(c->phys == PH_I32 ? "const i64 by = (i64)%r, old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, (u32)%r), sum = old + by;\n" : "const i64 by = (i64)%r, old = (i64)ga_add_u64(%p + (u64)row * %d, (u64)%r), sum = old + by;\n", in->b, cells, (int32_t)c->stride, in->b);
+        W(c->phys == PH_I32 ? "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, (u32)by), sum = old + by;\n"
+                           : "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)ga_add_u64(%p + (u64)row * %d, (u64)by), sum = old + by;\n", sign, in->b, cells, (int32_t)c->stride);
         W("if (by < 0 || old > (i64)%p - by) ", PARAM(PP_HI, rc->table, rc->col));
         proc_queue_stops(x);
         if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);

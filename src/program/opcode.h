@@ -126,7 +126,7 @@ enum { XV = 1, XC = 2, XG = 4 };
     X(CATCHES,      SH_D,     P_BOOL,  NV, 0,               XV) /* whether the handler of aux CatchSite takes it */   \
     X(ROW_GET,      SH_DA,    PB(3),   NX, 0,               XV) /* dst <- aux RowCol of row a; a < 0: NULL */         \
     X(ROW_PUT,      SH_AB,    P_ALL,   NX, F_FAIL,          XV) /* aux RowCol of row a <- b (phys of b); 23502 */     \
-    X(ROW_ADD,      SH_AB,    P_INT,   NX, F_FAIL,          XV) /* aux RowCol of row a += b, atomically; NULL b makes it NULL */ \
+    X(ROW_ADD,      SH_AB,    P_INT,   NX, F_FAIL,          XV) /* aux RowCol of row a += b, or -= b, atomically; NULL b makes it NULL */ \
     X(ROW_INSERT,   SH_LIST,  0,       NV, F_FAIL,          XV) /* dst I64 <- new row of aux RowInsert; 23502, 23505 */ \
     X(ROW_DELETE,   SH_A,     PB(3),   NX, 0,               XV) /* aux RowCol (col -1): row a dies */                 \
     X(RAISE,        SH_LIST,  0,       NX, F_FAIL,          XV) /* aux RaiseSite: the calls fail */                   \

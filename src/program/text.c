@@ -149,7 +149,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
     case OP_ROW_PUT:
     case OP_ROW_ADD:
         put_field(t, p, in);
-        put(t, ", ");
+        put(t, ((const RowCol *)in->aux)->minus ? ", -" : ", ");
         put_reg(t, p, in->b);
         return true;
     case OP_ROW_INSERT: {

@@ -464,10 +464,10 @@ static RunResult step_row_put(Frame *f, const Step *s) {
     return finish(c, s, before);
 }
 
-/* cell += delta with nobody else there; false: out of the type's range. */
-static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, const void *delta) {
-    int128_t sum;
-    if (__builtin_add_overflow(int_cell(phys, cell), int_cell(phys, delta), &sum) || sum > use->hi || sum < use->lo) return false;
+/* cell += delta, or -= delta, with nobody else there; false: out of the type's range. */
+static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, const void *delta, bool minus) {
+    int128_t old = int_cell(phys, cell), by = int_cell(phys, delta), sum;
+    if ((minus ? __builtin_sub_overflow(old, by, &sum) : __builtin_add_overflow(old, by, &sum)) || sum > use->hi || sum < use->lo) return false;
     switch (phys) {
     case PH_I16: *(int16_t *)cell = (int16_t)sum; break;
     case PH_I32: *(int32_t *)cell = (int32_t)sum; break;
@@ -475,6 +475,11 @@ static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, c
     default: *(int128_t *)cell = sum;
     }
     return true;
+}
+/* What is added instead of subtracting it: of the least integer that is itself, as sums that are not checked, or taken back, go round. */
+static inline void negated(uint8_t phys, const void *delta, void *out) {
+    uint128_t v = 0 - (uint128_t)int_cell(phys, delta);
+    memcpy(out, &v, (size_t)cell_bytes(size_class(phys))); /* little endian */
 }
 static inline void add_shared(uint8_t phys, void *cell, const void *delta) {
     switch (phys) {
@@ -547,7 +552,8 @@ static RunResult step_row_add(Frame *f, const Step *s) {
         if (row < 0 || vec_null(a, i)) continue;
         if (UNLIKELY(!image_is_valid(ic, row))) continue; /* NULL stays NULL */
         uint8_t *cell = image_cell(ic, row);
-        const void *delta = vec_cell(b, i);
+        const void *by = vec_cell(b, i), *delta = by;
+        alignas(16) uint8_t less[16];
         if (UNLIKELY(vec_null(b, i))) {
             if (!ic->valid) {
                 set_not_null_error(&f->err, im->table, rc->col, NULL);
@@ -561,6 +567,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
             }
             continue;
         }
+        if (rc->minus) negated(s->phys, by, less), delta = less;
         if (undo) {
             UndoCell *u = undo_next(c);
             if (UNLIKELY(!u)) {
@@ -574,7 +581,7 @@ static RunResult step_row_add(Frame *f, const Step *s) {
             hot_add(&h, s->phys, ic, row, delta);
         } else if (use->shared) {
             add_shared(s->phys, cell, delta);
-        } else if (UNLIKELY(!add_checked(s->phys, use, cell, delta))) {
+        } else if (UNLIKELY(!add_checked(s->phys, use, cell, by, rc->minus))) {
             set_range_error(&f->err, im->table->cols[rc->col].type);
             call_fail(c, i, s->pc);
             continue;

@@ -547,6 +547,219 @@ end $$;
 -- call caught 5 | 5
 -- call again 6
 
+-- case least integers
+create table t (id int primary key, a smallint not null, b int, c bigint not null, d numeric(9,2));
+insert into t values (1, 0, 0, 0, 0), (2, -1, -1, -1, -1), (3, -32768, -2147483648, -9223372036854775808, -5), (4, 5, null, 7, null);
+create procedure small(i int, x smallint) language plpgsql as $$ begin update t set a = a - x where id = i; end $$;
+create procedure plain(i int, x int) language plpgsql as $$ begin update t set b = b - x where id = i; end $$;
+create procedure large(i int, x bigint) language plpgsql as $$ begin update t set c = c - x where id = i; end $$;
+create procedure wider(i int, x bigint, y numeric) language plpgsql as $$ begin update t set b = b - x, d = d - y where id = i; end $$;
+create procedure several(i int, x int, y bigint) language plpgsql as $$
+begin
+  for k in 1 .. 4 loop
+    update t set b = b - x where id = k;
+    update t set c = c - y, a = a + 1 where id = k and k <= i;
+  end loop;
+end $$;
+create procedure taken(i int, x int, out o int) language plpgsql as $$ begin update t set b = b - x where id = i returning b into o; end $$;
+-- table t
+-- call small 1 | -32768
+-- call small 1 | 3
+-- call small 1 | -3
+-- call small 2 | -32768
+-- call small 2 | 3
+-- call small 2 | -3
+-- call small 3 | -32768
+-- call small 3 | 3
+-- call small 3 | -3
+-- call small 4 | -32768
+-- call small 4 | 3
+-- call small 4 | -3
+-- call plain 1 | -2147483648
+-- call plain 1 | 3
+-- call plain 1 | 2147483647
+-- call plain 2 | -2147483648
+-- call plain 2 | 3
+-- call plain 2 | 2147483647
+-- call plain 3 | -2147483648
+-- call plain 3 | 3
+-- call plain 3 | 2147483647
+-- call plain 4 | -2147483648
+-- call plain 4 | 3
+-- call plain 4 | \N
+-- call large 1 | -9223372036854775808
+-- call large 1 | 3
+-- call large 1 | 9223372036854775807
+-- call large 1 | \N
+-- call large 2 | -9223372036854775808
+-- call large 2 | 3
+-- call large 2 | 9223372036854775807
+-- call large 2 | \N
+-- call large 3 | -9223372036854775808
+-- call large 3 | 3
+-- call large 3 | 9223372036854775807
+-- call large 3 | \N
+-- call large 4 | -9223372036854775808
+-- call large 4 | 3
+-- call large 4 | 9223372036854775807
+-- call large 4 | \N
+-- call wider 1 | -2147483648 | 1
+-- call wider 1 | 2147483648 | 1.00
+-- call wider 1 | 5 | 0.005
+-- call wider 2 | -2147483648 | 1
+-- call wider 2 | 2147483648 | 1.00
+-- call wider 2 | 5 | 0.005
+-- call wider 3 | -2147483648 | 1
+-- call wider 3 | 2147483648 | 1.00
+-- call wider 3 | 5 | 0.005
+-- call several 4 | -1 | 1
+-- call several 4 | -2147483648 | 0
+-- call several 2 | 1 | -9223372036854775808
+-- call several 1 | 3 | -9223372036854775808
+-- call taken 1 | -2147483648
+-- call taken 2 | -2147483648
+-- call taken 4 | 1
+
+-- case diagnostics
+create table t (id int primary key, n int not null check (n < 1000), s varchar(4), m numeric(5,2), constraint "Two s" unique (s));
+insert into t select i, i, 's' || i, i from generate_series(0, 9) i;
+create procedure told(k int, kind int, out o text) language plpgsql as $$
+declare
+  st text; me text; de text; hi text; sc text; ta text; co text; cn text; dt text;
+  z int;
+begin
+  begin
+    if kind = 0 then
+      insert into t values (k, 1, 'x' || k);
+    elsif kind = 1 then
+      insert into t values (100 + k, 1, 's' || k);
+    elsif kind = 2 then
+      insert into t values (100 + k, null);
+    elsif kind = 3 then
+      insert into t values (100 + k, 1000);
+    elsif kind = 4 then
+      update t set n = nullif(n, k) where id = k;
+    elsif kind = 5 then
+      update t set n = n + 1000 where id = k;
+    elsif kind = 6 then
+      insert into t values (k, null) on conflict (id) do update set n = 5;
+    elsif kind = 7 then
+      insert into t values (k, 2000) on conflict (id) do update set n = 5;
+    elsif kind = 8 then
+      update t set m = k * 1000 where id = k;
+    elsif kind = 9 then
+      raise exception 'all of %', k using errcode = 'check_violation', detail = 'd', hint = 'h', schema = 's', table = 't', column = 'c', datatype = 'dt', constraint = 'cn';
+    elsif kind = 10 then
+      raise unique_violation using column = 'a long name of a column, longer than sixty-three bytes are, which nobody cuts off';
+    elsif kind = 11 then
+      raise exception 'only a table' using table = 'where';
+    elsif kind = 12 then
+      z := 1 / (k - k);
+    elsif kind = 13 then
+      begin
+        insert into t values (k, 1);
+      exception when unique_violation then
+        raise;
+      end;
+    elsif kind = 14 then
+      begin
+        insert into t values (k, 1);
+      exception when unique_violation then
+        raise exception 'another' using constraint = 'own';
+      end;
+    end if;
+    o := 'fine';
+  exception when others then
+    get stacked diagnostics st = returned_sqlstate, me = message_text, de = pg_exception_detail, hi = pg_exception_hint, sc = schema_name, ta = table_name, co = column_name, cn = constraint_name, dt = pg_datatype_name;
+    if sc = current_schema() then
+      sc := 'ours';
+    end if;
+    if de like 'Failing row contains %' then
+      de := 'row';
+      if kind in (4, 5, 6) or st = '23514' then
+        de := '';
+      end if;
+    end if;
+    o := st || '|' || me || '|' || de || '|' || hi || '|' || sc || '|' || ta || '|' || co || '|' || cn || '|' || dt;
+  end;
+end $$;
+create procedure untold(k int, kind int) language plpgsql as $$
+begin
+  if kind = 0 then
+    insert into t values (k, 1, 'x' || k);
+  elsif kind = 1 then
+    insert into t (id, s, n) values (100 + k, 's' || k, 3);
+  elsif kind = 2 then
+    insert into t (s, id) values (k, 200 + k);
+  elsif kind = 3 then
+    insert into t values (100 + k, 1000);
+  elsif kind = 4 then
+    update t set n = nullif(n, k) where id = k;
+  elsif kind = 5 then
+    update t set n = n + 1000 where id = k;
+  elsif kind = 6 then
+    insert into t values (k, null) on conflict (id) do update set n = 5;
+  elsif kind = 7 then
+    insert into t values (k, 2000) on conflict (id) do update set n = 5;
+  elsif kind = 8 then
+    update t set m = k * 1000 where id = k;
+  elsif kind = 9 then
+    raise exception 'all of %', k using errcode = 'check_violation', detail = 'd', hint = 'h', schema = 's', table = 't', column = 'c', datatype = 'dt', constraint = 'cn';
+  elsif kind = 10 then
+    raise unique_violation using column = 'c';
+  elsif kind = 11 then
+    raise exception 'constant' using table = 'where';
+  elsif kind = 12 then
+    update t set m = m + k * 1000 where id = k;
+  elsif kind = 13 then
+    insert into t values (100 + k, 1, 'a text that is too long for it ' || k);
+  elsif kind = 14 then
+    insert into t values (k, 1) on conflict (id) do update set n = nullif(excluded.n, 1);
+  elsif kind = 15 then
+    insert into t values (k, 1) on conflict (id) do update set n = excluded.n + 2000;
+  else
+    begin
+      insert into t values (k, 1);
+    exception when unique_violation then
+      raise;
+    end;
+  end if;
+end $$;
+-- table t
+-- call told 0 | 0
+-- call told 3 | 1
+-- call told 6 | 2
+-- call told 9 | 3
+-- call told 2 | 4
+-- call told 5 | 5
+-- call told 8 | 6
+-- call told 1 | 7
+-- call told 4 | 8
+-- call told 7 | 9
+-- call told 0 | 10
+-- call told 3 | 11
+-- call told 6 | 12
+-- call told 9 | 13
+-- call told 2 | 14
+-- call told 5 | 15
+-- call untold 1 | 0
+-- call untold 8 | 1
+-- call untold 6 | 2
+-- call untold 4 | 3
+-- call untold 2 | 4
+-- call untold 9 | 5
+-- call untold 7 | 6
+-- call untold 5 | 7
+-- call untold 3 | 8
+-- call untold 1 | 9
+-- call untold 8 | 10
+-- call untold 6 | 11
+-- call untold 4 | 12
+-- call untold 2 | 13
+-- call untold 9 | 14
+-- call untold 7 | 15
+-- call untold 5 | 16
+
 -- case nested handlers
 create table t (id int primary key, n int not null check (n < 1000), s varchar(4) unique, m numeric(5,2));
 create table log (k int, what text);

@@ -65,9 +65,11 @@ class Server:
 
 
 class Error(Exception):
-    def __init__(self, state, message, context=""):
+    """fields: by PQresultErrorField's letters, "" where there is none."""
+
+    def __init__(self, state, message, context="", fields=None):
         super().__init__(f"{state}: {message}")
-        self.state, self.message, self.context = state, message, context
+        self.state, self.message, self.context, self.fields = state, message, context, fields or {}
 
 
 class Result:
@@ -106,7 +108,7 @@ class Conn:
                 raise Error("0A000", "COPY to or from the client")
             if st not in (0, 1, 2):
                 raise Error((lib.PQresultErrorField(r, ord("C")) or b"XX000").decode(), (lib.PQresultErrorField(r, ord("M")) or lib.PQerrorMessage(self.c) or b"").decode(),
-                            (lib.PQresultErrorField(r, ord("W")) or b"").decode())
+                            (lib.PQresultErrorField(r, ord("W")) or b"").decode(), {x: (lib.PQresultErrorField(r, ord(x)) or b"").decode() for x in "DHstcdn"})
             n, w = lib.PQntuples(r), lib.PQnfields(r)
             rows = [[None if lib.PQgetisnull(r, i, k) else ctypes.string_at(lib.PQgetvalue(r, i, k), lib.PQgetlength(r, i, k)).decode() for k in range(w)] for i in range(n)]
             names = [lib.PQfname(r, k).decode() for k in range(w)]

@@ -1,7 +1,7 @@
 /* compile_adds.c - which assignments of an UPDATE are additions, whose operations commute.
  *
- * c = c + e is an addition of e where e does not depend on the row, and is exact: at the column's scale and in its range, so that the sum is what it would be if it were computed first
- * and then cast to the column's type. Often e's type says so. Where it does not (a numeric without a scale, a wider integer), the value does, for each call: the statement is compiled
+ * c = c + e is an addition of e, and c = c - e one that subtracts (RowCol.minus: the least integer has no negative), where e does not depend on the row, and is exact: at the column's
+ * scale and in its range, so that the sum is what it would be if it were computed first and then cast to the column's type. Often e's type says so. Where it does not (a numeric without a scale, a wider integer), the value does, for each call: the statement is compiled
  * twice, as an addition for amounts that are exact, as a write for those that are not, NULL among them (compile_query.c, change_either).
  */
 #include "sql/pl/compile_rows.h"
@@ -31,8 +31,8 @@ static int128_t constant(const Value *v) {
     }
 }
 static int128_t least(Type t) { return -((int128_t)1 << (8 * phys_size(type_phys(t)) - 1)); } /* of integers */
-/* Which amounts are exact for the column, in units of the amount's type; negated ones are subtracted. */
-static void find_exact(Type col, bool negated, CpAdd *a) {
+/* Which amounts are exact for the column, in units of the amount's type. */
+static void find_exact(Type col, CpAdd *a) {
     Type t = a->of->type;
     int s = scale_of(t), up = s - scale_of(col), before = digits_of(col);
     a->unit = up > 0 ? pow10_i128[up] : 1;
@@ -45,8 +45,8 @@ static void find_exact(Type col, bool negated, CpAdd *a) {
     a->ranged = t.id != T_NUMERIC || digits_of(t) >= before;
     if (!a->ranged) return;
     /* 19 digits before the point or fewer are compared, and as many behind it: they fit */
-    a->lo = (negated ? least(col) + 1 : least(col)) * pow10_i128[s];
-    a->hi = (negated ? -least(col) : -least(col) - 1) * pow10_i128[s];
+    a->lo = least(col) * pow10_i128[s];
+    a->hi = (-least(col) - 1) * pow10_i128[s];
 }
 
 CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
@@ -69,32 +69,17 @@ CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     expr_cols(&c->ctx, by, &s);
     for (int32_t i = 0; i < scan->n_out; i++)
         if (colset_has(&s, scan->out_cols[i])) return none;
-    CpAdd a = {.by = by};
-    if (!holds_all(by->type, t)) { /* the least integer of the column's own size, subtracted, fails: not worth two forms */
+    CpAdd a = {.by = by, .minus = negated};
+    if (!holds_all(by->type, t)) {
         if (expr_is_volatile(by) || digits_of(t) < 0) return none;
         a.of = by;
-        find_exact(t, negated, &a);
+        find_exact(t, &a);
         if (by->kind == EX_CONST) { /* known here */
             int128_t v = by->u.value.is_null ? 0 : constant(&by->u.value);
             if (by->u.value.is_null || v % a.unit != 0 || (a.ranged && (v < a.lo || v > a.hi))) return none;
             a.of = NULL;
         }
     }
-    if (!negated) return a;
-    /* subtraction: 0 - e */
-    Value zero = {.type = by->type};
-    Expr *n = expr_new(&c->ctx, EX_FUNC, e->type, 2);
-    Expr *z = expr_const(&c->ctx, &zero);
-    if (!n || !z) return c->oom = true, none;
-    n->u.func = e->u.func;
-    n->args[0] = z;
-    n->args[1] = by;
-    if (!type_eq(by->type, e->args[0]->type) || !type_eq(by->type, e->args[1]->type)) { /* types of the original operation, for its function */
-        n->args[0] = cp_cast(c, z, e->args[0]->type);
-        n->args[1] = e->args[1];
-        if (!n->args[0]) return none;
-    }
-    a.by = n;
     return a;
 }
 
@@ -120,6 +105,12 @@ Reg cp_exact(Cp *c, const CpAdd *a) {
     exact = both(c, exact, cp_cmp(c, OP_GE, ph, r, number(c, r, a->lo)));
     return exact ? both(c, exact, cp_cmp(c, OP_LE, ph, r, number(c, r, a->hi))) : 0;
 }
+/* 0 - r; the least integer stays what it is. */
+Reg cp_negative(Cp *c, Reg r) {
+    Reg zero = number(c, r, 0);
+    const RegInfo *i = lower_info(&c->pipe, r);
+    return zero ? cp_emit(c, OP_SUB_N, (Phys)i->phys, i->type, i->nullable, zero, r, 0) : 0;
+}
 /* |amount|, rounded up; all that is too large is the greatest value that the column has. */
 Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
     Reg r = cp_lower_as(c, a->of, a->of->type);
@@ -135,7 +126,7 @@ Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
     }
     if (rounds) {
         r = emit_safe(c, OP_DIV, r, number(c, r, a->unit));
-        Reg minus = r ? cp_emit(c, OP_SUB_N, type_phys(t), t, lower_info(&c->pipe, r)->nullable, number(c, r, 0), r, 0) : 0;
+        Reg minus = r ? cp_negative(c, r) : 0;
         Reg less = minus ? cp_cmp(c, OP_LT, type_phys(t), r, number(c, r, 0)) : 0;
         r = less ? cp_emit(c, OP_SELECT, type_phys(t), t, lower_info(&c->pipe, r)->nullable, less, minus, r) : 0;
         r = r ? cp_emit(c, OP_ADD_N, type_phys(t), t, lower_info(&c->pipe, r)->nullable, r, number(c, r, 1), 0) : 0;

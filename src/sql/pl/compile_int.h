@@ -195,7 +195,8 @@ typedef struct Cp {
     const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
     uint8_t does;        /* ItemDoes of the change whose items are being issued */
     int32_t take;        /* ... its ItemSite.take and why, */
-    Expr *taken;         /* and the amount */
+    Expr *taken;         /* and the amount, */
+    bool taken_minus;    /* which is subtracted */
     const char *take_why;
     const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
     const Plan *target_scan; /* UPDATE: of the table that is changed, */

@@ -143,7 +143,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     if (take && !why) {
         if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
         else if (!cp_known(c, c->taken)) why = "its amount is not known before the call runs";
-        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type))) return ST_ERROR;
+        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)) || (c->taken_minus && !(args[n] = cp_negative(c, args[n])))) return ST_ERROR;
     }
     *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .deletes = deletes, .does = c->does, .col = amount_col, .n = n,
                     .take = why ? 0 : take, .why = take ? why : NULL, .args = args};
@@ -1391,6 +1391,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
     cell->told = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
     cell->take = op == OP_ROW_PUT && k->take_of ? k->take_of[cell->col] : 0;
+    cell->minus = op == OP_ROW_ADD && k->adds[i].minus;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
     if (!in) return ST_ERROR;
     if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
@@ -1452,6 +1453,7 @@ static void tell_take(Cp *c, const Change *k, int32_t i) {
     if (c->mode != CP_FOOTPRINT || !k->takes[i].by) return;
     c->take = k->take_of[k->b->set_cols[i]];
     c->taken = k->takes[i].by;
+    c->taken_minus = k->takes[i].minus;
     c->take_why = n > 1 ? "it changes other columns with it" : k->takes[i].of ? "its amount may not be exact for the column" : k->once ? "it is an UPDATE .. FROM" : c->open > 0 ? "it is in a loop" : NULL;
 }
 static Status update_items(Cp *c, Change *k) {

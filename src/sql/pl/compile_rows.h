@@ -44,12 +44,14 @@ int32_t cp_scan_column(const Plan *p, const Expr *e);
 /* compile_adds.c: what an UPDATE adds to a column. */
 typedef struct CpAdd {
     Expr *by;            /* NULL: it is no addition */
+    bool minus;          /* it is subtracted */
     Expr *of;            /* it is one where this value is a multiple of unit, in units of its type, and in [lo, hi] if ranged; NULL: always */
     bool ranged;
     int128_t unit, lo, hi;
 } CpAdd;
 CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value); /* out of memory: c->oom */
 Reg cp_exact(Cp *c, const CpAdd *a);                                /* whether it is one; NULL where the amount is */
+Reg cp_negative(Cp *c, Reg r);
 Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col);               /* where it is none: by how much the column changes at most, as a cell of it */
 
 /* compile_group.c: aggregates over all rows, and by groups. */
