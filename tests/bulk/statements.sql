@@ -620,6 +620,81 @@ create procedure taken(i int, x int, out o int) language plpgsql as $$ begin upd
 -- call taken 2 | -2147483648
 -- call taken 4 | 1
 
+-- case several sums
+create table t (id int primary key, a smallint not null, b int not null, c bigint not null, d int, e numeric(5,2));
+insert into t select i, 32000, 2147483000, 9223372036854775000, 2147483000, 990 from generate_series(1, 9) g(i);
+create procedure forth(i int, w smallint, x int, y bigint, z int) language plpgsql as $$ begin update t set a = a + w, b = b + x, c = c + y, d = d + z where id = i; end $$;
+create procedure back(i int, w smallint, x int, y bigint, z int) language plpgsql as $$ begin update t set d = d + z, c = c + y, b = b + x, a = a + w where id = i; end $$;
+create procedure fixed(i int, x int, z int) language plpgsql as $$ begin update t set a = a + x, c = c + 3000, d = d + 3000, e = e + 20, b = b + z where id = i; end $$;
+create procedure mixed(i int, x int, y int) language plpgsql as $$ begin update t set b = b + x, c = 10 / y, d = d + x where id = i; end $$;
+create procedure written(i int, x int, y int) language plpgsql as $$ begin update t set c = 10 / y, b = b + x, d = nullif(y, 3), a = nullif(y, 4) where id = i; end $$;
+create procedure round_and_round(i int, x int, y int) language plpgsql as $$
+begin
+  for k in i .. 9 loop
+    update t set d = d + x, b = b + y, c = c + y where id = k;
+  end loop;
+end $$;
+-- table t
+-- call forth 0 | 1000 | 1000 | 1000 | 1000
+-- call forth 1 | 1 | 1000 | 1000 | 1000
+-- call forth 2 | 1 | 1 | 1000 | 1000
+-- call forth 3 | 1 | 1 | 1 | 1000
+-- call forth 4 | \N | 1 | 1000 | 1
+-- call forth 5 | 1000 | \N | \N | 1
+-- call forth 6 | \N | 1000 | \N | \N
+-- call forth 7 | 1 | \N | \N | \N
+-- call forth 8 | 1 | 1 | 1 | \N
+-- call forth 9 | -1 | -2 | -3 | -4
+-- call back 0 | 1000 | 1000 | 1000 | 1000
+-- call back 1 | 1 | 1000 | 1000 | 1000
+-- call back 2 | 1 | 1 | 1000 | 1000
+-- call back 3 | 1 | 1 | 1 | 1000
+-- call back 4 | \N | 1 | 1000 | 1
+-- call back 5 | 1000 | \N | \N | 1
+-- call back 6 | \N | 1000 | \N | \N
+-- call back 7 | 1 | \N | \N | \N
+-- call back 8 | 1 | 1 | 1 | \N
+-- call back 9 | -1 | -2 | -3 | -4
+-- call fixed 1 | 1000 | 1000
+-- call fixed 2 | 1 | 1000
+-- call fixed 3 | \N | 1
+-- call fixed 4 | \N | 1000
+-- call fixed 5 | 100000 | 1
+-- call fixed 6 | 1 | \N
+-- call mixed -1 | 1000 | 0
+-- call mixed 0 | 1000 | 1
+-- call mixed 1 | 1 | 0
+-- call mixed 2 | 1 | 1
+-- call mixed 3 | \N | 0
+-- call mixed 4 | \N | 1
+-- call mixed 5 | 1 | \N
+-- call mixed 6 | 1 | 3
+-- call mixed 7 | 1 | 4
+-- call mixed 8 | 1000 | 4
+-- call mixed 9 | \N | 4
+-- call written -1 | 1000 | 0
+-- call written 0 | 1000 | 1
+-- call written 1 | 1 | 0
+-- call written 2 | 1 | 1
+-- call written 3 | \N | 0
+-- call written 4 | \N | 1
+-- call written 5 | 1 | \N
+-- call written 6 | 1 | 3
+-- call written 7 | 1 | 4
+-- call written 8 | 1000 | 4
+-- call written 9 | \N | 4
+-- call round_and_round -1 | 1000 | 0
+-- call round_and_round 0 | 1000 | 1
+-- call round_and_round 1 | 1 | 0
+-- call round_and_round 2 | 1 | 1
+-- call round_and_round 3 | \N | 0
+-- call round_and_round 4 | \N | 1
+-- call round_and_round 5 | 1 | \N
+-- call round_and_round 6 | 1 | 3
+-- call round_and_round 7 | 1 | 4
+-- call round_and_round 8 | 1000 | 4
+-- call round_and_round 9 | \N | 4
+
 -- case diagnostics
 create table t (id int primary key, n int not null check (n < 1000), s varchar(4), m numeric(5,2), constraint "Two s" unique (s));
 insert into t select i, i, 's' || i, i from generate_series(0, 9) i;

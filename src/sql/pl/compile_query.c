@@ -1397,8 +1397,9 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
     return ST_OK;
 }
-/* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found before that a value must not be NULL, and of those the first one in
- * the statement is told. Additions that may fail for a NULL come last of all additions; where that might not be the first to be told, they add 0 instead, and fail in their turn. */
+/* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found before that a value must not be NULL, and of either the first one in
+ * the statement is told. Where several may fail for a NULL, additions of one add 0, and fail in their turn. Where one may, it comes last of all additions, though another sum might have to be
+ * told then: a failure behind the additions would have all calls log their changes. */
 static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     const BoundStmt *b = k->b;
     CpTable *t = k->table;
@@ -1406,10 +1407,12 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     for (int32_t i = 0; i < b->n_set; i++) may_fail += null_fails(c, k, i, vals[i]);
     for (int late = 0; late < 2; late++)
         for (int32_t i = 0; i < b->n_set; i++) {
-            if (!k->amounts[i] || null_fails(c, k, i, vals[i]) != (late == 1)) continue;
+            if (!k->amounts[i]) continue;
+            bool fails = null_fails(c, k, i, vals[i]);
+            if ((may_fail == 1 && fails) != (late == 1)) continue;
             Reg by = vals[i];
             Type type = t->table->cols[b->set_cols[i]].type;
-            if (late && may_fail > 1) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
+            if (may_fail > 1 && fails) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
             if (!by) return cp_oom(c);
             k->table->need.adds[b->set_cols[i]] = true;
             TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
