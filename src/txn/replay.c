@@ -1,8 +1,6 @@
 /* replay.c - see replay.h. */
 #include "txn/replay.h"
 
-#include <stdlib.h>
-
 enum { PIECE_CALLS = 4096 /* that a worker copies at a time, */, FIND_CALLS = 1 << 14 /* and looks through */, COLUMN_ALIGN = 64 };
 
 typedef struct ReplayPart {
@@ -224,42 +222,50 @@ void replay_drop_last(Replay *r) {
     free_bulk(r, x);
 }
 
-/* Calls that failed, wherever: part and call, in any order. */
-typedef struct FailedCall { int32_t part; uint32_t call; } FailedCall;
-typedef struct FindFailed { const ReplayBulk *x; const BulkResult *b; FailedCall *found; int64_t most; _Atomic int64_t next, n; } FindFailed;
+/* Calls of a part that failed: pieces count theirs first, then each knows where its own go. */
+typedef struct FailedPiece { ReplayPart *part; CallError *const *errors; int64_t from, to, at; } FailedPiece;
+typedef struct FindFailed { FailedPiece *pieces; int64_t n; uint32_t *failed; /* NULL: they are counted */ _Atomic int64_t next; } FindFailed;
 static void find_failed(void *ctx, int worker) {
     FindFailed *f = ctx;
     (void)worker;
-    for (int64_t from; (from = atomic_fetch_add(&f->next, FIND_CALLS)) < f->x->n_calls;) {
-        int64_t at = 0, to = from + FIND_CALLS; /* the parts' calls, one behind the other */
-        for (int32_t k = 0; k < f->x->n_parts; at += f->x->parts[k++].n) {
-            CallError *const *errors = f->b->errors[f->x->parts[k].number];
-            for (int64_t i = MAX_OF(from, at); i < MIN_OF(to, at + f->x->parts[k].n); i++) {
-                if (LIKELY(!errors[i - at])) continue;
-                int64_t place = atomic_fetch_add(&f->n, 1);
-                if (place < f->most) f->found[place] = (FailedCall){k, (uint32_t)(i - at)};
-            }
+    for (int64_t k; (k = atomic_fetch_add(&f->next, 1)) < f->n;) {
+        FailedPiece *x = &f->pieces[k];
+        int64_t at = f->failed ? x->at : 0;
+        for (int64_t i = x->from; i < x->to; i++) {
+            if (f->failed && x->errors[i]) f->failed[at] = (uint32_t)i;
+            at += x->errors[i] != NULL;
         }
+        if (!f->failed) x->at = at;
     }
 }
-static int by_part_and_call(const void *a, const void *b) {
-    const FailedCall *x = a, *y = b;
-    return x->part != y->part ? (x->part > y->part) - (x->part < y->part) : (x->call > y->call) - (x->call < y->call);
+static void all_failed(FindFailed *f, uint32_t *failed, const QueryOptions *q) {
+    f->failed = failed;
+    atomic_store(&f->next, 0);
+    if (q->pool && f->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed, f);
+    else find_failed(f, 0);
 }
 static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions *q, Err *e) {
-    FindFailed f = {.x = x, .b = b, .most = b->stats.n_failed};
-    uint32_t *failed = arena_alloc(x->arena, (f.most + 1) * 4);
-    if (!failed || !(f.found = arena_array(b->arena, FailedCall, f.most + 1))) return err_oom(e);
-    if (q->pool && x->n_calls > 2 * FIND_CALLS && q->threads > 1) pool_run(q->pool, (int)MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), find_failed, &f);
-    else find_failed(&f, 0);
-    const int64_t n = atomic_load(&f.n);
-    if (n > f.most) return err_internal(e, "of %lld calls that failed %lld were counted", (long long)n, (long long)f.most);
-    qsort(f.found, (size_t)n, sizeof *f.found, by_part_and_call);
-    for (int64_t i = 0; i < n; i++) {
-        ReplayPart *p = &x->parts[f.found[i].part];
-        if (!p->failed) p->failed = failed + i;
-        failed[i] = f.found[i].call;
-        p->n_failed++;
+    int64_t most = 0, total = 0;
+    for (int32_t k = 0; k < x->n_parts; k++) most += (x->parts[k].n + FIND_CALLS - 1) / FIND_CALLS;
+    FindFailed f = {.pieces = arena_array(b->arena, FailedPiece, most + 1)};
+    if (!f.pieces) return err_oom(e);
+    for (int32_t k = 0; k < x->n_parts; k++)
+        for (int64_t i = 0; i < x->parts[k].n; i += FIND_CALLS)
+            f.pieces[f.n++] = (FailedPiece){.part = &x->parts[k], .errors = b->errors[x->parts[k].number], .from = i, .to = MIN_OF(i + FIND_CALLS, x->parts[k].n)};
+    all_failed(&f, NULL, q);
+    for (int64_t k = 0; k < f.n; k++) {
+        int64_t here = f.pieces[k].at;
+        f.pieces[k].at = total;
+        f.pieces[k].part->n_failed += here;
+        total += here;
+    }
+    if (total == 0) return ST_OK;
+    uint32_t *failed = arena_alloc(x->arena, total * 4);
+    if (!failed) return err_oom(e);
+    all_failed(&f, failed, q);
+    for (int32_t k = 0; k < x->n_parts; k++) {
+        x->parts[k].failed = failed;
+        failed += x->parts[k].n_failed;
     }
     return ST_OK;
 }
