@@ -279,8 +279,17 @@ static Status case_part(Cp *c, void *ctx) {
     TRY(cp_settle(c, &cond));
     return cp_when(c, cond, case_hit, ctx);
 }
+/* TRUE in an OR, FALSE in an AND: nothing else of it is evaluated, whatever stands before (as PostgreSQL has it, and fold.c). NULL: there is none. */
+static Expr *decided(Expr *e) {
+    for (int32_t i = 0; i < e->n_args; i++) {
+        Expr *x = e->args[i]->kind == EX_AND || e->args[i]->kind == EX_OR ? decided(e->args[i]) : e->args[i];
+        if (x && x->kind == EX_CONST && !x->u.value.is_null && x->u.value.u.b == (e->kind == EX_OR)) return x;
+    }
+    return NULL;
+}
 static Status settle_parts(Cp *c, Expr **slot) {
-    Expr *e = *slot;
+    Expr *e = *slot, *whole = e->kind == EX_AND || e->kind == EX_OR ? decided(e) : NULL;
+    if (whole) return *slot = whole, ST_OK;
     Parts p = {.e = e, .result = cp_var_new(c, NULL, e->type), .pending = -1};
     if (p.result < 0) return ST_ERROR;
     bool first = e->kind != EX_CASE;
