@@ -153,6 +153,7 @@ static void script(Text *t, bool looks) {
     say(t, "call bulk_call('pay', 'select i, i % 210, i * 10::bigint, ''first '' || i from generate_series(1, 200) g(i)')");
     say(t, "call bulk_call('count_up', 'select i % 5, i::bigint from generate_series(1, 100) g(i)')");
     say_mixed(t, "timestamp");
+    say(t, "call bulk_call('pay', 'select 20000 + i, case when i % 3 = 0 then 7 else 999 end, 1::bigint, null from generate_series(1, 600) g(i)')"); /* most fail */
     if (looks) say(t, "select sum(bal) from accounts");
     say(t, "call bulk_call('serve', 'select i % 5 from generate_series(1, 100) g(i)')");
     say_mixed(t, "any");
