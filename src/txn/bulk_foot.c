@@ -66,7 +66,7 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
             }
     }
     Status made = ST_OK;
-    if (v->copies && !b->result) { /* meanwhile */
+    if (v->copies && !b->result && !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
         bulk_mark(b, BP_FOOT);
         made = bulk_make_result(b, e);
         bulk_mark(b, BP_RESULT);

@@ -54,7 +54,7 @@ typedef struct Bulk {
     int64_t n_runs;
     OpRun *runs;        /* operations, in the order of calls unless `alone` or */
     bool unordered;
-    bool writes_only;   /* additions are planned as writes */
+    bool writes_only;   /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there is no result */
     _Atomic bool alone; /* some footprint failed */
     uint32_t *numbers;     /* room for so many, from make_numbers */
     int64_t numbers_left;
