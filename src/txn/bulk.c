@@ -334,7 +334,7 @@ static Status make_numbers(Bulk *b, Err *e) {
     b->numbers_left = most;
     return ST_OK;
 }
-static Status make_counts(Bulk *b, Err *e) {
+Status bulk_make_counts(Bulk *b, Err *e) {
     TRY(make_numbers(b, e));
     for (int32_t p = 0; p < b->n_parts; p++) {
         const BulkPartRun *pr = &b->parts[p];
@@ -789,7 +789,7 @@ static Status foot_room(Bulk *b, Err *e) {
     b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    b->failed_foot = mem_calloc(b->opt->query->account, b->n_calls + 1, e);
+    b->failed_foot = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
     if (!b->blocks || !b->failed_foot) return ST_ERROR;
     for (int i = 0; i < b->workers; i++)
         if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
@@ -799,7 +799,7 @@ static Status make_ops(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     TRY(foot_room(b, e));
     TRY(bulk_plan_adds(b, e));
     bulk_plan_takes(b);
-    TRY(make_counts(b, e));
+    TRY(bulk_make_counts(b, e));
     *how = PLANNED_NOTHING;
     if (b->device) TRY(bulk_device_footprints(b, how, reason, e));
     if (*how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
@@ -841,7 +841,7 @@ static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
     TRY(foot_room(b, e));
     for (int32_t k = 0; k < b->n_parts; k++)
         for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
-    TRY(make_counts(b, e));
+    TRY(bulk_make_counts(b, e));
     bool counted = false;
     if (b->device) TRY(bulk_device_counts(b, &counted, reason, e));
     return counted ? ST_OK : run_footprints(b, e);
@@ -938,6 +938,7 @@ static Status run_phases(Bulk *b, Err *e) {
         TRY(bulk_device_execute(b, &st.reason, e));
         if (b->again) return ST_OK;
         st.why = bulk_device_why(b, st.why);
+        bulk_device_list_failed(b);
     } else {
         TRY(bulk_execute(b, e));
         bulk_mark(b, BP_RUN);
@@ -963,6 +964,7 @@ static Status run_phases(Bulk *b, Err *e) {
         st.reason = reason ? reason : "out of memory for the reason";
     }
     st.ahead = b->adopted && b->args == b->adopted && b->device;
+    st.foot_ahead = st.ahead && bulk_device_foot_ahead(b);
     st.depth = b->schedule.depth;
     st.width0 = b->schedule.width0;
     st.crossing = b->schedule.crossing;
@@ -990,6 +992,7 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
         s = run_phases(&b, e);
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    bulk_ahead_end(&b);
     bulk_device_end(&b);
     bulk_ahead_free(b.adopted);
     leave_memory(&b);

@@ -104,7 +104,8 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
-    bool ahead;          /* its arguments were on the device, or on their way, when it began (BulkTurn) */
+    bool ahead;          /* its arguments were on the device, or on their way, when it began (BulkTurn), */
+    bool foot_ahead;     /* and its footprints */
     bool short_of_rows;  /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be forgotten */
     const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
@@ -113,11 +114,14 @@ typedef struct BulkStats {
     int64_t phase_ns[BULK_PHASES];
 } BulkStats;
 
+typedef struct FailedCall { int32_t part; uint32_t call; /* of the part's */ } FailedCall;
 typedef struct BulkResult {
     int64_t n_calls;
     /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or NULL */
     Vec **outs;
     CallError ***errors;
+    int64_t n_listed;         /* calls that failed, in no order; NULL: nobody has listed them */
+    const FailedCall *failed;
     int64_t n_notices;
     const CallNotice *notices;  /* by part, call and time */
     const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of its calls; NULL: of all calls in order */

@@ -120,8 +120,8 @@ static BulkArgs *args_new(Bulk *b) {
     return x;
 }
 
-/* Until all that was sent ahead is there: false when it is not. What is wrong with the device shows elsewhere. */
-static bool wait_ahead(ImageSet *s) {
+/* What is wrong with the device shows elsewhere. */
+bool images_wait_ahead(ImageSet *s) {
     Err e = {0};
     if (!s->ahead_queue || s->device->ops->sync(s->ahead_queue, NULL, NULL, &e) == ST_OK) return true;
     s->device->ops->queue_free(s->device, s->ahead_queue);
@@ -130,8 +130,11 @@ static bool wait_ahead(ImageSet *s) {
 }
 Status bulk_args_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    const bool there = wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
-    if (there && b->args && b->args->code == v->code && b->args->d == v->d) return ST_OK;
+    const bool fits = b->args && b->args->code == v->code && b->args->d == v->d;
+    if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK) return ST_OK; /* by the queue that makes footprints behind them */
+    err_clear(e);
+    const bool there = images_wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
+    if (there && fits) return ST_OK;
     /* sent for another module or device, or not to its end: only the numbers are of use */
     bulk_mark_device(b, MARK_BEGIN);
     if (!(b->args = args_new(b))) return err_oom(e);
@@ -147,7 +150,7 @@ void bulk_ahead_free(BulkArgs *x) {
 }
 void images_drop_ahead(ImageSet *s) {
     if (!s->ahead) return;
-    (void)wait_ahead(s); /* copies still read the seat's memory */
+    (void)images_wait_ahead(s); /* copies still read the seat's memory */
     bulk_ahead_free(s->ahead);
     s->ahead = NULL;
 }
@@ -162,7 +165,7 @@ static bool same_parts(const Bulk *b, const BulkArgs *x) {
 bool bulk_ahead_adopt(Bulk *b) {
     ImageSet *s = b->images;
     BulkArgs *x = s->ahead;
-    if (!x || b->cautious) return false; /* run again: what is there is the next one's */
+    if (!x || b->cautious) return false; /* run again: what is there is the next one's; its footprints were given up */
     const BulkTurn *turn = b->opt->turn;
     if (!turn || turn->ticket != x->ticket || !same_parts(b, x)) {
         images_drop_ahead(s);
@@ -205,7 +208,7 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart 
     if (!v || !copy || !n->parts) return err_oom(e);
     for (int32_t k = 0; k < n_parts; k++) copy[k] = parts[k];
     TRY(bulk_check_parts(n, n_parts, copy, e));
-    (void)wait_ahead(s);
+    (void)images_wait_ahead(s);
     if (!s->ahead_queue) TRY(ops->queue_new(b->device->d, &s->ahead_queue, e));
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);

@@ -17,7 +17,6 @@
  * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks: 58000, and the session runs them all again
  * (replay.h).
  */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -33,9 +32,11 @@ enum {
     PART_SHARES = 8 /* of a worker, where partitions are many */, LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
     TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
     TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
+    FAILED_LIST_MAX = 1 << 14,      /* more are looked for by all threads (replay.c) */
     IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
     UNDO_BYTES_MAX = 1 << 30
 };
+#define SAID UINT32_MAX /* instead of a failure's code */
 
 static void let_go(BulkCode *c) {
     if (c->ref.entry) code_release(c->cache, &c->ref);
@@ -64,6 +65,9 @@ void images_drop_queue(ImageSet *s) {
     for (int i = 0; i < BULK_CODES_MAX; i++)
         if (s->codes[i]) let_go(s->codes[i]);
     for (int i = 0; i < (int)ARRAY_LEN(s->pinned); i++) bulk_give_back(&s->pinned[i]);
+    bulk_constants_forget(s);
+    if (s->foot_made) s->device->ops->event_free(s->device, s->foot_made);
+    s->foot_made = NULL;
     for (int i = 0; i < BULK_MARKS; i++) {
         if (s->marks[i]) s->device->ops->event_free(s->device, s->marks[i]);
         s->marks[i] = NULL;
@@ -172,9 +176,6 @@ static Status get_code(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* Databases whose procedures have the same text share a module, and so its constant memory. */
-static pthread_mutex_t constants_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     TRY(get_code(b, e));
@@ -201,8 +202,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     }
     v->queue_part = -1;
     if (v->code->module.constants) {
-        pthread_mutex_lock(&constants_lock);
-        v->has_table = true;
+        bulk_constants_take(b);
         if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
     }
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
@@ -284,7 +284,7 @@ void bulk_device_end(Bulk *b) {
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
-    if (v->has_table) pthread_mutex_unlock(&constants_lock);
+    bulk_constants_leave(b);
     mem_free(acct, v->counters, v->state_bytes);
     if (v->failed_bytes > 0) {
         mem_free(acct, v->failed, v->failed_bytes);
@@ -443,8 +443,8 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_OPS: return v->copies ? v->ops_at : at(b, v->ops_of);
     case PP_USES: return v->copies ? v->uses_at : at(b, b->blocks);
     case PP_OPS_MAX: return (uint64_t)v->ops_max;
-    case PP_FOOT_WORDS: return at(b, &v->words[W_FOOT]);
-    case PP_FOOT_FAILED: return at(b, b->failed_foot);
+    case PP_FOOT_WORDS: return at(b, v->foot_words);
+    case PP_FOOT_FAILED: return at(b, v->foot_failed);
     case PP_QUEUED: return v->guarded && v->queue_part >= 0;
     case PP_TAKERS: return v->ranks.takers;
     case PP_QUEUE_ROWS: return v->ranks.rows;
@@ -465,7 +465,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     }
 }
 
-Status bulk_device_values(Bulk *b, Err *e) {
+Status bulk_compute_values(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     int32_t *part_of = arena_array(b->arena, int32_t, m->n_procs + 1);
@@ -490,9 +490,18 @@ Status bulk_device_values(Bulk *b, Err *e) {
             v->values[i] = bulk_value(b, p);
         }
     }
-    if (v->table) return v->d->ops->copy_in(v->queue, v->table, v->values, m->n_params * 8, e);
+    return ST_OK;
+}
+Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e) {
+    const BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    if (v->table) return v->d->ops->copy_in(q, v->table, v->values, m->n_params * 8, e);
     if (!v->copies || !m->param_table) return ST_OK;
-    return v->d->ops->copy_in(v->queue, at(b, v->values), v->values, m->n_params * 8, e);
+    return v->d->ops->copy_in(q, at(b, v->values), v->values, m->n_params * 8, e);
+}
+Status bulk_device_values(Bulk *b, Err *e) {
+    TRY(bulk_compute_values(b, e));
+    return bulk_send_values(b, b->device->queue, e);
 }
 
 /* Bytes of an item's log; under guards there is one for all. */
@@ -507,7 +516,7 @@ static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
 int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, calls, PROC_TILE); }
 
 /* Each image of the bulk's procedures, once: fn may fail. */
-static bool is_used(const Bulk *b, const Image *im) {
+bool bulk_uses_image(const Bulk *b, const Image *im) {
     bool used = false;
     for (int32_t k = 0; im && k < b->n_parts; k++)
         for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++) used |= b->parts[k].proc->body->tables[t].image == im;
@@ -515,19 +524,21 @@ static bool is_used(const Bulk *b, const Image *im) {
 }
 static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
     for (int64_t i = 0; i < b->images->n; i++)
-        if (is_used(b, b->images->entries[i].image)) TRY(fn(b, b->images->entries[i].image, e));
+        if (bulk_uses_image(b, b->images->entries[i].image)) TRY(fn(b, b->images->entries[i].image, e));
     return ST_OK;
 }
 static int64_t all_rows(const Bulk *b) {
     int64_t rows = 0;
     for (int64_t i = 0; i < b->images->n; i++)
-        if (is_used(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
+        if (bulk_uses_image(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
     return rows;
 }
 static Status use_mirror(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
     while (b->images->entries[entry].image != im) entry++;
-    return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, texts_room(b, &b->device->texts, entry), e);
+    const int64_t room = texts_room(b, &b->device->texts, entry);
+    if (b->args && b->args->foot && !image_mirror_ready(im, room) && !images_wait_ahead(b->images)) b->args->foot = NULL; /* kernels read what is going to move */
+    return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
 }
 static Status fetch_image(Bulk *b, Image *im, Err *e) {
     (void)b;
@@ -611,16 +622,24 @@ static Status make_locks(Bulk *b, Err *e) {
     return ST_OK;
 }
 
+/* How many a launch has at most. */
+static int64_t plan_items(Bulk *b) {
+    BulkDevice *v = b->device;
+    if (v->guarded) plan_together(b);
+    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
+    v->undo_bytes = items * undo_each(v) + 64;
+    v->scratch_bytes = items * v->code->module.scratch;
+    return items;
+}
+void bulk_plan_items(Bulk *b) { (void)plan_items(b); }
+
 Status bulk_device_begin(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     MemAccount *acct = &b->images->account;
     if (v->begun) return ST_OK;
-    if (v->guarded) plan_together(b);
-    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
     v->begun = true;
-    v->undo_bytes = items * undo_each(v) + 64;
-    v->scratch_bytes = items * m->scratch;
+    const int64_t items = plan_items(b);
     v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
     if (!v->values) return err_oom(e);
     if (v->target.kind == DEVICE_HOST) {
@@ -803,6 +822,7 @@ static Status fetch_state(Bulk *b, Err *e) {
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
+    TRY(bulk_foot_drop(b, e));
     TRY(bulk_device_fetch(b, e));
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
@@ -946,7 +966,7 @@ static void say_worker(void *ctx, int worker) {
             int have = 0;
             for (int64_t k = i; k < MIN_OF(i + SAY_AT_A_TIME, end); k++) {
                 uint32_t call = (uint32_t)v->failed[1 + k];
-                if (v->failed[1 + k] == UINT64_MAX) continue;
+                if (v->failed[1 + k] >> 32 == SAID) continue;
                 if (b->type_of) __builtin_prefetch(&b->type_of[call]);
                 if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
                 which[have++] = k;
@@ -968,7 +988,7 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
         int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
         if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[part] && v->said[part][pc])) continue;
         say(b, part, pc, call);
-        v->failed[1 + i] = UINT64_MAX; /* done with */
+        v->failed[1 + i] |= (uint64_t)SAID << 32; /* done with */
     }
     atomic_store(&b->next, 0);
     y.left = v->again_calls;
@@ -985,6 +1005,7 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
 static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     uint32_t *some = arena_alloc(b->arena, n * 4 + 4);
     if (!some) return err_oom(e);
+    b->device->trip = true;
     for (int32_t k = 0; k < b->n_parts; k++) {
         int64_t m = 0;
         for (int64_t i = 0; i < n; i++)
@@ -1056,11 +1077,14 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     v->keys[1] = (uint64_t)keys_room(v);
     v->here = false;
     const int64_t zeros = W_TICKETS + most + 1 - W_BLOCKED; /* a launch under locks has two tickets */
+    TRY(bulk_foot_drop(b, e));
     memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
     if (v->copies) {
         const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8}, {at(b, v->failed), v->failed, 8}, {at(b, v->keys), v->keys, 16}};
         TRY(device_copy_in_many(v->d, v->queue, copies, ARRAY_LEN(copies), e));
     }
+    v->batches++;
+    v->launched = clock_ns();
     bulk_mark_device(b, MARK_LAUNCH);
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
     bulk_mark_device(b, MARK_RUN);
@@ -1069,6 +1093,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
     if (v->copies) bulk_args_next(b);
+    if (all) bulk_foot_next(b);
     if (v->copies && b->opt->launched) b->opt->launched(b->opt->launched_ctx);
     TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
@@ -1151,6 +1176,7 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     err_clear(e);
     if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
     v->queue = NULL;
+    images_drop_ahead(b->images);
     (void)each_image(b, drop_mirror, e);
     v->on_host = true;
     bulk_device_clear_outs(b);
@@ -1323,4 +1349,19 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     keep_texts(b);
     texts_leave_room(b, &v->texts);
     return ST_OK;
+}
+
+/* Where one batch ran all calls, the device has said which failed. */
+void bulk_device_list_failed(Bulk *b) {
+    const BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0], told = 0;
+    for (int i = 0; i < b->workers; i++) told += b->w[i].sink.n_failed;
+    if (v->batches != 1 || v->trip || n != told || n > FAILED_LIST_MAX) return;
+    FailedCall *list = arena_array(b->result->arena, FailedCall, n + 1);
+    for (int64_t i = 0; list && i < n; i++) {
+        const uint32_t call = (uint32_t)v->failed[1 + i];
+        list[i] = (FailedCall){bulk_type(b, call), b->pos_of ? b->pos_of[call] : call};
+    }
+    b->result->failed = list; /* without memory nobody has listed them */
+    b->result->n_listed = n;
 }

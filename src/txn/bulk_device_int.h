@@ -25,8 +25,10 @@ typedef struct BulkCode {
     CodeCache *cache; /* whose it is */
     Device *device;
     int64_t used;     /* ImageSet.bulks when it was last */
+    double run_ns;       /* a call's share of the last bulk's time on the device; 0: not known */
     double ops_per_call; /* of the bulk that had the most, 0: not known */
     double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
+    int32_t foots_missed; /* footprints ahead in a row that were of no use */
     double log_per_call; /* bytes of the log under guards, with what stays empty; 0: not known */
     const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
     int64_t queues_undone, queues_after; /* likewise of bulks whose calls took from queues without waiting */
@@ -37,11 +39,17 @@ typedef struct BulkCode {
 typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Buffer;
 
 /* Device memory that bulks leave for the next one, and the host's. */
-typedef enum BulkDevMem { BM_BEFORE, BM_AFTER, BM_OPS, BM_LOG, BM_ARGS /* by seat */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
-typedef enum BulkHostMem { BH_STAGE, BH_CONTROL, BH_NUMBERS, BH_OPS, BH_ARGS /* by seat */, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
+typedef enum BulkDevMem { BM_BEFORE, BM_UNDO, BM_AFTER, BM_OPS, BM_LOG, BM_FOOT /* by seat */, BM_ARGS = BM_FOOT + 2 /* likewise */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
+typedef enum BulkHostMem { BH_STAGE, BH_OPS, BH_NUMBERS /* by seat */, BH_FOOT = BH_NUMBERS + 2 /* likewise */, BH_ARGS = BH_FOOT + 2, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
 _Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY, "as ImageSet has them");
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
+
+/* The next bulk's footprints on their way, behind the calls of this one (bulk_ahead.c). */
+typedef struct BulkFoot {
+    uint64_t *values;  /* of parameters that they are made with; pinned */
+    uint64_t uploads;  /* images_uploaded then */
+} BulkFoot;
 
 /* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then strings and constants (texts.staged). bulk_args.c. */
 typedef struct BulkArgs {
@@ -66,6 +74,7 @@ typedef struct BulkArgs {
     char *sent;        /* pinned: all of it */
     int64_t plain_bytes; /* of the buffers without texts.staged */
     BulkTexts texts;   /* what texts_take_args takes */
+    BulkFoot *foot;    /* NULL: arguments only */
 } BulkArgs;
 
 struct BulkDevice {
@@ -89,6 +98,10 @@ struct BulkDevice {
     DevPtr table;      /* where kernels have them in constant memory; 0: they are told where they are */
     bool has_table;    /* ... it is this bulk's until its end */
     uint64_t *words;   /* W_*; behind them what texts have of control words, and `figures` */
+    uint64_t *foot_words; /* FW_*; written by kernels of footprints only */
+    uint8_t *foot_failed; /* by call: its footprint failed; on a device with memory of its own only a name for what is there */
+    uint64_t *guard_seen; /* GS_*, as the launch left them; pinned, on such a device */
+    uint64_t *ahead_values; /* pinned, room for values; on such a device */
     int64_t control_words; /* all of these */
     uint64_t *failed;  /* counter and list */
     uint32_t *again_calls; /* room for as many calls */
@@ -120,6 +133,9 @@ struct BulkDevice {
     int64_t outs_bytes;
     int64_t got_failed, got_keys, got_texts; /* asked for before it was known how many there are */
     bool ask;          /* results are queued behind the next batch's last launch; here: they have come */
+    int32_t batches;   /* that were launched, the last one */
+    int64_t launched;  /* then */
+    bool trip;         /* the machine ran calls that had failed */
     bool here, fetched; /* fetched: OUT values are something, at least zeros */
     bool no_marks;
     uint32_t marked;   /* by BulkMark */
@@ -129,6 +145,7 @@ struct BulkDevice {
     int64_t ops_max;
     RankLocks ranks;
     bool counted;      /* kernels have counted inserts, and their counts stand */
+    bool foot_ahead;   /* footprints were there, or on their way, when the bulk began */
     bool ranked;       /* the schedule is in `ranks`, */
     bool in_sets;      /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
     RankSets sets;
@@ -154,9 +171,14 @@ struct BulkDevice {
     int64_t n_again;
     int32_t again_part;
 };
-/* Error word and stop flag, the launch that is blocked, tickets of launches, PP_FOOT_WORDS, bounds of columns; behind them two words for each sum. */
-enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_FOOT = W_TICKETS + BATCH_MAX + 1, W_BOUNDS = W_FOOT + 4 };
-static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + 3 * (int64_t)b->n_sums + 1; }
+/* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
+enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX + 1 };
+static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + (int64_t)b->n_sums + 1; }
+/* Of a launch under guards: the stop flag; the next place in the log. */
+enum { GS_STOP, GS_LOG, GS_WORDS };
+/* PP_FOOT_WORDS; two words for each sum. */
+enum { FW_FAILED, FW_OPS, FW_TILES, FW_SUMS = 4 };
+static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)b->n_sums; }
 
 static inline int64_t keys_room(const BulkDevice *v) { return (v->keys_bytes / 8 - 2) / KEY_WORDS; }
 static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], keys_room(v)); }
@@ -165,12 +187,25 @@ static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v-
 Status bulk_args_send(Bulk *b, Err *e);
 void bulk_args_next(Bulk *b);
 int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
+/* bulk_ahead.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true
+ * when those are as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are given up. 58000. */
+void bulk_foot_next(Bulk *b);
+bool bulk_foot_take(Bulk *b);
+Status bulk_foot_drop(Bulk *b, Err *e);
+/* The module's constants are the bulk's from now on, once whoever made footprints ahead with them is done. */
+void bulk_constants_take(Bulk *b);
+void bulk_constants_leave(Bulk *b);
+void bulk_constants_forget(ImageSet *s);
 /* bulk_memory.c: of the image set's, for this bulk. 53200. */
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e);
 
 /* bulk_memory.c, in the order of use; 53200, 58000. Control words, zero; then whatever is there before the schedule: memory for all, arguments on their way. */
 Status bulk_device_control(Bulk *b, Err *e);
 Status bulk_device_send(Bulk *b, Err *e);
+/* Items' logs and scratch there, where no guards are: undo_at, scratch_at; how many bytes. */
+int64_t bulk_undo_room(BulkDevice *v, DevPtr at);
+/* Of that what footprints need, of a bulk whose arguments have their places, by another queue. */
+Status bulk_device_send_foot(Bulk *b, DevQueue *q, Err *e);
 /* With a device that has memory of its own only, from here on. What comes with the schedule, and OUT values' zeros. */
 Status bulk_device_send_more(Bulk *b, Err *e);
 /* Control words and OUT values, as the host has changed them. */
@@ -195,6 +230,10 @@ uint64_t bulk_device_at(const Bulk *b, const void *p);
 /* `bytes` of the device's memory, which the bulk before may have used. */
 Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e);
 Status bulk_device_values(Bulk *b, Err *e); /* anew, after what they depend on has changed */
+Status bulk_compute_values(Bulk *b, Err *e); /* only here, */
+Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
+void bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes */
+bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
 int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
@@ -207,6 +246,10 @@ int64_t bulk_guards_queue(const Bulk *b);
 uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
 Status bulk_guards_start(Bulk *b, Err *e);
 Status bulk_guards_finish(Bulk *b, Err *e);
+/* bulk_foot.c: queues the kernel for so many groups, and copies of what the host has to know. `ops_at`, `uses_at` for so many operations, as the module's bulks before had. */
+Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e);
+int64_t bulk_foot_guess(const Bulk *b);
+int64_t bulk_foot_room(BulkDevice *v, int64_t want, DevPtr at); /* bytes; at 0: only how many */
 /* Values of a footprint's own parameters. */
 Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e);
 

@@ -23,7 +23,7 @@ Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, 
     case PP_ITEM_BASE: *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group); return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
     case PP_OWN_KIND: *to = b->device->guarded && part == b->device->queue_part ? b->device->own_kinds[p->id] : OWN_KIND_NONE; return ST_OK;
-    case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->words[W_BOUNDS + b->n_sums + 2 * slot]) : 0; return ST_OK;
+    case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->foot_words[FW_SUMS + 2 * slot]) : 0; return ST_OK;
     default:
         if (!emit_proc_value(pr->p, p, b->arena, to)) return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
         return p->kind == KP_LIKE && !*to ? err_oom(e) : ST_OK;
@@ -31,42 +31,48 @@ Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, 
 }
 
 /* What a run of the kernel adds to. */
-static Status zero(Bulk *b, Err *e) {
+static Status zero(Bulk *b, DevQueue *q, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
-    memset(&v->words[W_FOOT], 0, (size_t)(bulk_words(b) - W_FOOT) * 8);
+    memset(v->foot_words, 0, (size_t)foot_words(b) * 8);
     if (!v->copies) memset(b->failed_foot, 0, (size_t)b->n_calls);
-    if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, &v->words[W_FOOT]), 0, (bulk_words(b) - W_FOOT) * 8, e));
-    if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, b->failed_foot), 0, b->n_calls, e));
+    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_words), 0, foot_words(b) * 8, e));
+    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_failed), 0, b->n_calls, e));
     for (int32_t k = 0; k < b->n_parts; k++)
         for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
             uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
             if (!counts) continue;
             memset(counts, 0, (size_t)b->parts[k].part->n * 4);
-            if (v->copies) TRY(ops->fill(v->queue, bulk_device_at(b, counts), 0, b->parts[k].part->n * 4, e));
+            if (v->copies) TRY(ops->fill(q, bulk_device_at(b, counts), 0, b->parts[k].part->n * 4, e));
         }
     return ST_OK;
 }
 
-static Status launch(Bulk *b, int64_t groups, Err *e) {
+Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     const DeviceOps *ops = v->d->ops;
-    TRY(zero(b, e));
-    TRY(bulk_device_values(b, e));
+    TRY(zero(b, q, e));
+    TRY(bulk_send_values(b, q, e));
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(v->queue, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
-    if (v->copies) {
-        TRY(ops->copy_out(v->queue, &v->words[W_FOOT], bulk_device_at(b, &v->words[W_FOOT]), (bulk_words(b) - W_FOOT) * 8, e));
-        for (int32_t k = 0; k < b->n_parts; k++)
-            for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-                uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
-                if (counts) TRY(ops->copy_out(v->queue, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
-            }
-    }
+    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
+    if (!v->copies) return ST_OK;
+    TRY(ops->copy_out(q, v->foot_words, bulk_device_at(b, v->foot_words), foot_words(b) * 8, e));
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+            uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
+            if (counts) TRY(ops->copy_out(q, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
+        }
+    return ST_OK;
+}
+static Status launch(Bulk *b, int64_t groups, Err *e) {
+    BulkDevice *v = b->device;
+    TRY(bulk_compute_values(b, e));
+    const bool taken = bulk_foot_take(b); /* then there is more time for the result while the device ranks */
+    if (!taken) TRY(bulk_foot_queue(b, v->queue, groups, e));
     Status made = ST_OK;
-    if (v->copies && !b->result && !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
+    if (!taken && v->copies && !b->result && !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
         bulk_mark(b, BP_FOOT);
         made = bulk_make_result(b, e);
         bulk_mark(b, BP_RESULT);
@@ -76,7 +82,7 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
 }
 
 static void take_sums(Bulk *b) {
-    const uint64_t *w = &b->device->words[W_BOUNDS + b->n_sums];
+    const uint64_t *w = &b->device->foot_words[FW_SUMS];
     for (int i = 0; i < b->workers; i++) memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
     for (int32_t i = 0; i < b->n_sums; i++) b->w[0].sink.sums[i] = w[2 * i + 1] ? (uint128_t)INT128_MAX : w[2 * i];
 }
@@ -113,14 +119,14 @@ static Status run_shared(Bulk *b, Err *e) {
     for (;;) {
         TRY(worker_room(b, want, e));
         TRY(launch(b, groups, e));
-        int64_t most = (int64_t)v->words[W_FOOT + 1], room = INT64_MAX;
+        int64_t most = (int64_t)v->foot_words[FW_OPS], room = INT64_MAX;
         for (int i = 0; i < b->workers; i++) room = MIN_OF(room, b->w[i].cap_ops);
         if (most > room) { /* another group may have more next time */
             want = most + most / 4;
             continue;
         }
         take_sums(b);
-        atomic_store(&b->alone, v->words[W_FOOT] != 0);
+        atomic_store(&b->alone, v->foot_words[FW_FAILED] != 0);
         if (!bulk_demote_adds(b)) break;
     }
     for (int i = 0; i < b->workers; i++) b->w[i].n_ops = 0;
@@ -134,11 +140,17 @@ static Status run_shared(Bulk *b, Err *e) {
 }
 
 /* ---- memory of its own: ranked there ---- */
-static Status ops_room(Bulk *b, int64_t want, Err *e) {
-    BulkDevice *v = b->device;
+int64_t bulk_foot_guess(const Bulk *b) { return (int64_t)((double)b->n_calls * guess(b)) + OPS_MORE; }
+int64_t bulk_foot_room(BulkDevice *v, int64_t want, DevPtr at) {
     v->ops_max = want;
-    TRY(bulk_device_memory(b, BM_OPS, align_up(want * 8, 256) + want * 4 + 256, &v->ops_at, e));
-    v->uses_at = v->ops_at + (uint64_t)align_up(want * 8, 256);
+    v->ops_at = at;
+    v->uses_at = at + (uint64_t)align_up(want * 8, 256);
+    return align_up(want * 8, 256) + want * 4 + 256;
+}
+static Status ops_room(Bulk *b, int64_t want, Err *e) {
+    DevPtr at;
+    TRY(bulk_device_memory(b, BM_OPS, bulk_foot_room(b->device, want, 0), &at, e));
+    (void)bulk_foot_room(b->device, want, at);
     return ST_OK;
 }
 
@@ -190,11 +202,11 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
 static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     BulkDevice *v = b->device;
     ImageSet *s = b->images;
-    TRY(ops_room(b, (int64_t)((double)b->n_calls * guess(b)) + OPS_MORE, e));
+    TRY(ops_room(b, bulk_foot_guess(b), e));
     for (;;) {
         TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-        if (v->words[W_FOOT]) return ST_OK;
-        int64_t most = (int64_t)v->words[W_FOOT + 1];
+        if (v->foot_words[FW_FAILED]) return ST_OK;
+        int64_t most = (int64_t)v->foot_words[FW_OPS];
         if (most > v->ops_max) {
             TRY(ops_room(b, most + most / 8, e));
             continue;
@@ -204,7 +216,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     }
     bulk_mark_device(b, MARK_FOOT);
     bulk_mark(b, BP_FOOT);
-    int64_t t0 = clock_ns(), n = (int64_t)v->words[W_FOOT + 1];
+    int64_t t0 = clock_ns(), n = (int64_t)v->foot_words[FW_OPS];
     learn(b, n);
     if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (b->opt->strategy == STRATEGY_PART) {
@@ -214,7 +226,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     }
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
     RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .queues = v->queue_part >= 0, .taker = v->queue_part, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
-                    .n_ops = bulk_device_at(b, &v->words[W_FOOT + 1])};
+                    .n_ops = bulk_device_at(b, &v->foot_words[FW_OPS])};
     if (b->opt->strategy == STRATEGY_KSET) {
         TRY(plan_sets(b, &in, e));
         bulk_mark_device(b, MARK_RANKED);
@@ -253,7 +265,7 @@ Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
     TRY(bulk_device_begin(b, e));
     TRY(ops_room(b, OPS_MORE, e)); /* nobody reads them */
     TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-    *counted = b->device->counted = b->device->words[W_FOOT] == 0;
+    *counted = b->device->counted = b->device->foot_words[FW_FAILED] == 0;
     return ST_OK;
 }
 

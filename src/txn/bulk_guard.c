@@ -155,11 +155,8 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     const DeviceOps *ops = v->d->ops;
     const ProcModule *m = &v->code->module;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
-    uint64_t stop = 0;
-    TRY(ops->copy_out(v->queue, &stop, bulk_device_at(b, &v->words[W_STOP]), 8, e));
-    TRY(ops->copy_out(v->queue, v->log_room, v->log, sizeof v->log_room, e));
-    TRY(ops->sync(v->queue, NULL, NULL, e));
-    double used = (double)(v->log_room[0] - v->log_first) / (double)b->n_calls;
+    const uint64_t stop = v->guard_seen[GS_STOP];
+    double used = (double)(v->guard_seen[GS_LOG] - v->log_first) / (double)b->n_calls;
     if (stop == 0) {
         c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
         c->in_a_row++;
@@ -178,6 +175,7 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
         if (c->undone > 0) c->guards_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
     }
     note_undone(b, stop);
+    TRY(bulk_foot_drop(b, e));
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->values[PROC_LAUNCH_AT + 1] = 0;
     TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));

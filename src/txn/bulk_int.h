@@ -130,6 +130,8 @@ void bulk_end_takes(Bulk *b);
 /* Of a chunk that has run: calls that failed take nothing. */
 void bulk_drop_taken(const CallFrame *c);
 
+/* bulk.c: room for the numbers of rows that calls insert. 53200. */
+Status bulk_make_counts(Bulk *b, Err *e);
 /* bulk.c: the worker has room for so many operations; what is there stays. 53200. */
 Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e);
 
@@ -172,10 +174,13 @@ Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
 const char *bulk_device_why(const Bulk *b, const char *why); /* BulkStats.why, which is `why` so far */
 void bulk_device_end(Bulk *b);
+void bulk_device_list_failed(Bulk *b); /* BulkResult.failed, where it is known at once */
 const char *bulk_device_name(const Bulk *b);
 
 /* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever was sent ahead is forgotten. */
 bool bulk_ahead_adopt(Bulk *b);
+void bulk_ahead_end(Bulk *b); /* bulk_ahead.c: before the bulk goes: nothing uses the memory of what it had adopted any more */
+bool bulk_device_foot_ahead(const Bulk *b);
 void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in the order of parts and of OUT values, cells

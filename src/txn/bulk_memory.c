@@ -52,6 +52,7 @@ void bulk_give_back(BulkLoan *l) {
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e) {
     struct BulkLoan *k = &b->images->pinned[which];
     if (k->bytes < bytes || !k->p) {
+        if (k->p) (void)images_wait_ahead(b->images);
         bulk_give_back(k);
         k->bytes = 0;
         TRY(borrow(b->device->d, &b->images->account, bytes, k, e));
@@ -89,7 +90,7 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
     struct KeptMemory *k = &b->images->memory[which];
     const DeviceOps *ops = b->device->d->ops;
     if (k->bytes < bytes) {
-        if (k->p) ops->free(b->device->d, k->p, k->bytes);
+        if (k->p) (void)images_wait_ahead(b->images), ops->free(b->device->d, k->p, k->bytes);
         *k = (struct KeptMemory){0};
         bytes += bytes / 8;
         TRY(ops->alloc(b->device->d, bytes, &k->p, e));
@@ -109,16 +110,25 @@ static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t mo
     return ST_OK;
 }
 
-/* Words that come and go with each launch. */
+static int64_t control_words(const Bulk *b) { return bulk_words(b) + 2 * b->images->n + 3 + 1; }
+static int64_t head_room(const Bulk *b) { return align_up(control_words(b) * 8, RESULT_ALIGN) + align_up(b->n_parts * 2, RESULT_ALIGN) + align_up((3 * b->n_parts + 4) * 4, RESULT_ALIGN); }
+/* Words that come and go with each launch, and what else the host has of footprints there. */
 Status bulk_device_control(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
+    const int64_t head = head_room(b);
     void *p;
-    v->control_words = bulk_words(b) + 2 * b->images->n + 3 + 1;
-    if (!v->copies) p = arena_array(b->arena, uint64_t, v->control_words);
-    else TRY(bulk_host_memory(b, BH_CONTROL, v->control_words * 8, &p, e));
+    v->control_words = control_words(b);
+    const int64_t words = v->control_words + foot_words(b), values = v->code->module.n_params;
+    if (!v->copies) p = arena_array(b->arena, uint64_t, words);
+    else TRY(bulk_host_memory(b, (BulkHostMem)(BH_FOOT + b->seat), head + (words + values + GS_WORDS) * 8 + b->n_calls, &p, e));
     if (!p) return err_oom(e);
-    memset(p, 0, (size_t)v->control_words * 8);
-    v->words = p;
+    v->head = v->copies ? p : NULL;
+    v->words = v->copies ? (uint64_t *)(void *)(v->head + head) : p;
+    v->foot_words = v->words + v->control_words;
+    v->ahead_values = v->copies ? v->foot_words + foot_words(b) : NULL;
+    v->guard_seen = v->copies ? v->ahead_values + values : NULL;
+    v->foot_failed = v->copies ? (uint8_t *)(v->guard_seen + GS_WORDS) : b->failed_foot;
+    memset(v->words, 0, (size_t)v->control_words * 8);
     v->texts.heaps = v->words + bulk_words(b);
     v->texts.out_heap = v->texts.heaps + 2 * b->images->n;
     v->figures = (uint32_t *)(v->texts.out_heap + 3);
@@ -142,11 +152,12 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
     return ST_OK;
 }
 
-/* Arguments, which have their places; then what comes with them. */
-static Status make_buffers(Bulk *b, Err *e) {
+/* Arguments, which have their places; then what footprints need besides: a seat's, as those are. */
+static Status make_foot_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const BulkArgs *args = b->args;
-    int64_t most = 27 + args->n_buffers;
+    int64_t most = 28 + args->n_buffers;
+    DevPtr behind;
     for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
     if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most))) return err_oom(e);
     for (int32_t i = 0; i < args->n_buffers; i++) {
@@ -162,34 +173,52 @@ static Status make_buffers(Bulk *b, Err *e) {
     v->n_head = v->n_buffers - v->first_head;
     for (int32_t k = 0; k < b->n_parts; k++)
         for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, b->parts[k].part->n * 4, false, false);
+    add_buffer(v, v->foot_words, foot_words(b) * 8, false, false);
+    add_buffer(v, v->foot_failed, v->foot && b->failed_foot ? b->n_calls : 0, false, false);
+    if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
+    return place_buffers(b, (BulkDevMem)(BM_FOOT + b->seat), v->first_head, 0, &behind, e);
+}
+int64_t bulk_undo_room(BulkDevice *v, DevPtr at) {
+    v->undo_at = at;
+    v->scratch_at = at + (uint64_t)align_up(v->undo_bytes, RESULT_ALIGN);
+    return align_up(v->undo_bytes, RESULT_ALIGN) + v->scratch_bytes + 8;
+}
+/* What calls need. */
+static Status make_buffers(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const int32_t first = v->n_buffers;
+    DevPtr behind;
     void *stage;
-    TRY(bulk_host_memory(b, BH_STAGE, v->head_bytes + failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage, e));
-    v->head = stage;
-    TRY(make_failures(b, v->head + v->head_bytes, e));
+    TRY(bulk_host_memory(b, BH_STAGE, failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage, e));
+    TRY(make_failures(b, stage, e));
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
     add_buffer(v, v->keys, v->keys_bytes, false, false);
-    add_buffer(v, b->failed_foot, v->foot ? b->n_calls : 0, false, false);
-    if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
     add_buffer(v, v->texts.outs, v->texts.outs_bytes, false, false);
-    TRY(place_buffers(b, BM_BEFORE, v->first_head, align_up(v->undo_bytes, RESULT_ALIGN) + v->scratch_bytes, &v->undo_at, e));
-    v->scratch_at = v->undo_at + (uint64_t)align_up(v->undo_bytes, RESULT_ALIGN);
+    TRY(place_buffers(b, BM_BEFORE, first, 0, &behind, e));
+    TRY(bulk_device_memory(b, BM_UNDO, bulk_undo_room(v, 0), &v->undo_at, e));
+    (void)bulk_undo_room(v, v->undo_at);
     return ST_OK;
 }
 /* Control words and what is as short, in one copy. */
-static Status send_head(Bulk *b, Err *e) {
+static Status send_head(Bulk *b, DevQueue *q, Err *e) {
     BulkDevice *v = b->device;
     const Buffer *first = &v->buffers[v->first_head];
-    texts_place_outs(&v->texts, at(b, v->texts.outs));
     for (const Buffer *x = first; x < first + v->n_head; x++) memcpy(v->head + (x->at - first->at), x->host, (size_t)x->bytes);
-    return v->d->ops->copy_in(v->queue, first->at, v->head, v->head_bytes, e);
+    return v->d->ops->copy_in(q, first->at, v->head, v->head_bytes, e);
+}
+Status bulk_device_send_foot(Bulk *b, DevQueue *q, Err *e) {
+    TRY(make_foot_buffers(b, e));
+    return send_head(b, q, e);
 }
 
 Status bulk_device_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies) return make_failures(b, NULL, e);
+    TRY(make_foot_buffers(b, e));
     TRY(make_buffers(b, e));
     int64_t began = clock_ns();
-    TRY(send_head(b, e));
+    texts_place_outs(&v->texts, at(b, v->texts.outs));
+    TRY(send_head(b, v->queue, e));
     bulk_mark_device(b, MARK_SENT);
     b->transfer_ns += clock_ns() - began;
     return ST_OK;
@@ -249,7 +278,7 @@ Status bulk_device_send_back(Bulk *b, Err *e) {
 
 /* ---- results ------------------------------------------------------------------------------------------------------ */
 bool bulk_device_copies(const Bulk *b) { return b->device && b->device->copies; }
-Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) { return bytes > 0 ? bulk_host_memory(b, BH_NUMBERS, bytes, out, e) : ST_OK; }
+Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) { return bytes > 0 ? bulk_host_memory(b, (BulkHostMem)(BH_NUMBERS + b->seat), bytes, out, e) : ST_OK; }
 void bulk_device_clear_outs(Bulk *b) {
     BulkDevice *v = b->device;
     if (!v->copies || v->fetched || !b->result) return;
@@ -277,6 +306,8 @@ Status bulk_device_queue_state(Bulk *b, Err *e) {
     v->got_keys = expected(b, c->keys_per_call, keys_room(v));
     TRY(ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]), (v->control_words - W_BLOCKED - 1) * 8, e));
     TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), (v->got_failed + 1) * 8, e));
+    if (v->guarded) TRY(ops->copy_out(v->queue, &v->guard_seen[GS_STOP], at(b, &v->words[W_STOP]), 8, e));
+    if (v->guarded) TRY(ops->copy_out(v->queue, &v->guard_seen[GS_LOG], v->log, 8, e));
     return ops->copy_out(v->queue, v->keys, at(b, v->keys), (v->got_keys * KEY_WORDS + 2) * 8, e);
 }
 Status bulk_device_take_state(Bulk *b, Err *e) {
@@ -353,5 +384,6 @@ void bulk_read_marks(Bulk *b) {
         if (before >= 0) b->phase_ns[phases[m]] += MAX_OF(ns, INT64_C(0));
         before = m;
     }
+    v->code->run_ns = (double)b->phase_ns[BP_DEV_RUN] / (double)MAX_OF(b->n_calls, INT64_C(1));
     b->transfer_ns += b->phase_ns[BP_DEV_DOWNLOAD];
 }

@@ -183,7 +183,7 @@ typedef struct ProcEntry {
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
 typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
-enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 6, BULK_HOST_MEMORY = 6, BULK_MARKS = 7 };
+enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 9, BULK_HOST_MEMORY = 8, BULK_MARKS = 7 };
 /* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive everything but the device. bulk_memory.c. */
 typedef struct BulkLoan { struct Device *device; /* NULL: ordinary */ MemAccount *account; void *p; int64_t bytes; } BulkLoan;
 void bulk_give_back(BulkLoan *l); /* nothing when there is none */
@@ -204,6 +204,7 @@ struct ImageSet {
     struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
     BulkLoan pinned[BULK_HOST_MEMORY];       /* likewise, the host's (BulkHostMem) */
     struct DevEvent *marks[BULK_MARKS]; /* likewise; NULL: not yet */
+    struct DevEvent *foot_made; /* the next bulk's footprints are there (bulk_ahead.c); NULL: not yet */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;
@@ -237,6 +238,8 @@ RunResult calls_dropped(CallFrame *c, int32_t at);
 void images_drop_code(ImageSet *s, const Proc *proc);
 void images_drop_queue(ImageSet *s);
 void images_drop_ahead(ImageSet *s); /* bulk_args.c */
+/* What is done ahead is done: memory that it uses may go. False: the device failed on the way. */
+bool images_wait_ahead(ImageSet *s);
 
 /* vm_rows.c */
 /* 23505 of key constraint `key`; cells by table column, those of the key's. */

@@ -150,6 +150,7 @@ void image_text_leave(Image *im, const char *from, const char *end);
 /* All strings in one piece of memory with room for `room` more bytes, for devices that have a copy; they move unless they are there already. One thread, no
  * call running. 53200, 58000: nothing has moved. */
 Status image_gather_texts(Image *im, int64_t room, Err *e);
+bool image_texts_fit(const Image *im, int64_t room); /* there is room already */
 /* That piece, NULL when there is none; the bytes that are used of it. */
 char *image_texts(const Image *im, int64_t *size, int64_t *used);
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);

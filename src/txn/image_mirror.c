@@ -18,6 +18,7 @@ struct ImageMirror {
     ImageKernels kernels;
     int64_t generation, version;
     bool current, ahead;
+    uint64_t uploaded;
     bool broken; /* a kernel failed that changes what there is: it may be anything */
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
@@ -101,6 +102,9 @@ static Status make_spans(ImageMirror *m, Err *e) {
         }
     return ST_OK;
 }
+static _Atomic uint64_t uploads = 1; /* of all images */
+uint64_t image_mirror_uploaded(const Image *im) { return im->mirror ? im->mirror->uploaded : 0; }
+bool image_mirror_ready(const Image *im, int64_t text_room) { return image_mirror_current(im) && image_texts_fit(im, text_room); }
 Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
     ImageMirror *now = describe(im, e);
@@ -129,6 +133,7 @@ Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int
         if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
     }
     m->current = false;
+    m->uploaded = atomic_fetch_add(&uploads, 1);
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
         int64_t from = 0, to = used_bytes(im, p, &from);

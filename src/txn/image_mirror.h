@@ -17,6 +17,8 @@
 /* Strings: kernels find those of a cell at its address plus image_mirror_texts, and may put new ones where image_text_room says, which has to fit into the room
  * asked for with `text_room`. */
 Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e);
+bool image_mirror_ready(const Image *im, int64_t text_room); /* it had nothing to do: nothing is copied, and nothing moves */
+uint64_t image_mirror_uploaded(const Image *im); /* changes with each copy of the host's arrays that goes there; 0: none has */
 uint64_t image_mirror_texts(const Image *im);
 void image_mirror_text_room(Image *im, const char *room); /* kernels are going to write from there on */
 /* Room for more, on both sides, with nothing copied between them. When the device cannot, the host has the image afterwards (and who asks gives it room there).

@@ -31,6 +31,8 @@ static bool fit(const Image *im, int64_t room) {
     return c && im->impl->chunks == c && c->used <= c->size && room <= c->size - c->used;
 }
 
+bool image_texts_fit(const Image *im, int64_t room) { return !has_texts(im) || fit(im, room); }
+
 char *image_texts(const Image *im, int64_t *size, int64_t *used) {
     ImageChunk *c = im->impl->gathered;
     if (!c || im->impl->chunks != c) return NULL;
@@ -143,7 +145,7 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
 Status image_gather_texts(Image *im, int64_t room, Err *e) {
     struct ImageImpl *x = im->impl;
     bool done;
-    if (!has_texts(im) || fit(im, room) || stretch(im, room)) return ST_OK;
+    if (image_texts_fit(im, room) || stretch(im, room)) return ST_OK;
     TRY(gather_there(im, room, &done, e));
     if (done) return ST_OK;
     TRY(image_mirror_to_host(im, e));

@@ -9,7 +9,7 @@ typedef struct ReplayPart {
     int64_t n, n_failed;
     Vec *params;
     uint32_t *calls;      /* NULL: its calls are all of the bulk's */
-    uint32_t *failed;     /* ascending */
+    uint32_t *failed;     /* in no order */
 } ReplayPart;
 /* A bulk: parts in `arena`, cells and strings in `block`. */
 typedef struct ReplayBulk {
@@ -252,6 +252,19 @@ static void all_failed(FindFailed *f, const QueryOptions *q, bool alone) {
     if (!alone && q->pool && f->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed, f);
     else find_failed(f, 0);
 }
+/* Where the bulk has listed them. */
+static Status take_failed(ReplayBulk *x, const BulkResult *b, Err *e) {
+    uint32_t *failed = arena_alloc(x->arena, b->n_listed * 4 + 4);
+    if (!failed) return err_oom(e);
+    for (int32_t k = 0; k < x->n_parts; k++) {
+        ReplayPart *p = &x->parts[k];
+        p->failed = failed;
+        for (int64_t i = 0; i < b->n_listed; i++)
+            if (b->failed[i].part == p->number) p->failed[p->n_failed++] = b->failed[i].call;
+        failed += p->n_failed;
+    }
+    return ST_OK;
+}
 static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions *q, Err *e) {
     int64_t most = 0, total = 0;
     bool many = false;
@@ -282,7 +295,7 @@ Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e)
     ReplayBulk *x = r->last;
     if (!x) return ST_OK;
     const int64_t had = arena_bytes(x->arena);
-    if (b->stats.n_failed > 0) TRY(list_failed(x, b, q, e));
+    if (b->stats.n_failed > 0) TRY(b->failed ? take_failed(x, b, e) : list_failed(x, b, q, e));
     x->any_order = b->part_order != NULL;
     for (int32_t at = 0, k = 0; x->any_order && at < x->n_parts; k++) /* all that are here have a place in that order */
         for (int32_t i = at; i < x->n_parts; i++) {
@@ -303,10 +316,11 @@ Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e)
 static Status without_failed(const ReplayPart *p, Arena *a, BulkPart *out, uint32_t **calls, Err *e) {
     const int64_t n = p->n - p->n_failed;
     *out = (BulkPart){.proc = p->proc, .n = n, .params = p->params, .guess = 0};
-    if (!(*calls = arena_alloc(a, (n + 1) * 4))) return err_oom(e);
-    for (int64_t i = 0, at = 0, f = 0; i < p->n; i++) {
-        if (f < p->n_failed && p->failed[f] == i) f++;
-        else (*calls)[at++] = p->calls ? p->calls[i] : (uint32_t)i;
+    uint8_t *failed = arena_calloc(a, p->n + 1);
+    if (!failed || !(*calls = arena_alloc(a, (n + 1) * 4))) return err_oom(e);
+    for (int64_t i = 0; i < p->n_failed; i++) failed[p->failed[i]] = 1;
+    for (int64_t i = 0, at = 0; i < p->n; i++) {
+        if (!failed[i]) (*calls)[at++] = p->calls ? p->calls[i] : (uint32_t)i;
     }
     if (p->n_failed == 0) return ST_OK;
     Vec *params = arena_array(a, Vec, p->proc->n_params + 1);
@@ -318,11 +332,8 @@ static Status without_failed(const ReplayPart *p, Arena *a, BulkPart *out, uint3
         params[k].data = arena_alloc(a, (n + 1) * size);
         if (params[k].valid) params[k].valid = arena_alloc(a, n + 1);
         if (!params[k].data || (p->params[k].valid && !params[k].valid)) return err_oom(e);
-        for (int64_t i = 0, at = 0, f = 0; i < p->n; i++) {
-            if (f < p->n_failed && p->failed[f] == i) {
-                f++;
-                continue;
-            }
+        for (int64_t i = 0, at = 0; i < p->n; i++) {
+            if (failed[i]) continue;
             memcpy((char *)params[k].data + at * size, (const char *)p->params[k].data + i * size, (size_t)size);
             if (params[k].valid) params[k].valid[at] = p->params[k].valid[i];
             at++;

@@ -1014,7 +1014,7 @@ static void test_faults_ahead(void **state) {
     Calls cs = random_calls(BULKS * CUT, 1u << P_TRANSFER | 1u << P_DEPOSIT | 1u << P_DIVIDE | 1u << P_LOOP);
     Seen want;
     run_calls(&(Config){STRATEGY_SERIAL, 64, 1, CUT, false, NULL, false}, &cs, &want);
-    int64_t spared = 0, ahead = 0;
+    int64_t spared = 0, ahead = 0, feet = 0;
     for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 600; fail_at++) { /* until a run has no operation of that number */
         Faulty x;
         faulty_new(&x, fail_at, false);
@@ -1035,6 +1035,7 @@ static void test_faults_ahead(void **state) {
             else see_results(&got, &some, &b[i], r);
             compiled &= ran && !r->stats.reason;
             ahead += ran && r->stats.ahead;
+            feet += ran && r->stats.foot_ahead;
             if (ran) bulk_result_free(r);
         }
         if (ran) faulty_tables(&x, &got);
@@ -1045,8 +1046,9 @@ static void test_faults_ahead(void **state) {
         calls = faulty_free(&x);
         spared += compiled && calls >= fail_at;
     }
-    print_message("%lld bulks had their arguments sent ahead, %lld faults cost no device\n", (long long)ahead, (long long)spared);
+    print_message("%lld bulks had their arguments sent ahead, %lld their footprints made, %lld faults cost no device\n", (long long)ahead, (long long)feet, (long long)spared);
     assert_true(ahead > 20);
+    assert_true(feet > 20);
     assert_true(spared > 3); /* the queue, memory, copies */
     free(want.text);
     free(cs.c);
