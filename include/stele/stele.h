@@ -280,7 +280,8 @@ STELE_API void stele_bulk_reset(stele_bulk *bulk);
 typedef struct stele_pool_info {
     int64_t bulks, calls, largest;    /* calls / bulks is how many shared one */
     int64_t by_size, by_time, by_all; /* why bulks were cut */
-    int64_t sent_ahead;               /* whose arguments went to the device while the bulk before ran: with a device that has memory of its own, where a full bulk was waiting */
+    int64_t sent_ahead;               /* whose arguments went to the device while the bulk before ran: with a device that has memory of its own, where a full bulk was waiting, */
+    int64_t footprints_ahead;         /* and whose footprints were made there right behind it */
     int64_t waiting;                  /* calls in the queue now */
     int64_t p50_ns, p99_ns, max_ns;   /* latency from submission to result, to an eighth */
     int64_t by_turn;                  /* bulks cut because their first call's turn had come (SET bulk_cut = 'zero_set') */

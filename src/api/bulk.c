@@ -234,7 +234,7 @@ stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
 void stele_pool_get_info(stele_conn *c, bool reset, stele_pool_info *out) {
     CallPoolStats t;
     call_pool_stats(c->s, reset, &t);
-    *out = (stele_pool_info){.bulks = t.bulks, .calls = t.calls, .largest = t.largest, .by_size = t.by_size, .by_time = t.by_time, .by_all = t.by_all, .by_turn = t.by_turn, .sent_ahead = t.sent_ahead,
+    *out = (stele_pool_info){.bulks = t.bulks, .calls = t.calls, .largest = t.largest, .by_size = t.by_size, .by_time = t.by_time, .by_all = t.by_all, .by_turn = t.by_turn, .sent_ahead = t.sent_ahead, .footprints_ahead = t.footprints_ahead,
                              .waiting = t.waiting, .p50_ns = t.p50_ns, .p99_ns = t.p99_ns, .max_ns = t.max_ns};
 }
 

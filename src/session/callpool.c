@@ -546,6 +546,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     p->running = NULL;
     callsets_done(&p->sets);
     if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
+    if (b->result && b->result->stats.foot_ahead) p->stats.footprints_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
     pthread_mutex_unlock(&p->mutex);

@@ -98,7 +98,7 @@ typedef struct CallPoolStats {
     int64_t bulks, calls, largest;
     int64_t by_size, by_time, by_all;      /* why bulks were cut */
     int64_t by_turn;                       /* likewise: of calls that had waited for calls of the bulk before */
-    int64_t sent_ahead;                    /* BulkStats.ahead */
+    int64_t sent_ahead, footprints_ahead;  /* BulkStats.ahead, foot_ahead */
     int64_t p50_ns, p99_ns, max_ns;        /* to an eighth */
     int64_t waiting;                       /* calls in the queue now */
 } CallPoolStats;
