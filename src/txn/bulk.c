@@ -925,6 +925,7 @@ static Status run_phases(Bulk *b, Err *e) {
     const char *canceled = sink_canceled(&b->w[0].sink);
     if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
     int64_t t1 = clock_ns();
+    bulk_ahead_end(b); /* images may move now */
     TRY(reserve_rows(b, e));
     bulk_mark(b, BP_RESERVE);
     bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;

@@ -56,13 +56,16 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                 .part_order = x->part_order, .n_sums = b->n_sums, .args = x, .device = v};
     *v = (BulkDevice){.d = own->d, .cache = own->cache, .target = own->target, .copies = true, .code = own->code, .foot = own->foot, .table = own->table, .undo_kernel = own->undo_kernel, .queue_part = -1};
     n->parts = arena_array(n->arena, BulkPartRun, n->n_parts + 1);
+    BulkPart *parts = arena_array(n->arena, BulkPart, n->n_parts + 1);
     v->kinds = arena_array(n->arena, uint16_t, n->n_parts + 1);
     v->per_warp = arena_array(n->arena, uint8_t, n->n_parts + 1);
     v->together = arena_array(n->arena, uint32_t, 3 * n->n_parts + 4);
-    if (!n->parts || !v->kinds || !v->per_warp || !v->together) return false;
+    if (!n->parts || !parts || !v->kinds || !v->per_warp || !v->together) return false;
     for (int32_t k = 0; k < n->n_parts; k++) {
         if (x->parts[k].proc != b->parts[k].part->proc) return false;
-        n->parts[k] = (BulkPartRun){.part = &x->parts[k], .proc = b->parts[k].proc, .calls = x->part_order ? NULL : x->parts[k].calls, .base = x->bases[k]};
+        parts[k] = x->parts[k];
+        parts[k].params = x->params[k];
+        n->parts[k] = (BulkPartRun){.part = &parts[k], .proc = b->parts[k].proc, .calls = x->part_order ? NULL : x->parts[k].calls, .base = x->bases[k]};
         v->kinds[k] = own->kinds[k];
     }
     v->guarded = v->undo_kernel && bulk_guards_use(n);
@@ -100,6 +103,8 @@ static bool shares(Bulk *n) {
     const struct KeptMemory *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
     bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
+    const BulkLoan *words = &n->images->pinned[BH_FOOT + n->seat], *numbers = &n->images->pinned[BH_NUMBERS + n->seat];
+    if (!words->device || (n->numbers && !numbers->device)) return false; /* copies to other memory wait for it */
     return bulk_undo_room(v, undo->p) <= undo->bytes;
 }
 static Status queue_foot(Bulk *n, bool *queued, Err *e) {
@@ -112,6 +117,10 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     TRY(bulk_device_control(n, e));
     n->failed_foot = v->foot_failed; /* nobody looks at it */
     v->values = f->values = v->ahead_values;
+    memset(v->values, 0, (size_t)v->code->module.n_params * 8); /* other procedures of the module have none */
+    f->n_images = s->n;
+    f->n_sums = n->n_sums;
+    f->foot_words = v->foot_words;
     texts_take_args(&v->texts, &n->args->texts);
     TRY(bulk_make_counts(n, e));
     if (!shares(n)) return ST_OK;
@@ -126,13 +135,13 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     *queued = true;
     return ST_OK;
 }
-void bulk_foot_next(Bulk *b) {
+Status bulk_foot_next(Bulk *b, Err *out) {
     ImageSet *s = b->images;
     BulkArgs *x = s->ahead;
     BulkDevice *v = b->device;
-    if (!x || x->foot || !v->foot || !b->failed_foot || b->writes_only || b->cautious || (v->marked >> MARK_RUN & 1) == 0) return;
-    if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return;
-    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launched) > v->code->run_ns * (double)b->n_calls) return; /* calls are done: the host is what is waited for */
+    if (!x || x->foot || !v->foot || !b->failed_foot || b->writes_only || b->cautious || v->no_marks || (v->marked >> MARK_RUN & 1) == 0) return ST_OK;
+    if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
+    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launched) > v->code->run_ns * (double)b->n_calls) return ST_OK; /* calls are done: the host is what is waited for */
     Err e = {0};
     Bulk n;
     BulkDevice device = {0};
@@ -145,11 +154,12 @@ void bulk_foot_next(Bulk *b) {
         restore_tables(b, saved);
     }
     if (st != ST_OK || err_is_set(&e)) log_write(LOG_INFO, "footprints of the next bulk could not be made ahead: %s", e.message);
-    if (device.table && (queued || st != ST_OK)) constants_ahead = s; /* they may be under way */
+    if (queued && device.table) constants_ahead = s;
     arena_set_err(x->arena, NULL);
-    if (queued || st == ST_OK) return;
+    if (queued || st == ST_OK) return ST_OK;
     images_drop_ahead(s); /* some of it may be queued */
     b->opt->turn->next_ticket = 0;
+    return bulk_send_values(b, v->queue, out);
 }
 
 /* What footprints are made with: not what is only for calls, and where that lies. */
@@ -164,7 +174,7 @@ bool bulk_foot_take(Bulk *b) {
     BulkFoot *f = b->args ? b->args->foot : NULL;
     if (!f) return false;
     b->args->foot = NULL; /* once: more operations than there was room for, or additions that do not commute, want others */
-    bool same = f->uploads == images_uploaded(b);
+    bool same = f->n_images == b->images->n && f->n_sums == b->n_sums && f->foot_words == v->foot_words && f->uploads == images_uploaded(b);
     for (int32_t i = 0; i < m->n_params && same; i++) same = v->values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
     v->code->foots_missed = same ? 0 : v->code->foots_missed + 1;
     v->foot_ahead |= same;

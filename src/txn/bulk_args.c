@@ -213,7 +213,13 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart 
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);
     if (!x || !(x->bases = arena_array(n->arena, int64_t, n_parts + 1))) return err_oom(e);
-    for (int32_t k = 0; k < n_parts; k++) x->bases[k] = n->parts[k].base;
+    if (!(x->params = arena_array(n->arena, Vec *, n_parts + 1))) return err_oom(e);
+    for (int32_t k = 0; k < n_parts; k++) {
+        x->bases[k] = n->parts[k].base;
+        const int32_t n_params = copy[k].proc->n_params;
+        if (!(x->params[k] = arena_array(n->arena, Vec, n_params + 1))) return err_oom(e);
+        for (int32_t i = 0; i < n_params; i++) x->params[k][i] = copy[k].params[i];
+    }
     x->parts = copy;
     TRY(lay_out(n, x, e));
     TRY(send_all(n, x, s->ahead_queue, e));

@@ -281,6 +281,7 @@ void bulk_device_end(Bulk *b) {
     BulkDevice *v = b->device;
     MemAccount *acct = &b->images->account;
     if (!v) return;
+    bulk_ahead_end(b);
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
@@ -1093,7 +1094,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
     if (v->copies) bulk_args_next(b);
-    if (all) bulk_foot_next(b);
+    if (all) TRY(bulk_foot_next(b, e));
     if (v->copies && b->opt->launched) b->opt->launched(b->opt->launched_ctx);
     TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
@@ -1171,6 +1172,7 @@ static bool knows_no_order(const Bulk *b) {
 /* The device failed: on from where the host's images are. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     BulkDevice *v = b->device;
+    v->trip = true;
     if (!v->copies || v->safe < 0) return ST_ERROR;
     log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
     err_clear(e);

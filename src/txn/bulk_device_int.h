@@ -49,6 +49,8 @@ typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUN
 typedef struct BulkFoot {
     uint64_t *values;  /* of parameters that they are made with; pinned */
     uint64_t uploads;  /* images_uploaded then */
+    int64_t n_images, n_sums;   /* what the layout of the host's memory depends on, */
+    const uint64_t *foot_words; /* and where kernels' words come there */
 } BulkFoot;
 
 /* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then strings and constants (texts.staged). bulk_args.c. */
@@ -61,6 +63,7 @@ typedef struct BulkArgs {
     bool any_order;
     int32_t n_parts;
     BulkPart *parts;
+    Vec **params;      /* by part: copies of the columns' headers, which their owner may free once the strings are sent */
     int64_t n_calls;
     /* numbers of calls, as in Bulk */
     int seat;
@@ -189,7 +192,7 @@ void bulk_args_next(Bulk *b);
 int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
 /* bulk_ahead.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true
  * when those are as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are given up. 58000. */
-void bulk_foot_next(Bulk *b);
+Status bulk_foot_next(Bulk *b, Err *e); /* 58000: the bulk that runs cannot launch anything more */
 bool bulk_foot_take(Bulk *b);
 Status bulk_foot_drop(Bulk *b, Err *e);
 /* The module's constants are the bulk's from now on, once whoever made footprints ahead with them is done. */
