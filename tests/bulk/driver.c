@@ -18,13 +18,16 @@
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
  *        m  every second piece goes through CALL   f  the footprint's figures are printed
  *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
+ *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it (BulkFeed)
  *
- * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the case is no case; `. calls failed` at the end.
+ * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the case is no case; `A configurations bulks arguments footprints`, where devices with memory of their own could do
+ * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose arguments, and whose footprints, were there when they began; `. calls failed` at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/device/dev.h"
 #include "session/bulk.h"
 
 enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
@@ -33,6 +36,9 @@ typedef struct Lines { int64_t n, cap; char **items; } Lines;
 typedef struct Call { int routine, n_args; char *args[MAX_ARGS]; } Call;
 typedef struct Config { char *strategy, *cuts, *flags, *settings, *name; int vector, threads; } Config;
 typedef struct Outcome { char sqlstate[6]; char *message, *outs, *place, *said, *about; } Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known; said: notices; about: an error's detail, hint and names */
+
+/* What was done ahead for bulks of devices with memory of their own. */
+typedef struct Ahead { int64_t configs, bulks, arguments, footprints; } Ahead;
 
 typedef struct Case {
     Lines setup, tables, routines, configs;
@@ -275,7 +281,7 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
 
 /* ---- bulks --------------------------------------------------------------------------------------- */
 /* The calls [from, to) as parts of a bulk. */
-typedef struct Piece { Arena *arena; int64_t from, to; int n_parts; BulkCalls parts[MAX_ROUTINES]; uint64_t ticket; } Piece;
+typedef struct Piece { Arena *arena; int64_t from, to; int n_parts; BulkCalls parts[MAX_ROUTINES]; uint64_t ticket; bool told; } Piece;
 static void piece_free(Piece *x) {
     arena_free(x->arena);
     *x = (Piece){0};
@@ -324,8 +330,20 @@ static bool next_piece(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     *parts = x->parts;
     return true;
 }
-/* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. sequence[from ..]: the calls in the order that the result stands for. */
-static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats, int64_t *sequence) {
+/* Bulks run compiled on a device with memory of its own, and have footprints. */
+static bool works_ahead(Session *s) {
+    DeviceUse use;
+    if (strcmp(s->settings.executor, "compiled") != 0 || strcmp(s->settings.bulk_strategy, "serial") == 0) return false;
+    if (session_device_use(s, NULL, &use) != ST_OK || !use.runtime) return false; /* the bulk tells why */
+    return s->settings.bulk_copies || !dev_runtime_device(use.runtime)->info.shares_memory;
+}
+static void count_ahead(Ahead *x, const BulkStats *stats) {
+    x->bulks++;
+    x->arguments += stats->ahead;
+    x->footprints += stats->foot_ahead;
+}
+/* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. piece->told: the bulk before was given this one. sequence[from ..]: the calls in the order that the result stands for. */
+static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats, Ahead *ahead, int64_t *sequence) {
     const int64_t from = piece->from, to = piece->to;
     const int n_parts = piece->n_parts;
     const BulkCalls *parts = piece->parts;
@@ -337,7 +355,8 @@ static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *nex
         err_clear(&s->err);
         Status st = session_bulk_run(s, n_parts, parts, &feed, &b);
         ok = session_end_statement(s, st) == ST_OK;
-        if (next) next->ticket = feed.next_ticket;
+        if (next) next->ticket = feed.next_ticket, next->told = true;
+        if (ok && piece->told) count_ahead(ahead, &b->stats);
     }
     for (int p = 0; p < n_parts && ok; p++) {
         const Routine *r = parts[p].routine;
@@ -400,8 +419,8 @@ static int64_t next_cut(const Case *k, const char **cuts) {
     *cuts = *end == ',' ? end + 1 : end;
     return to;
 }
-/* All calls, cut as the configuration says. Bulks are told what comes next; where calls run one by one in between, that was not true. */
-static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, int64_t *sequence) {
+/* All calls, cut as the configuration says. Bulks are told what comes next, but for flag n; where calls run one by one in between, that was not true. */
+static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, Ahead *ahead, int64_t *sequence) {
     Statement *kept[MAX_ROUTINES] = {0};
     int64_t from = 0;
     bool ok = true;
@@ -415,8 +434,8 @@ static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out,
             for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, sequence[c] = c, kept, &out[c]);
         } else if (to > from) {
             if (!now->arena) ok = make_piece(k, s, from, to, now);
-            if (ok && then > to) ok = make_piece(k, s, to, then, next);
-            ok = ok && bulk_piece(k, s, now, next->arena ? next : NULL, out, stats, sequence);
+            if (ok && then > to && !has(g, 'n')) ok = make_piece(k, s, to, then, next);
+            ok = ok && bulk_piece(k, s, now, next->arena ? next : NULL, out, stats, ahead, sequence);
         }
         piece_free(now);
         for (int64_t t = 0; ok && has(g, 's') && t < k->tables.n; t++) {
@@ -513,7 +532,7 @@ static bool restore(const Case *k, Session *s) {
 }
 static void failed(const Config *g, Session *s, const char *what) { printf("D %s: %s: %s: %s\n", g->name, what, s->err.sqlstate, s->err.message); }
 
-static void run_config(const Case *k, const Config *g, const Outcome *want, const Lines *tables) {
+static void run_config(const Case *k, const Config *g, const Outcome *want, const Lines *tables, Ahead *ahead) {
     Conn c;
     if (!setup(k, &c, g->threads)) return;
     char sql[400];
@@ -521,6 +540,7 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
     Outcome *got = check(calloc((size_t)k->n_calls + 1, sizeof *got));
     int64_t *sequence = check(calloc((size_t)k->n_calls + 1, sizeof *sequence));
     BulkStats stats = {0};
+    Ahead own = {0};
     bool ok = run_sql(c.s, sql, NULL);
     if (!ok) failed(g, c.s, "settings");
     for (int64_t t = 0; ok && has(g, 'x') && t < k->tables.n; t++) {
@@ -528,17 +548,21 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
         if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
     }
     if (ok && has(g, 'q')) {
-        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, sequence) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
+        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, &own, sequence) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
     }
     for (int round = 0; ok && round < (has(g, 'x') ? 2 : 1); round++) {
         if (round > 0 && !(ok = restore(k, c.s))) failed(g, c.s, "putting tables back");
         if (ok && has(g, 't')) ok = run_sql(c.s, "begin", NULL);
-        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats, sequence))) failed(g, c.s, "a bulk");
+        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats, &own, sequence))) failed(g, c.s, "a bulk");
         if (ok && has(g, 't')) ok = run_sql(c.s, "commit", NULL);
         if (ok && !has(g, 'o') && compare(k, g, c.s, want, got, tables) > 0) break;
     }
     if (ok && has(g, 'o')) compare_in_order(k, g, c.s, got, sequence);
     free(sequence);
+    if (own.bulks > 0 && works_ahead(c.s)) {
+        ahead->configs++;
+        ahead->bulks += own.bulks, ahead->arguments += own.arguments, ahead->footprints += own.footprints;
+    }
     if (ok && has(g, 'f')) printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops, (long long)stats.depth, (int)stats.strategy);
     outcomes_free(got, k->n_calls);
     conn_close(&c);
@@ -600,6 +624,7 @@ static void run_case(const Case *k) {
     Lines tables[MAX_TABLES] = {0};
     bool ok = run_reference(k, NULL, &c, want, tables);
     int64_t n_failed = 0;
+    Ahead ahead = {0};
     for (int64_t i = 0; ok && i < k->n_calls; i++) n_failed += want[i].sqlstate[0] != 0;
     conn_close(&c);
     if (ok && k->shown) show_reference(k, want, tables);
@@ -612,12 +637,13 @@ static void run_case(const Case *k) {
         x.cuts = field_or_empty(&at);
         x.flags = field_or_empty(&at);
         x.settings = field_or_empty(&at);
-        run_config(k, &x, want, tables);
+        run_config(k, &x, want, tables, &ahead);
         fflush(stdout);
         free(line);
     }
     for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
     outcomes_free(want, k->n_calls);
+    if (ahead.configs > 0) printf("A %lld %lld %lld %lld\n", (long long)ahead.configs, (long long)ahead.bulks, (long long)ahead.arguments, (long long)ahead.footprints);
     printf(". %lld %lld\n", (long long)k->n_calls, (long long)n_failed);
 }
 

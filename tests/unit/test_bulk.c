@@ -1054,6 +1054,115 @@ static void test_faults_ahead(void **state) {
     free(cs.c);
 }
 
+/* partner(a, amount): adds to the balance of the account that `small` of a names, and tells it. Its footprint has to look that up. */
+static Reg partner_of(Make *m, int32_t pa) {
+    Reg r = reg(m, PH_I32);
+    emit(m, OP_CVT, PH_I16, r, get(m, ACCT, A_SMALL, PH_I16, find(m, ACCT, ld(m, pa))), 0);
+    return r;
+}
+static Proc *make_partner(Arena *a) {
+    Make m;
+    start(&m, a);
+    int32_t pa = var(&m, PH_I32), am = var(&m, PH_I64), out = var(&m, PH_I64);
+    Reg row = find(&m, ACCT, partner_of(&m, pa));
+    put(&m, ACCT, A_BAL, PH_I64, row, op2(&m, OP_ADD, PH_I64, PH_I64, get(&m, ACCT, A_BAL, PH_I64, row), ld(&m, am)));
+    st(&m, out, get(&m, ACCT, A_BAL, PH_I64, row));
+    body_done(&m, "partner(int,bigint)", 2, 1, (int32_t[]){out});
+    read_row(&m, ACCT, ld(&m, pa));
+    Reg key = partner_of(&m, pa);
+    read_row(&m, ACCT, key);
+    item(&m, ACCT, G_BAL, OPK_WRITE, key);
+    return proc_done(&m, false, 0);
+}
+/* Accounts that there were not, of one partner. */
+static void append_accounts(int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        int32_t id = N_ACCOUNTS + i, cnt = 0;
+        int64_t bal = 1000;
+        int16_t small = 7;
+        Str note = str_make("late", 4);
+        Vec v[N_ACCT] = {{.data = &id, .phys = PH_I32, .type = type_make(T_INT4)}, {.data = &bal, .phys = PH_I64, .type = type_make(T_INT8)}, {.data = &cnt, .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = &note, .phys = PH_STR, .type = type_make(T_TEXT)}, {.data = &small, .phys = PH_I16, .type = type_make(T_INT2)}};
+        assert_int_equal(table_append(tables[ACCT], 1, v, NULL, NULL, &err), ST_OK);
+    }
+}
+/* All have another partner, and images keep up with that: they stay where they are. */
+static void change_partners(ImageSet *images) {
+    static const int set[] = {A_SMALL};
+    int16_t small = 7;
+    Vec v = {.data = &small, .phys = PH_I16, .type = type_make(T_INT2)};
+    Arena *a = arena_new(&root, &err);
+    UndoLog *undo = undo_new(&root, &err);
+    NetChange *net;
+    int64_t n;
+    for (int32_t i = 0; i < N_ACCOUNTS; i++) {
+        const Value id = {.type = type_make(T_INT4), .u.i32 = i};
+        const int64_t rowid = table_lookup(tables[ACCT], 0, &id);
+        assert_int_equal(table_update(tables[ACCT], 1, &rowid, 1, set, &v, undo, &err), ST_OK);
+    }
+    const Image *im = images_find(images, tables[ACCT]->id);
+    assert_int_equal(undo_net(undo, a, &n, &net), ST_OK);
+    images_follow(images, n, net);
+    assert_ptr_equal(images_find(images, tables[ACCT]->id), im);
+    assert_int_equal(image_verify(im, true, &err), ST_OK);
+    undo_forget(undo);
+    undo_free(undo);
+    arena_free(a);
+}
+enum { LATE = 10, LATE_CUT = 150 };
+typedef enum Change { UNCHANGED, APPENDED, FOLLOWED, CHANGES } Change;
+/* Two bulks of partner(), here as P_DEPOSIT; in between others change the table. On a device with copies the second one is sent ahead. Tells the second one's figures. */
+static BulkStats run_partners(const Calls *cs, bool compiled, Change change, Seen *got) {
+    Faulty x;
+    Built b[2];
+    BulkTurn turns[2] = {{.next = give_second, .ctx = &b[1]}, {0}};
+    BulkStats second = {0};
+    faulty_new(&x, 0, false);
+    x.w.procs[P_DEPOSIT] = make_partner(x.w.a);
+    BulkOptions opt = faulty_options(&x, compiled ? STRATEGY_KSET : STRATEGY_SERIAL);
+    opt.compiled = opt.copies = compiled;
+    *got = (Seen){0};
+    got->f = open_memstream(&got->text, &got->len);
+    for (int i = 0; i < 2; i++) build(&x.w, &(Calls){LATE_CUT, cs->c + i * LATE_CUT}, &b[i]);
+    for (int i = 0; i < 2; i++) {
+        BulkResult *r = NULL;
+        turns[1].ticket = turns[0].next_ticket;
+        opt.turn = &turns[i];
+        if (faulty_run(&x, &b[i], &opt, &r) != ST_OK) fail_msg("%s", err.message);
+        see_results(got, &(Calls){LATE_CUT, cs->c + i * LATE_CUT}, &b[i], r);
+        second = r->stats;
+        bulk_result_free(r);
+        if (i > 0 || change == UNCHANGED) continue;
+        assert_int_equal(images_sync(x.w.images, NULL, &err), ST_OK);
+        if (change == APPENDED) append_accounts(LATE);
+        else change_partners(x.w.images);
+    }
+    faulty_tables(&x, got);
+    fclose(got->f);
+    for (int i = 0; i < 2; i++) built_free(&b[i]);
+    faulty_free(&x);
+    return second;
+}
+/* Footprints that were made ahead are of no use where the tables that they looked at were changed since. */
+static void test_changed_ahead(void **state) {
+    (void)state;
+    Calls cs = {2 * LATE_CUT, calloc(2 * LATE_CUT, sizeof(Call))};
+    for (int64_t i = 0; i < cs.n; i++) cs.c[i] = (Call){.proc = P_DEPOSIT, .x = {(int64_t)(rnd() % N_ACCOUNTS), (int64_t)(rnd() % 100)}};
+    for (int64_t i = 0; i < cs.n; i += 2) cs.c[i].x[0] = N_ACCOUNTS + (int64_t)(rnd() % LATE);
+    for (Change change = UNCHANGED; change < CHANGES; change++) {
+        static const char *const names[CHANGES] = {"as it was", "rows appended in between", "rows changed in between"};
+        Seen want, got;
+        run_partners(&cs, false, change, &want);
+        const BulkStats second = run_partners(&cs, true, change, &got);
+        same_text(want.text, got.text, names[change]);
+        assert_true(second.ahead);
+        assert_int_equal(second.foot_ahead, change == UNCHANGED);
+        free(want.text);
+        free(got.text);
+    }
+    free(cs.c);
+}
+
 static Seen one(Call c) {
     Calls cs = {1, &c};
     Config cf = {STRATEGY_AUTO, 1024, 1, 1, false, NULL, false};
@@ -1191,7 +1300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),  cmocka_unit_test(test_refused), cmocka_unit_test(test_transfer), cmocka_unit_test(test_adds),
                                        cmocka_unit_test(test_small),  cmocka_unit_test(test_inserts), cmocka_unit_test(test_loops),    cmocka_unit_test(test_divide),
                                        cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all), cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_results_stay), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_faults_ahead), cmocka_unit_test(test_out_of_memory)};
+                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_results_stay), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_faults_ahead), cmocka_unit_test(test_changed_ahead), cmocka_unit_test(test_out_of_memory)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hosts_free();
     return failed;
