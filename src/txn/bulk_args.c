@@ -4,7 +4,7 @@
  *
  * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a tenth of a bulk; kernels need neither. So a bulk whose calls have
  * been launched asks what comes next (BulkTurn), and does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one runs, the next
- * one's arguments go to the other, by a queue of their own. Nothing else of the next bulk is known then: images, footprints, room for inserts depend on what this one does.
+ * one's arguments go to the other, by a queue of their own. Behind them come its footprints (bulk_ahead.c); ranks, and room for inserts, depend on what these and the calls of this one do.
  * Whoever runs that bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels, or another device. It costs the work,
  * nothing else: a bulk always has its arguments at hand, and sends them itself where they are not there, or did not get there.
  */
