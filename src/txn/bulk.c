@@ -993,7 +993,6 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
         s = run_phases(&b, e);
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
-    bulk_ahead_end(&b);
     bulk_device_end(&b);
     bulk_ahead_free(b.adopted);
     leave_memory(&b);

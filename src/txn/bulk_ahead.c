@@ -101,7 +101,7 @@ static void restore_tables(const Bulk *b, const Saved *saved) {
 static bool shares(Bulk *n) {
     BulkDevice *v = n->device;
     const struct KeptMemory *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
-    bulk_plan_items(n);
+    (void)bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
     const BulkLoan *words = &n->images->pinned[BH_FOOT + n->seat], *numbers = &n->images->pinned[BH_NUMBERS + n->seat];
     if (!words->device || (n->numbers && !numbers->device)) return false; /* copies to other memory wait for it */

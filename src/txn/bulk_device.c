@@ -280,8 +280,8 @@ Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
 void bulk_device_end(Bulk *b) {
     BulkDevice *v = b->device;
     MemAccount *acct = &b->images->account;
-    if (!v) return;
     bulk_ahead_end(b);
+    if (!v) return;
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
@@ -624,7 +624,7 @@ static Status make_locks(Bulk *b, Err *e) {
 }
 
 /* How many a launch has at most. */
-static int64_t plan_items(Bulk *b) {
+int64_t bulk_plan_items(Bulk *b) {
     BulkDevice *v = b->device;
     if (v->guarded) plan_together(b);
     int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
@@ -632,7 +632,6 @@ static int64_t plan_items(Bulk *b) {
     v->scratch_bytes = items * v->code->module.scratch;
     return items;
 }
-void bulk_plan_items(Bulk *b) { (void)plan_items(b); }
 
 Status bulk_device_begin(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
@@ -640,7 +639,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     MemAccount *acct = &b->images->account;
     if (v->begun) return ST_OK;
     v->begun = true;
-    const int64_t items = plan_items(b);
+    const int64_t items = bulk_plan_items(b);
     v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
     if (!v->values) return err_oom(e);
     if (v->target.kind == DEVICE_HOST) {

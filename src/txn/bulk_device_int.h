@@ -235,7 +235,7 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
 Status bulk_device_values(Bulk *b, Err *e); /* anew, after what they depend on has changed */
 Status bulk_compute_values(Bulk *b, Err *e); /* only here, */
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
-void bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes */
+int64_t bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes. Work-items that a launch has at most */
 bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);

@@ -179,7 +179,7 @@ const char *bulk_device_name(const Bulk *b);
 
 /* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever was sent ahead is forgotten. */
 bool bulk_ahead_adopt(Bulk *b);
-void bulk_ahead_end(Bulk *b); /* bulk_ahead.c: before the bulk goes: nothing uses the memory of what it had adopted any more */
+void bulk_ahead_end(Bulk *b); /* bulk_ahead.c: nothing uses the memory of footprints that it had adopted and not taken any more */
 bool bulk_device_foot_ahead(const Bulk *b);
 void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 

@@ -222,21 +222,15 @@ void replay_drop_last(Replay *r) {
     free_bulk(r, x);
 }
 
-/* Calls of a part that failed: pieces count theirs, and keep the first ones; then each knows where its own go, and only those with more look again. */
-enum { FEW_FAILED = 256 };
-typedef struct FailedPiece { ReplayPart *part; CallError *const *errors; int64_t from, to, n; uint32_t *out; /* NULL: they are counted */ uint32_t few[FEW_FAILED]; } FailedPiece;
+/* Calls of a part that failed: pieces count theirs; then each knows where its own go. */
+typedef struct FailedPiece { ReplayPart *part; CallError *const *errors; int64_t from, to, n; uint32_t *out; /* NULL: they are counted */ } FailedPiece;
 typedef struct FindFailed { FailedPiece *pieces; int64_t n; _Atomic int64_t next; } FindFailed;
 static void count_failed(FailedPiece *x) {
-    for (int64_t i = x->from; i < x->to; i++) {
-        if (LIKELY(!x->errors[i])) continue;
-        if (x->n < FEW_FAILED) x->few[x->n] = (uint32_t)i;
-        x->n++;
-    }
+    for (int64_t i = x->from; i < x->to; i++) x->n += x->errors[i] != NULL;
 }
 static void put_failed(const FailedPiece *x) {
     uint32_t *out = x->out;
-    if (x->n <= FEW_FAILED) memcpy(out, x->few, (size_t)x->n * 4);
-    for (int64_t i = x->from; x->n > FEW_FAILED && i < x->to; i++)
+    for (int64_t i = x->from; i < x->to; i++)
         if (x->errors[i]) *out++ = (uint32_t)i;
 }
 static void find_failed(void *ctx, int worker) {
@@ -247,9 +241,9 @@ static void find_failed(void *ctx, int worker) {
         else count_failed(&f->pieces[k]);
     }
 }
-static void all_failed(FindFailed *f, const QueryOptions *q, bool alone) {
+static void all_failed(FindFailed *f, const QueryOptions *q) {
     atomic_store(&f->next, 0);
-    if (!alone && q->pool && f->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed, f);
+    if (q->pool && f->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed, f);
     else find_failed(f, 0);
 }
 /* Where the bulk has listed them. */
@@ -267,24 +261,22 @@ static Status take_failed(ReplayBulk *x, const BulkResult *b, Err *e) {
 }
 static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions *q, Err *e) {
     int64_t most = 0, total = 0;
-    bool many = false;
     for (int32_t k = 0; k < x->n_parts; k++) most += (x->parts[k].n + FIND_CALLS - 1) / FIND_CALLS;
     FindFailed f = {.pieces = arena_array(b->arena, FailedPiece, most + 1)};
     if (!f.pieces) return err_oom(e);
     for (int32_t k = 0; k < x->n_parts; k++)
         for (int64_t i = 0; i < x->parts[k].n; i += FIND_CALLS)
             f.pieces[f.n++] = (FailedPiece){.part = &x->parts[k], .errors = b->errors[x->parts[k].number], .from = i, .to = MIN_OF(i + FIND_CALLS, x->parts[k].n)};
-    all_failed(&f, q, false);
+    all_failed(&f, q);
     for (int64_t k = 0; k < f.n; k++) {
         total += f.pieces[k].n;
         f.pieces[k].part->n_failed += f.pieces[k].n;
-        many |= f.pieces[k].n > FEW_FAILED;
     }
     if (total == 0) return ST_OK;
     uint32_t *failed = arena_alloc(x->arena, total * 4), *out = failed;
     if (!failed) return err_oom(e);
     for (int64_t k = 0; k < f.n; out += f.pieces[k++].n) f.pieces[k].out = out;
-    all_failed(&f, q, !many);
+    all_failed(&f, q);
     for (int32_t k = 0; k < x->n_parts; k++) {
         x->parts[k].failed = failed;
         failed += x->parts[k].n_failed;
