@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/opcodes.md from OPCODE_TABLE in src/program/opcode.h.
+"""Writes docs/opcodes.md from src/types/opcodes.def.
 
 usage: gen-opcodes.py [--check]      --check changes nothing; exit status 1 when the file is out of date
 """
@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-HEADER = os.path.join(ROOT, "src", "program", "opcode.h")
+HEADER = os.path.join(ROOT, "src", "types", "opcodes.def")
 OUT = os.path.join(ROOT, "docs", "opcodes.md")
 
 PHYS = ["bool", "i16", "i32", "i64", "i128", "f32", "f64", "str", "interval", "uuid"]
@@ -18,7 +18,11 @@ FLAGS = {"F_FAIL": "may fail", "F_ROWS": "changes rows", "F_BLOCK": "block", "F_
 SHAPES = {"SH_NONE": "", "SH_D": "dst", "SH_DA": "dst <- a", "SH_DAB": "dst <- a, b", "SH_DABC": "dst <- a, b, c", "SH_A": "a", "SH_AB": "a, b",
           "SH_LIST": "dst <- list", "SH_PROBE": "dst <- keys", "SH_BLOCK": "block"}
 
-ROW = re.compile(r"X\((\w+),\s*(\w+),\s*([^,]+),\s*(\w+),\s*([^,]+),\s*(\w+)\)\s*(?:/\*\s*(.*?)\s*\*/)?")
+# A row and its note, or a comment at the left margin: the title of a section.
+ROW = re.compile(r"^X\((\w+),\s*(\w+),\s*([^,]+),\s*(\w+),\s*([^,]+),\s*(\w+)\)(?:(?: +|\n  )/\*\s*(.*?)\s*\*/)?|^/\*\s*(.*?)\s*\*/", re.M | re.S)
+EFFECTS = {"NONE": "", "SOURCE": "source", "PURE": "pure", "COMPARE": "pure", "CALL": "call", "BODY": "body", "JOIN": "join", "STORE": "writes a variable",
+           "ROW_READ": "reads rows", "CAUGHT": "reads what was caught", "ROW_WRITE": "writes rows", "RAISE": "raises", "ITEM": "item", "LOCK": "lock",
+           "CONTROL": "control"}
 
 
 def phys(text):
@@ -40,32 +44,27 @@ def cell(text):
     return text.replace("|", "\\|")
 
 
-def generate(header):
-    table = re.search(r"#define OPCODE_TABLE\(X\)(.*?)\n\n", header, re.S)
-    if not table:
-        sys.exit("OPCODE_TABLE not found in " + HEADER)
-    out = ["# Opcodes", "", "Made from `src/program/opcode.h` by `tools/gen-opcodes.py`; do not edit.", "",
-           "*Variants* are the physical types an opcode exists for, in terms of operand a (of the result, for loads). *NULL*: strict opcodes give NULL where any",
-           "operand is; `never` gives none.", ""]
-    rows = 0
-    for line in table.group(1).split("\n"):
-        line = line.rstrip().rstrip("\\").strip()
-        row = ROW.match(line)
-        if row:
-            name, shape, variants, nulls, flag, _, note = row.groups()
-            if name == "NONE":
-                continue
-            if rows == 0:
-                out += ["| opcode | operands | variants | NULL | | |", "| --- | --- | --- | --- | --- | --- |"]
-            rows += 1
-            out.append("| `%s` | %s | %s | %s | %s | %s |" % (name.lower(), SHAPES[shape], phys(variants), NULLS[nulls], flags(flag), cell(note or "")))
-        elif line.startswith("/*"):
-            title = line.strip("/* ").strip()
-            out += ["" if out[-1] else None, "## " + title[0].upper() + title[1:], ""]
-            rows = 0
-        elif line:
-            sys.exit("not understood: " + line)
-    return "\n".join(line for line in out if line is not None) + "\n"
+def generate(table):
+    out = ["# Opcodes", "", "Made from `src/types/opcodes.def` by `tools/gen-opcodes.py`; do not edit.", "",
+           "*Variants* are the physical types an opcode exists for, in terms of operand a (of the result, for loads).",
+           "*NULL*: strict opcodes give NULL where any operand is; `never` gives none. *Effect*: what running it may read or change."]
+    head, *rows = ROW.finditer(table)
+    columns = False
+    for m in rows:
+        name, shape, variants, nulls, flag, effect, note, title = m.groups()
+        if title is not None:
+            out += ["", "## " + title[0].upper() + title[1:], ""]
+            columns = False
+        elif name != "NONE":
+            if not columns:
+                out += ["| opcode | operands | variants | NULL | effect | | |", "| --- | --- | --- | --- | --- | --- | --- |"]
+            columns = True
+            note = " ".join(re.sub(r"\n\s*\* ?", " ", note or "").split())
+            out.append("| `%s` | %s | %s | %s | %s | %s | %s |" % (name.lower(), SHAPES[shape], phys(variants), NULLS[nulls], EFFECTS[effect], flags(flag), cell(note)))
+    rows = table.count("\nX(")
+    if rows != sum(m.group(1) is not None for m in ROW.finditer(table)):
+        sys.exit("some rows of opcodes.def are not understood")
+    return "\n".join(out) + "\n"
 
 
 def main():

@@ -416,7 +416,7 @@ Status vm_new(const Program *p, const VmEnv *env, Vm **out, Err *e) {
         s->size = size_class(s->dphys);
         if (in->op != OP_FILTER_RANGE && in->op != OP_FILTER_CODES) leading = false;
         if (leading) vm->n_leading = i + 1;
-        if (p->source.kind == SRC_CALLS && env->call_fn && (in->op == OP_LOAD || in->op >= OP_STORE)) {
+        if (p->source.kind == SRC_CALLS && env->call_fn && (in->op == OP_LOAD || op_is_of_calls(in->op))) {
             s->fn = env->call_fn(in);
             continue;
         }

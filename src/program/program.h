@@ -27,16 +27,18 @@
 #ifndef STELE_PROGRAM_PROGRAM_H
 #define STELE_PROGRAM_PROGRAM_H
 
-#include "program/opcode.h"
+#include "types/opcode.h"
 #include "storage/table.h"
 #include "types/func.h"
 
 typedef int32_t Reg; /* 0 = none */
 
+enum { INSTR_SAFE = 1 }; /* the opcode may fail, but it was proven that this instruction does not */
+
 typedef struct Instr {
     uint16_t op;
     uint8_t phys;  /* variant: phys of operand a (of dst for loads; of b for SELECT) */
-    uint8_t pad;
+    uint8_t flags; /* INSTR_ */
     Reg dst, a, b, c;
     int64_t imm;   /* column number, scale, field */
     void *aux;     /* by opcode */
@@ -45,6 +47,11 @@ typedef struct Instr {
     int32_t jump;  /* IF -> its ELSE, ELSE -> its ENDIF, PROBE_BEGIN -> its PROBE_END (instruction numbers), by program_finish */
     bool keep_pos; /* F_ROWS, IF: source positions are still needed afterwards / inside */
 } Instr;
+
+/* Whether it can end with a data error. CALL: see its CallSite. */
+static inline bool instr_may_fail(const Instr *in) {
+    return (op_info[in->op].flags & F_FAIL) != 0 && (in->flags & INSTR_SAFE) == 0;
+}
 
 typedef struct RegInfo {
     uint8_t phys;

@@ -285,18 +285,12 @@ static Status check_source(const Verify *v, const Instr *in) {
     return ST_OK;
 }
 
-static bool is_statement(uint16_t op) { return op >= OP_P_IF && op <= OP_P_RETURN; }
-/* Reads only: may stand in a body, and be run again. */
-static bool is_row_read(uint16_t op) { return op >= OP_ROW_FIND && op <= OP_ROW_GET; }
-static bool is_effect(uint16_t op) { return op == OP_STORE || (op >= OP_ROW_PUT && op <= OP_UNGUARD); }
-
 /* Programs of procedures, and only they, have statements and work on rows. */
 static Status check_calls(const Verify *v, const Instr *in, int32_t depth) {
     bool calls = v->p->source.kind == SRC_CALLS;
-    bool own = is_statement(in->op) || is_row_read(in->op) || is_effect(in->op);
-    REQUIRE(v, calls || !own, "not a program of a procedure");
+    REQUIRE(v, calls || !op_is_of_calls(in->op), "not a program of a procedure");
     REQUIRE(v, !calls || !(op_info[in->op].flags & F_ROWS), "the rows of a procedure's program are its calls");
-    REQUIRE(v, depth == 0 || !(is_statement(in->op) || is_effect(in->op)), "statement or effect inside a body");
+    REQUIRE(v, depth == 0 || !(op_is_control(in->op) || op_has_effect(in->op)), "statement or effect inside a body");
     return ST_OK;
 }
 
@@ -306,7 +300,7 @@ static Status check_statements(Verify *v, int32_t *stack) {
     int32_t depth = 0;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
-        if (!is_statement(in->op) || in->op == OP_P_RETURN) continue;
+        if (!op_is_control(in->op) || in->op == OP_P_RETURN) continue;
         v->at = i;
         int32_t top = depth > 0 ? stack[depth - 1] : -1;
         const Instr *open = top >= 0 ? &p->instrs[top] : NULL;
@@ -444,7 +438,7 @@ static Status walk(Verify *v, uint8_t *state) {
         }
         default: break;
         }
-        if (is_statement(in->op)) {
+        if (op_is_control(in->op)) {
             kill_since(p, state, run, i, 0);
             run = i + 1;
         }

@@ -916,7 +916,7 @@ static bool word_error(Bulk *b, int worker, int32_t part, uint32_t code, uint32_
     }
     Err e = {0};
     emit_data_error(p, part, code, &e);
-    for (int32_t i = pc - 1; i >= 0 && !(p->instrs[i].op >= OP_P_IF && p->instrs[i].op <= OP_P_RETURN); i--) /* the machine tries a whole IF again */
+    for (int32_t i = pc - 1; i >= 0 && !op_is_control(p->instrs[i].op); i--) /* the machine tries a whole IF again */
         if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
     (void)give_error(b, worker, part, pc, call, &e);
     return true;

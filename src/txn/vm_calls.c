@@ -7,8 +7,6 @@ enum { FRAME_BYTES = 512 << 10, VECTOR_MIN = 128 };
 
 const char call_canceled[] = "canceling statement due to user request";
 
-static bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
-static bool is_effect(const Instr *in) { return in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_ITEM); }
 
 /* ---- preparation ------------------------------------------------------------------------ */
 /* What the program says of variables and tables must fit the procedure. */
@@ -67,7 +65,7 @@ static bool needs_undo(const Proc *proc, const Program *p) {
             }
         }
         if (allocates && changed) return true;
-        changed |= in->op >= OP_ROW_PUT && in->op <= OP_ROW_DELETE;
+        changed |= op_is_row_write(in->op);
     }
     return false;
 }
@@ -102,7 +100,7 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     }
     for (int32_t i = p->n_instrs - 1, end = p->n_instrs; i >= 0; i--) {
         const Instr *in = &p->instrs[i];
-        if (is_statement(in)) {
+        if (op_is_control(in->op)) {
             end = i;
             memset(stored, 0, (size_t)pr->n_vars);
         }
@@ -357,7 +355,7 @@ static void run_straight(CallFrame *c, int32_t pc, int32_t end) {
         case RUN_DONE: return;
         case RUN_FAILED: {
             int32_t past = s->in->op == OP_IF ? c->pr->p->instrs[s->in->jump].jump + 1 : pc + 1;
-            if ((is_effect(s->in) ? fail_all(c, pc) : retry_rows(c, pc, past)) == RUN_DONE) return;
+            if ((op_has_effect(s->in->op) ? fail_all(c, pc) : retry_rows(c, pc, past)) == RUN_DONE) return;
         }
         }
     }

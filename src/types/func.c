@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <threads.h>
 
+#include "base/log.h"
 #include "types/func_int.h"
 
 enum { FUNC_TABLE_MAX = 1400, CALL_ARGS_MAX = 1664 };
@@ -34,9 +35,14 @@ static void func_build(void) {
     const FuncDefs *const tables[] = {&func_defs_numeric,  &func_defs_text,   &func_defs_regex,
                                       &func_defs_datetime, &func_defs_format, &func_defs_misc, &func_defs_sorted,
                                       &func_defs_array};
+    int64_t total = 0;
+    for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
+    if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
+        log_write(LOG_ERROR, "%lld functions, and FUNC_TABLE_MAX is %d", (long long)total, FUNC_TABLE_MAX);
+        return;
+    }
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++)
-        for (int64_t i = 0; i < tables[t]->count && func_count < FUNC_TABLE_MAX; i++)
-            func_all[func_count++] = tables[t]->defs[i];
+        for (int64_t i = 0; i < tables[t]->count; i++) func_all[func_count++] = tables[t]->defs[i];
     qsort(func_all, (size_t)func_count, sizeof func_all[0], def_cmp);
 }
 

@@ -14,7 +14,7 @@
 #ifndef STELE_TYPES_FUNC_H
 #define STELE_TYPES_FUNC_H
 
-#include "program/opcode.h"
+#include "types/opcode.h"
 #include "types/type.h"
 
 /* A vector of n cells. `valid` is NULL when no row is NULL, else one byte (0/1) per row.

@@ -169,7 +169,7 @@ void lower_forget_since_reg(Pipe *p, int64_t reg, int64_t computed) {
 static bool can_fail_since(Pipe *p, Mark m) {
     for (int64_t i = m.instrs; i < p->b.instrs.len; i++) {
         const Instr *in = &p->b.instrs.items[i];
-        if (in->pad == LOWER_PROVEN_SAFE || !(op_info[in->op].flags & F_FAIL)) continue;
+        if (!instr_may_fail(in)) continue;
         if (in->op == OP_CALL && !((const CallSite *)in->aux)->can_fail) continue;
         return true;
     }
@@ -232,7 +232,7 @@ Reg lower_as(Lower *l, Pipe *p, Reg r, Phys phys) {
     if (!d) return 0;
     if ((from_int && to_int && fits(range, phys)) || (from_int && (phys == PH_F64 || phys == PH_F32)) ||
         (ri.phys == PH_F32 && phys == PH_F64) || (ri.phys == PH_BOOL))
-        last(p)->pad = LOWER_PROVEN_SAFE;
+        last(p)->flags |= INSTR_SAFE;
     return remember(l, p, NULL, r, phys, d);
 }
 
@@ -767,7 +767,7 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
         if (!d) return 0;
         if (in && b) {
             Range rb = lower_range(p, b);
-            if (rb.known && rb.lo > 0) last(p)->pad = LOWER_PROVEN_SAFE;
+            if (rb.known && rb.lo > 0) last(p)->flags |= INSTR_SAFE;
         }
         return d;
     }

@@ -4,7 +4,6 @@
 
 #include "sql/lower/lower.h"
 
-enum { LOWER_PROVEN_SAFE = 1 }; /* Instr.pad: an opcode that can fail but does not here */
 
 /* Inclusive bounds of an integer register's non-NULL values. */
 typedef struct Range {

@@ -62,7 +62,7 @@ static bool eval_func(Eval *x, const Expr *e, Value *out) {
     if (e->n_args > 8) return false;
     for (int32_t i = 0; i < e->n_args; i++)
         if (!eval(x, e->args[i], &args[i])) return false;
-    if (f->opcode >= OP_EQ && f->opcode <= OP_GE && e->n_args == 2 && type_phys(args[0].type) == type_phys(args[1].type)) {
+    if (op_is_comparison(f->opcode) && e->n_args == 2 && type_phys(args[0].type) == type_phys(args[1].type)) {
         if (args[0].is_null || args[1].is_null) {
             *out = bool_value(2);
             return true;
@@ -198,7 +198,7 @@ static bool cheap_match(const Expr *e) { /* comparisons and LIKE against constan
     case EX_AND: case EX_OR: case EX_NOT: case EX_IN: case EX_IS_NULL: case EX_IS_NOT_NULL: break;
     case EX_CAST: if (!type_is_text(e->type) || !type_is_text(e->args[0]->type)) return false; break;
     case EX_FUNC:
-        if (!(e->u.func->opcode >= OP_EQ && e->u.func->opcode <= OP_GE) && strcmp(e->u.func->name, "~~") != 0 && strcmp(e->u.func->name, "!~~") != 0) return false;
+        if (!op_is_comparison(e->u.func->opcode) && strcmp(e->u.func->name, "~~") != 0 && strcmp(e->u.func->name, "!~~") != 0) return false;
         break;
     default: return false;
     }

@@ -736,7 +736,7 @@ static bool needs_undo(const Program *p, bool adds_fail) {
     if (first < 0) return false;
     for (int32_t i = first + (p->instrs[first].op != OP_P_LOOP); i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
-        if (!(op_info[in->op].flags & F_FAIL) || in->pad == LOWER_PROVEN_SAFE) continue;
+        if (!instr_may_fail(in)) continue;
         if (in->op == OP_CALL && !((const CallSite *)in->aux)->can_fail) continue;
         if (in->op == OP_ROW_ADD && !adds_fail) continue;
         return true;

@@ -92,7 +92,7 @@ static Reg emit_safe(Cp *c, Opcode op, Reg a, Reg b) {
     if (!a || !b) return 0;
     const RegInfo r = *lower_info(&c->pipe, a);
     Reg d = cp_emit(c, op, (Phys)r.phys, r.type, r.nullable, a, b, 0);
-    if (d) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].pad = LOWER_PROVEN_SAFE;
+    if (d) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= INSTR_SAFE;
     return d;
 }
 static Reg both(Cp *c, Reg a, Reg b) { return a && b ? cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, a, b, 0) : b; }
@@ -133,6 +133,6 @@ Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
     }
     if (!r || !(r = lower_canonical(&c->low, &c->pipe, r, col))) return 0;
     Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
-    if (last->op == OP_CVT && last->dst == r) last->pad = LOWER_PROVEN_SAFE;
+    if (last->op == OP_CVT && last->dst == r) last->flags |= INSTR_SAFE;
     return r;
 }

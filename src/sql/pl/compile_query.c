@@ -1394,7 +1394,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     cell->minus = op == OP_ROW_ADD && k->adds[i].minus;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
     if (!in) return ST_ERROR;
-    if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->pad = LOWER_PROVEN_SAFE;
+    if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->flags |= INSTR_SAFE;
     return ST_OK;
 }
 /* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found before that a value must not be NULL, and of either the first one in
@@ -1521,7 +1521,7 @@ static Status change_row(Cp *c, Change *k) {
         if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
         for (int64_t p = from; k->amounts[i] && k->adds[i].of && p < c->pipe.b.instrs.len; p++) { /* it was computed before, and is exact */
             Instr *in = &c->pipe.b.instrs.items[p];
-            if (in->op >= OP_ADD && in->op < OP_CALL) in->pad = LOWER_PROVEN_SAFE;
+            if (op_is_pure(in->op)) in->flags |= INSTR_SAFE;
         }
     }
     if (!r) return ST_ERROR;
@@ -1843,7 +1843,7 @@ static Status insert_row(Cp *c, void *ctx) {
     if (!in) return cp_oom(c);
     bool safe = t->n_keys == 0;
     for (int i = 0; i < t->n_cols; i++) safe &= !t->cols[i].not_null || !lower_info(&c->pipe, args[i])->nullable;
-    if (safe) in->pad = LOWER_PROVEN_SAFE;
+    if (safe) in->flags |= INSTR_SAFE;
     k->table->inserted = true;
     k->table->need.inserts = true;
     cp_mark(c);

@@ -42,7 +42,7 @@ static bool says_same(const ItemSite *x, const ItemSite *y) {
     if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->take || y->take || x->covered || y->covered || x->insert != y->insert || x->deletes != y->deletes || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
     return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) && (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
 }
-static bool ends_run(uint16_t op) { return (op >= OP_P_IF && op <= OP_P_RETURN) || op == OP_IF || op == OP_ELSE || op == OP_ENDIF; }
+static bool ends_run(uint16_t op) { return op_is_control(op) || op == OP_IF || op == OP_ELSE || op == OP_ENDIF; }
 Status cp_merge_items(Cp *c) {
     Instr *code = c->pipe.b.instrs.items;
     int64_t n = c->pipe.b.instrs.len, run = 0;

@@ -143,7 +143,7 @@ static bool is_function(const Reuse *u, const Instr *in) {
         const RowKey *k = in->aux;
         return k->order == 0 || !u->c->reg_tables.items[k->table]->written[k->order - 1];
     }
-    return in->op == OP_ROW_FIND || (in->op >= OP_ADD && in->op < OP_CALL);
+    return in->op == OP_ROW_FIND || op_is_pure(in->op);
 }
 /* A variable costs less. Strings would have to be kept as long. */
 static bool worth_variable(const Reuse *u, const Instr *in) {
@@ -387,7 +387,7 @@ static bool control(Reuse *u, int32_t at) {
 static bool walk(Reuse *u) {
     for (int32_t i = 0; i < u->n && !u->oom && !u->too_much; i++) {
         const Instr *in = &u->code[i];
-        bool statement = in->op >= OP_P_IF && in->op <= OP_P_RETURN;
+        bool statement = op_is_control(in->op);
         int32_t table = changes_rows(in);
         bool in_body = u->in_body[i] = depth_of_body(u) > 0;
         u->kept[i] = -1;
@@ -473,8 +473,8 @@ static Status rewrite(Reuse *u) {
 /* ---- what nobody wants --------------------------------------------------------------------------------------- */
 static bool goes_unseen(const Instr *in) {
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
-    if (in->op == OP_LOAD || (in->op >= OP_ROW_FIND && in->op <= OP_ROW_NEXT) || in->op == OP_ROW_GET) return true;
-    return in->op >= OP_ADD && in->op < OP_CALL && (!(op_info[in->op].flags & F_FAIL) || in->pad == LOWER_PROVEN_SAFE);
+    if (in->op == OP_LOAD || op_is_row_read(in->op)) return true;
+    return op_is_pure(in->op) && !instr_may_fail(in);
 }
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone) {
     int32_t *uses = arena_array(a, int32_t, n_regs + 1), *loads = arena_array(a, int32_t, n_vars + 1);

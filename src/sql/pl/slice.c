@@ -157,9 +157,9 @@ static bool is_plain(const Cut *s, int32_t i) {
     const Instr *in = &s->code[i];
     if (in->op == OP_ITEM) return ((const ItemSite *)in->aux)->kind != OPK_INSERTED;
     if (opens(in->op) || closes(in->op) || is_middle(in->op)) return s->passed[s->around[i]];
-    if (!in->dst || (in->op >= OP_ROW_FIND && in->op <= OP_ROW_GET)) return false;
+    if (!in->dst || op_is_row_read(in->op) || op_effect(in->op) == EF_CAUGHT) return false;
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
-    return !(op_info[in->op].flags & F_FAIL) || in->pad == LOWER_PROVEN_SAFE;
+    return !instr_may_fail(in);
 }
 /* Rows that are asked for after all. */
 static bool refuse_some(Cut *s) {
