@@ -394,6 +394,36 @@ static void test_errors(void **state) {
     assert_int_equal(optimizer_rules_parse(slice_of("nope"), &bits, &e), ST_ERROR);
     assert_string_equal(e.sqlstate, "22023");
 }
+/* Two operators that share an array are refused before any rule changes one of them by the other. */
+static void test_shared(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        Err e;
+        memset(&e, 0, sizeof e);
+        Arena *a = arena_new(&acct, &e);
+        assert_non_null(a);
+        PlanCtx c;
+        memset(&c, 0, sizeof c);
+        c.arena = a;
+        c.err = &e;
+        c.catalog = &cat;
+        c.session = &info;
+        AstStmt **stmts;
+        int64_t n;
+        BoundStmt *b = NULL;
+        assert_true(vec_push(a, &c.cols, ((ColInfo){.name = "", .col = -1})));
+        assert_int_equal(sql_parse(a, slice_of("select a + 1, b from t union all select a + 1, b from u"), &stmts, &n, &e), ST_OK);
+        assert_int_equal(sql_bind(&c, stmts[0], 0, NULL, &b), ST_OK);
+        Plan *p = b->plan;
+        assert_int_equal(p->kind, LP_SETOP);
+        if (kind == 1) p->set_cols[0] = p->children[0]->out_cols;
+        if (kind == 2) p->children[1]->exprs[0]->args[0] = p->children[0]->exprs[0]->args[0];
+        if (kind == 3) p->children[1]->children = p->children[0]->children;
+        assert_int_equal(sql_optimize(&c, b), kind == 0 ? ST_OK : ST_ERROR);
+        if (kind > 0) assert_string_equal(e.sqlstate, "XX000");
+        arena_free(a);
+    }
+}
 /* Every allocation fails once: an error, never a crash. */
 static void test_memory(void **state) {
     (void)state;
@@ -425,7 +455,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_tpch), cmocka_unit_test(test_shapes), cmocka_unit_test(test_errors), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_tpch), cmocka_unit_test(test_shapes), cmocka_unit_test(test_errors), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

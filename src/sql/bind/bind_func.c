@@ -263,6 +263,7 @@ static Expr *interval_agg(Binder *b, Query *level, const AstFunc *f, const AggCa
         if (func_resolve(slice_of(i < 3 ? "sum" : "count"), false, 1, &t, bind_pos(b, f->location), &c.func, &coerced, &ret, b->err) != ST_OK) return NULL;
         c.kind = c.func->agg;
         c.arg = x;
+        if (call->filter && !(c.filter = bind_copy(b, call->filter))) return NULL;
         if (!(parts[i] = agg_column(b, level, f, c, ret))) return NULL;
     }
     Expr *sum = bind_call(b, "interval_from_sums", false, 3, parts, f->location);

@@ -94,7 +94,7 @@ typedef struct Binder {
 typedef struct Rel {
     Plan *plan;
     int32_t n;
-    ColId *cols;
+    ColId *cols; /* an array of its own, never one of an operator's */
     const char **names;
 } Rel;
 
@@ -227,6 +227,7 @@ typedef struct Proj {
     IdVec ids;
     ExprVec exprs;
 } Proj;
+ColId *bind_ids(Binder *b, int64_t n, const ColId *ids); /* a copy: operators share no arrays */
 ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *name);
 Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
 

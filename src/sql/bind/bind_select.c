@@ -8,6 +8,12 @@
  */
 #include "sql/bind/bind_int.h"
 
+ColId *bind_ids(Binder *b, int64_t n, const ColId *ids) {
+    ColId *copy = arena_array(b->a, ColId, n + 1);
+    for (int64_t i = 0; copy && i < n; i++) copy[i] = ids[i];
+    return copy;
+}
+
 /* ---- projections ---------------------------------------------------------------- */
 
 ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *name) {
@@ -557,7 +563,7 @@ static Plan *values_union(Binder *b, int64_t n_rows, Expr ***rows, int32_t n, co
         p->exprs = rows[r];
         if (!u) return p;
         u->children[r] = p;
-        u->set_cols[r] = ids;
+        if (!(u->set_cols[r] = bind_ids(b, n, ids))) return NULL;
     }
     if (!u || !(u->out_cols = arena_array(b->a, ColId, n + 1))) return NULL;
     memcpy(u->out_cols, out, sizeof *out * (size_t)n);
@@ -603,8 +609,8 @@ static Status bind_values(Binder *b, const SelectEnv *env, const AstSelect *s, R
     } else if (!(p = values_union(b, s->n_values, rows, n, ids))) {
         return ST_ERROR;
     }
-    *out = (Rel){p, n, ids, names};
-    return ST_OK;
+    *out = (Rel){p, n, bind_ids(b, n, ids), names};
+    return out->cols ? ST_OK : ST_ERROR;
 }
 
 /* ---- all forms ---------------------------------------------------------------------------------------------- */

@@ -87,8 +87,7 @@ static Status cast_input(Binder *b, Rel *r, const Type *types) {
     p->n_out = p->n_exprs = r->n;
     p->out_cols = ids;
     r->plan = p;
-    r->cols = ids;
-    return ST_OK;
+    return (r->cols = bind_ids(b, r->n, ids)) ? ST_OK : ST_ERROR;
 }
 
 static bool chain_link(const AstSelect *s, const AstSelect *top) {
@@ -127,7 +126,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     for (int64_t i = 0; i < n; i++) {
         TRY(cast_input(b, &rels[i], types));
         p->children[i] = rels[i].plan;
-        p->set_cols[i] = rels[i].cols;
+        if (!(p->set_cols[i] = bind_ids(b, rels[i].n, rels[i].cols))) return ST_ERROR;
     }
     for (int32_t c = 0; c < m; c++)
         if (!(p->out_cols[c] = plan_new_col(b->c, rels[0].names[c], types[c], true))) return ST_ERROR;
@@ -135,6 +134,6 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     p->setop = (uint8_t)(s->set_op == AST_SETOP_UNION       ? (s->set_all ? SO_UNION_ALL : SO_UNION)
                          : s->set_op == AST_SETOP_INTERSECT ? (s->set_all ? SO_INTERSECT_ALL : SO_INTERSECT)
                                                             : (s->set_all ? SO_EXCEPT_ALL : SO_EXCEPT));
-    *out = (Rel){p, m, p->out_cols, rels[0].names};
-    return ST_OK;
+    *out = (Rel){p, m, bind_ids(b, m, p->out_cols), rels[0].names};
+    return out->cols ? ST_OK : ST_ERROR;
 }

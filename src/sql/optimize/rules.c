@@ -10,7 +10,7 @@
  *  8 join order     with estimates; build sides
  *  9 runtime filters
  *
- * Debug builds verify the plan after each. */
+ * Debug builds verify the plan after each; that nothing in it is shared is verified once in every build. */
 #include "sql/optimize/optimize_int.h"
 
 static const struct {
@@ -86,6 +86,8 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     Opt opt = {.c = c, .a = c->arena, .err = c->err}, *o = &opt;
     Plan *p = stmt->plan;
 
+    TRY(check(o, p, "binding"));
+    TRY(plan_verify_unshared(c, p, c->err)); /* in every build: rules would change one operator's columns by another's */
     TRY(opt_fold_plan(o, p));
     p = opt_setops(o, p);
     TRY(check(o, p, "set operations"));

@@ -8,6 +8,8 @@
  */
 #include "sql/plan/plan.h"
 
+#include <stdlib.h>
+
 ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable) {
     if (c->cols.len == 0) {
         ColInfo none = {.name = "", .col = -1};
@@ -714,8 +716,79 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
     return ST_OK;
 }
 
+/* ---- sharing ------------------------------------------------------------------------------ */
+
+/* Rules change operators, their arrays and expressions in place, which is right only where each belongs to one operator. */
+typedef struct Range {
+    uintptr_t from, to;
+    const char *what;
+} Range;
+typedef struct Ranges {
+    PlanCtx *c;
+    VEC(Range) v;
+} Ranges;
+
+static Status add_range(Ranges *r, const void *from, int64_t bytes, const char *what) {
+    if (!from || bytes <= 0) return ST_OK;
+    Range x = {(uintptr_t)from, (uintptr_t)from + (uintptr_t)bytes, what};
+    return vec_push(r->c->arena, &r->v, x) ? ST_OK : err_oom(r->c->err);
+}
+#define ADD_RANGE(r, array, n, what) TRY(add_range((r), (array), (int64_t)sizeof *(array) * (int64_t)(n), (what)))
+
+static Status plan_ranges(Ranges *r, const Plan *p);
+static Status expr_ranges(Ranges *r, const Expr *e) {
+    if (!e) return ST_OK;
+    ADD_RANGE(r, e, 1, "an expression");
+    ADD_RANGE(r, e->args, e->n_args, "arguments of an expression");
+    for (int32_t i = 0; i < e->n_args; i++) TRY(expr_ranges(r, e->args[i]));
+    if (e->kind == EX_AGG) return expr_ranges(r, e->u.agg.filter);
+    if (e->kind != EX_SUBQUERY) return ST_OK;
+    ADD_RANGE(r, e->u.sub.cols, e->u.sub.n_cols, "columns of a subquery");
+    if (e->u.sub.compare) {
+        ADD_RANGE(r, e->u.sub.compare, e->u.sub.n_cols, "comparisons with a subquery");
+        for (int32_t i = 0; i < e->u.sub.n_cols; i++) TRY(expr_ranges(r, e->u.sub.compare[i]));
+    }
+    return plan_ranges(r, e->u.sub.plan);
+}
+static Status slot_ranges(void *ctx, Expr **slot) { return expr_ranges(ctx, *slot); }
+static Status plan_ranges(Ranges *r, const Plan *p) {
+    if (!p) return ST_OK;
+    ADD_RANGE(r, p, 1, "an operator");
+    ADD_RANGE(r, p->children, p->n_children, "inputs");
+    ADD_RANGE(r, p->out_cols, p->n_out, "columns");
+    ADD_RANGE(r, p->exprs, p->n_exprs, "a list of expressions");
+    ADD_RANGE(r, p->conds, p->n_conds, "conditions");
+    ADD_RANGE(r, p->scan_cols, p->n_out, "columns of a scan");
+    ADD_RANGE(r, p->cells, p->n_out, "cells");
+    ADD_RANGE(r, p->rows, p->n_rows, "rows");
+    for (int64_t i = 0; p->rows && i < p->n_rows; i++) ADD_RANGE(r, p->rows[i], p->n_out, "a row");
+    ADD_RANGE(r, p->aggs, p->n_aggs, "aggregates");
+    ADD_RANGE(r, p->sort, p->n_sort, "sort keys");
+    ADD_RANGE(r, p->cte_cols, p->n_out, "columns of a CTE");
+    ADD_RANGE(r, p->set_cols, p->set_cols ? p->n_children : 0, "columns of set operations");
+    for (int32_t i = 0; p->set_cols && i < p->n_children; i++) ADD_RANGE(r, p->set_cols[i], p->n_out, "columns of a set operation");
+    ADD_RANGE(r, p->runtime, p->n_runtime, "runtime filters");
+    TRY(plan_each_expr(unconst_plan(p), slot_ranges, r));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(plan_ranges(r, p->children[i]));
+    return ST_OK;
+}
+static int by_address(const void *x, const void *y) {
+    const Range *a = x, *b = y;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e) {
+    Ranges r = {.c = c};
+    TRY(plan_ranges(&r, p));
+    if (r.v.len > 1) qsort(r.v.items, (size_t)r.v.len, sizeof *r.v.items, by_address);
+    for (int64_t i = 1; i < r.v.len; i++)
+        if (r.v.items[i].from < r.v.items[i - 1].to)
+            return err_internal(e, "plan: %s and %s share memory", r.v.items[i - 1].what, r.v.items[i].what);
+    return ST_OK;
+}
+
 Status plan_verify(PlanCtx *c, const Plan *p, Err *e) {
     Verify v = {.c = c, .e = e};
+    TRY(plan_verify_unshared(c, p, e));
     ColSet none = colset_new(c);
     v.scope = &none;
     return verify_plan(&v, p, &none);

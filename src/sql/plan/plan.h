@@ -271,6 +271,8 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out);
 void plan_free_cols(PlanCtx *c, const Plan *p, ColSet *out);
 /* Text for EXPLAIN: SQL-like, into the arena. */
 const char *expr_text(PlanCtx *c, const Expr *e);
-Status plan_verify(PlanCtx *c, const Plan *p, Err *e); /* every used column is produced below, types agree */
+Status plan_verify(PlanCtx *c, const Plan *p, Err *e); /* every used column is produced below, types agree, nothing is shared */
+/* A tree: no operator, expression or array of theirs is in two places (rules change them in place). */
+Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e);
 
 #endif
