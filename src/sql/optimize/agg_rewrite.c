@@ -414,18 +414,28 @@ Plan *sql_split_aggregates(PlanCtx *c, Plan *p) {
 }
 
 /* ---- functional dependencies among group keys --------------------------------------------------------
- * Attributes are column ids below the aggregation. Facts: a base row's unique columns determine all its columns (also
- * where an outer join made the row NULL as a whole); inner joins' and filters' equalities make columns equal;
- * projections pass columns on under new ids. A key in the closure of the other keys becomes AGG_ANY. */
+ * Attributes are column ids below the aggregation. Rows agree on a column when its values are equal or both NULL. Facts: a base row's unique
+ * columns determine all its columns; the keys of an aggregation determine its aggregates; inner joins' and filters' equalities make columns
+ * equal; projections pass columns on under new ids. A key in the closure of the other keys becomes AGG_ANY.
+ *
+ * An outer join above where a fact holds adds rows in which all columns of one side are NULL. Equalities hold in them. What determines
+ * other columns goes on doing so only if it is never NULL before: else the added rows agree with one that is NULL there and has values
+ * elsewhere. Keys of base rows must be free of NULLs anyway, since NULLs do not conflict. */
 typedef struct Facts {
     VEC(const Plan *) scans;
     VEC(ColMap) equal;
     VEC(const Plan *) aggs;
 } Facts;
-static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool inner) {
+static bool some_key_nonnull(Opt *o, const Plan *agg) {
+    for (int32_t i = 0; i < agg->n_keys; i++)
+        if (opt_expr_nonnull(o, agg->children[0], agg->exprs[i])) return true;
+    return false;
+}
+/* extended: an outer join above adds rows in which all columns of p are NULL. */
+static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
     if (p->kind == LP_SCAN && !vec_push(o->a, &f->scans, p)) return ST_ERROR;
-    if (p->kind == LP_AGG && !vec_push(o->a, &f->aggs, p)) return ST_ERROR;
-    if ((p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join == JN_INNER)) && inner)
+    if (p->kind == LP_AGG && (!extended || some_key_nonnull(o, p)) && !vec_push(o->a, &f->aggs, p)) return ST_ERROR;
+    if (p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join == JN_INNER))
         for (int32_t i = 0; i < p->n_conds; i++) {
             Expr *e = p->conds[i];
             if ((opt_is_op(e, "=") || e->kind == EX_NOT_DISTINCT) && e->args[0]->kind == EX_COL && e->args[1]->kind == EX_COL &&
@@ -441,16 +451,15 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool inner) {
                 ColMap m = {p->exprs[i]->u.col, p->out_cols[i]};
                 if (!vec_push(o->a, &f->equal, m)) return ST_ERROR;
             }
-    /* below an outer join's nullable side an equality inside holds or both are NULL: still a dependency in both
-     * directions only if the columns become NULL together, which they do */
     switch ((PlanKind)p->kind) {
-    case LP_JOIN:
-        TRY(gather_facts(o, p->children[0], f, inner));
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK) return ST_OK;
-        return gather_facts(o, p->children[1], f, inner);
-    case LP_FILTER: case LP_PROJECT: case LP_SORT: case LP_LIMIT: case LP_REPEAT: return gather_facts(o, p->children[0], f, inner);
-    case LP_AGG: return p->n_keys > 0 ? gather_facts(o, p->children[0], f, inner) : ST_OK;
-    case LP_CTE: return gather_facts(o, p->children[1], f, inner);
+    case LP_JOIN: {
+        bool one = p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK;
+        TRY(gather_facts(o, p->children[0], f, extended || p->join == JN_RIGHT || p->join == JN_FULL));
+        return one ? ST_OK : gather_facts(o, p->children[1], f, extended || p->join != JN_INNER);
+    }
+    case LP_FILTER: case LP_PROJECT: case LP_SORT: case LP_LIMIT: case LP_REPEAT: return gather_facts(o, p->children[0], f, extended);
+    case LP_AGG: return p->n_keys > 0 ? gather_facts(o, p->children[0], f, extended) : ST_OK;
+    case LP_CTE: return gather_facts(o, p->children[1], f, extended);
     default: return ST_OK;
     }
 }
@@ -512,7 +521,7 @@ static int key_rank(const Opt *o, const Expr *e) { /* narrow integer keys stay, 
 }
 static Status reduce_keys(Opt *o, Plan *p) {
     Facts f = {0};
-    TRY(gather_facts(o, p->children[0], &f, true));
+    TRY(gather_facts(o, p->children[0], &f, false));
     bool *gone = arena_array(o->a, bool, p->n_keys + 1);
     if (!gone) return ST_ERROR;
     int64_t removed = 0;
