@@ -805,6 +805,29 @@ static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *
     }
     return j;
 }
+/* Equal values of some types are different in other ways (an interval of 30 days and of one month, -0 and 0): D, whose rows stand for equal values, tells
+ * them apart by their text, which becomes one more column of the left side and of `outer`. */
+static Plan *tell_apart(Opt *o, Plan *l, IdVec *outer) {
+    IdVec ids = {0};
+    ExprVec ex = {0};
+    int64_t n = outer->len;
+    for (int64_t i = 0; i < n; i++) {
+        ColId id = outer->items[i];
+        if (opt_equal_is_same(o->c->cols.items[id].type)) continue;
+        Expr *text = opt_cast(o, opt_col(o, id), type_make(T_TEXT));
+        ColId made = plan_new_col(o->c, "text", type_make(T_TEXT), true);
+        if (made <= 0 || opt_push(o, &ex, text) != ST_OK || !vec_push(o->a, &ids, made) || !vec_push(o->a, outer, made)) return NULL;
+    }
+    if (ids.len == 0) return l;
+    IdVec all = {0};
+    ExprVec exprs = {0};
+    if (opt_out_ids(o, l, &all) != ST_OK) return NULL;
+    for (int64_t i = 0; i < all.len; i++)
+        if (opt_push(o, &exprs, opt_col(o, all.items[i])) != ST_OK) return NULL;
+    for (int64_t i = 0; i < ids.len; i++)
+        if (!vec_push(o->a, &all, ids.items[i]) || opt_push(o, &exprs, ex.items[i]) != ST_OK) return NULL;
+    return opt_project(o, l, all.len, all.items, exprs.items);
+}
 static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
     ColSet lo = opt_outputs(o, l), fr = opt_free(o, r), corr = opt_set_and(o, &lo, &fr);
     if (kind == JN_SINGLE && opt_max_one_row(r)) kind = JN_LEFT;
@@ -865,7 +888,7 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
         for (uint64_t b = corr.bits[w]; b; b &= b - 1)
             if (!vec_push(o->a, &outer, (ColId)(w * 64 + __builtin_ctzll(b)))) return NULL;
     MapVec map = {0};
-    if (opt_out_ids(o, l, &lids) != ST_OK || opt_plan_rename(o, l, &map) != ST_OK) return NULL;
+    if (!(l = tell_apart(o, l, &outer)) || opt_out_ids(o, l, &lids) != ST_OK || opt_plan_rename(o, l, &map) != ST_OK) return NULL;
     u.n = outer.len;
     u.outer = outer.items;
     ColId *def = arena_array(o->a, ColId, lids.len + 1), *ddef = arena_array(o->a, ColId, u.n + 1);

@@ -80,10 +80,28 @@ static bool col_eq(const Expr *e, ColId *a, ColId *b) {
     *b = e->args[1]->u.col;
     return *a != *b;
 }
+/* A predicate that compares: it is true of a value where it is of an equal one, though equal values may differ in other ways. */
+static bool only_compares(const Expr *e) {
+    switch ((ExprKind)e->kind) {
+    case EX_FUNC:
+        if (!(e->u.func->flags & FN_OPERATOR) || e->n_args != 2 || e->type.id != T_BOOL) return false;
+        break;
+    case EX_IN: case EX_IS_NULL: case EX_IS_NOT_NULL: break;
+    case EX_AND: case EX_OR: case EX_NOT:
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!only_compares(e->args[i])) return false;
+        return true;
+    default: return false;
+    }
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (e->args[i]->kind != EX_COL && e->args[i]->kind != EX_CONST) return false;
+    return true;
+}
 /* Copies of `pred` for the columns that `eqs` make equal to its column. */
 static Status spread(Opt *o, const ExprVec *eqs, const Expr *pred, ExprVec *out) {
     ColId id = 0;
     if (!one_col(pred, &id) || !id || !join_movable(pred) || expr_can_fail(pred)) return ST_OK;
+    if (!opt_equal_is_same(o->c->cols.items[id].type) && !only_compares(pred)) return ST_OK;
     ColSet seen = colset_new(o->c);
     IdVec reached = {0};
     colset_add(o->c, &seen, id);

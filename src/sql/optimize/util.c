@@ -9,6 +9,10 @@ bool opt_is_const(const Expr *e) { return e->kind == EX_CONST; }
 bool opt_const_true(const Expr *e) { return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && e->u.value.u.b; }
 bool opt_const_false(const Expr *e) { return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && !e->u.value.u.b; }
 bool opt_const_null(const Expr *e) { return e->kind == EX_CONST && e->u.value.is_null; }
+bool opt_equal_is_same(Type t) {
+    if (t.id == T_ARRAY) t = type_element(t);
+    return t.id != T_FLOAT4 && t.id != T_FLOAT8 && t.id != T_INTERVAL;
+}
 bool opt_has_subquery(const Expr *e) {
     if (e->kind == EX_SUBQUERY) return true;
     for (int32_t i = 0; i < e->n_args; i++)
