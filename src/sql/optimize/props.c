@@ -81,6 +81,7 @@ static bool conds_reject(Opt *o, const Plan *p, ColId id) {
         if (opt_rejects_null(p->conds[i], &s)) return true;
     return false;
 }
+/* A column of an outer level, which p does not produce, may be NULL as far as is known here, unless a condition inside says otherwise. */
 bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
@@ -124,7 +125,7 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
             return true;
         }
         return false;
-    case LP_SERIES: return true;
+    case LP_SERIES: return p->out_cols[0] == id;
     case LP_SETOP:
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
