@@ -31,8 +31,8 @@ Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r
     return acc;
 }
 
-static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r, int32_t n_args, int64_t location) {
-    Expr *e = expr_new(b->c, EX_SUBQUERY, type, n_args);
+static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r, int64_t location) {
+    Expr *e = expr_new(b->c, EX_SUBQUERY, type, 0);
     if (!e) return NULL;
     e->subquery = (uint8_t)kind;
     e->location = location;
@@ -64,7 +64,7 @@ static Expr *row_with_subquery(Binder *b, Query *q, const char *op, const AstLis
     Rel one = {.n = 1, .cols = arena_array(b->a, ColId, 1)};
     if (!id || !one.cols || !(one.plan = bind_proj_plan(b, &proj, r.plan))) return NULL;
     one.cols[0] = id;
-    return subquery_expr(b, SQ_SCALAR, type_make(T_BOOL), &one, 0, location);
+    return subquery_expr(b, SQ_SCALAR, type_make(T_BOOL), &one, location);
 }
 
 Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const AstExpr *r, int64_t location) {
@@ -276,7 +276,7 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
         all = !all;
         negate = true;
     }
-    Expr *e = subquery_expr(b, SQ_IN, type_make(T_BOOL), &r, (int32_t)n, s->location);
+    Expr *e = subquery_expr(b, SQ_IN, type_make(T_BOOL), &r, s->location);
     if (!e || !(e->u.sub.compare = arena_array(b->a, Expr *, n))) return NULL;
     e->all = all;
     Expr **right = arena_array(b->a, Expr *, n);
@@ -285,7 +285,6 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
         if (!(right[i] = expr_col(b->c, r.cols[i]))) return NULL;
         right[i]->location = s->location;
         if (bind_is_unknown(l[i]) && !(l[i] = bind_coerce(b, l[i], right[i]->type, CAST_IMPLICIT, s->location))) return NULL;
-        if (!(e->args[i] = bind_copy(b, l[i]))) return NULL;
     }
     if (n == 1 || strcmp(op, "=") == 0) {
         for (int64_t i = 0; i < n; i++) {
@@ -316,10 +315,10 @@ Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
     Rel r;
     if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (s->sub_kind == AST_SUB_ARRAY && bind_array_rel(b, &r, s->location) != ST_OK) return NULL;
-    if (s->sub_kind == AST_SUB_EXISTS) return subquery_expr(b, SQ_EXISTS, type_make(T_BOOL), &r, 0, s->location);
+    if (s->sub_kind == AST_SUB_EXISTS) return subquery_expr(b, SQ_EXISTS, type_make(T_BOOL), &r, s->location);
     if (r.n != 1) {
         err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, "subquery must return only one column");
         return NULL;
     }
-    return subquery_expr(b, SQ_SCALAR, b->c->cols.items[r.cols[0]].type, &r, 0, s->location);
+    return subquery_expr(b, SQ_SCALAR, b->c->cols.items[r.cols[0]].type, &r, s->location);
 }

@@ -81,7 +81,7 @@ static Plan *setop(Opt *o, Plan *p) {
     return rep;
 }
 static Status setops_expr(Opt *o, Expr **e, void *ctx) {
-    for (int32_t i = 0; i < (*e)->n_args; i++) TRY(setops_expr(o, &(*e)->args[i], ctx));
+    TRY(opt_each_arg(o, *e, setops_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY && !((*e)->u.sub.plan = opt_setops(o, (*e)->u.sub.plan))) return ST_ERROR;
     return ST_OK;
 }
@@ -102,7 +102,7 @@ typedef struct CteUse {
 } CteUse;
 static Status cte_uses(Opt *o, Plan **pp, CteUse *u);
 static Status cte_uses_expr(Opt *o, Expr **e, void *ctx) {
-    for (int32_t i = 0; i < (*e)->n_args; i++) TRY(cte_uses_expr(o, &(*e)->args[i], ctx));
+    TRY(opt_each_arg(o, *e, cte_uses_expr, ctx));
     return (*e)->kind == EX_SUBQUERY ? cte_uses(o, &(*e)->u.sub.plan, ctx) : ST_OK;
 }
 static Status cte_uses(Opt *o, Plan **pp, CteUse *u) {
@@ -129,7 +129,7 @@ static bool cheap_definition(const Plan *p) {
     return (p->kind == LP_FILTER || p->kind == LP_PROJECT) && cheap_definition(p->children[0]);
 }
 static Status inline_expr(Opt *o, Expr **e, void *ctx) {
-    for (int32_t i = 0; i < (*e)->n_args; i++) TRY(inline_expr(o, &(*e)->args[i], ctx));
+    TRY(opt_each_arg(o, *e, inline_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY && !((*e)->u.sub.plan = opt_inline_ctes(o, (*e)->u.sub.plan))) return ST_ERROR;
     return ST_OK;
 }

@@ -86,6 +86,8 @@ void opt_plan_remap(Plan *p, int64_t n, const ColMap *map);
 ColId opt_mapped(const MapVec *m, ColId id);
 /* Calls fn with the address of every expression of the node itself. */
 Status opt_each_expr(Opt *o, Plan *p, Status (*fn)(Opt *o, Expr **e, void *ctx), void *ctx);
+/* ... of every expression directly below this one: arguments, and what a subquery's rows are compared by. */
+Status opt_each_arg(Opt *o, Expr *e, Status (*fn)(Opt *o, Expr **e, void *ctx), void *ctx);
 bool opt_plan_volatile(const Plan *p);
 
 /* ---- properties (props.c) ----------------------------------------------------------- */

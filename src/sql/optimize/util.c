@@ -472,6 +472,13 @@ Status opt_each_expr(Opt *o, Plan *p, Status (*fn)(Opt *o, Expr **e, void *ctx),
     return ST_OK;
 }
 
+Status opt_each_arg(Opt *o, Expr *e, Status (*fn)(Opt *o, Expr **e, void *ctx), void *ctx) {
+    for (int32_t i = 0; i < e->n_args; i++) TRY(fn(o, &e->args[i], ctx));
+    if (e->kind == EX_SUBQUERY && e->u.sub.compare)
+        for (int32_t i = 0; i < e->u.sub.n_cols; i++) TRY(fn(o, &e->u.sub.compare[i], ctx));
+    return ST_OK;
+}
+
 /* Maps are sorted by `from` when long; a map here is searched linearly up to 16 entries and through a table otherwise. */
 typedef struct Remap {
     int64_t n;
@@ -537,7 +544,7 @@ typedef struct Made {
 } Made;
 static Status made_expr(Opt *o, Expr **e, void *ctx) {
     Made *m = ctx;
-    for (int32_t i = 0; i < (*e)->n_args; i++) TRY(made_expr(o, &(*e)->args[i], ctx));
+    TRY(opt_each_arg(o, *e, made_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY) TRY(made_ids(o, (*e)->u.sub.plan, m->seen, m->out));
     return ST_OK;
 }

@@ -26,7 +26,7 @@ static bool looks_at(Cp *c, Expr *query, const Plan *below) {
     return false;
 }
 static bool can_join(Cp *c, Expr *e, const Plan *below) {
-    if (e->kind != EX_SUBQUERY || e->subquery != SQ_IN || e->all || e->n_args != e->u.sub.n_cols) return false;
+    if (e->kind != EX_SUBQUERY || e->subquery != SQ_IN || e->all) return false;
     for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
         const Expr *cmp = e->u.sub.compare[i];
         if (cmp->kind != EX_FUNC || cmp->u.func->opcode != OP_EQ || cmp->n_args != 2) return false;

@@ -83,7 +83,7 @@ typedef enum ExprKind {
 typedef enum SubqueryKind {
     SQ_SCALAR, /* one column; no row = NULL; more than one = 21000 */
     SQ_EXISTS,
-    SQ_IN      /* args[0] = ANY (subquery): args = left sides, compared by func[] with sub_cols; three-valued. op ANY/ALL use `quant_op` */
+    SQ_IN      /* op ANY (subquery), op ALL (subquery), IN: sub.compare; three-valued */
 } SubqueryKind;
 
 typedef struct Plan Plan;
@@ -104,9 +104,9 @@ struct Expr {
         const FuncDef *func; /* EX_FUNC */
         struct {
             Plan *plan;
-            ColId *cols;   /* result columns of plan to compare (SQ_IN: one per arg) or the scalar column */
+            ColId *cols;   /* result columns of plan to compare (SQ_IN: one per comparison) or the scalar column */
             int32_t n_cols;
-            Expr **compare; /* SQ_IN: per pair, a bound boolean expression over args' values and EX_COL cols (usually =) */
+            Expr **compare; /* SQ_IN: per pair, a bound boolean expression (usually =) over the left side and EX_COL cols; walks enter it (opt_each_arg) */
         } sub;
         struct {
             const FuncDef *func;

@@ -198,8 +198,8 @@ static void put_expr(Text *t, const Expr *e, bool top) {
         case SQ_EXISTS: put(t, "EXISTS(subquery)"); break;
         case SQ_IN:
             put(t, "(");
-            put_list(t, e->args, 0, e->n_args, ", ", true);
-            put(t, e->all ? ") compared with ALL (subquery)" : ") compared with ANY (subquery)");
+            put_list(t, e->u.sub.compare, 0, e->u.sub.n_cols, " AND ", true);
+            put(t, e->all ? ") for ALL of (subquery)" : ") for ANY of (subquery)");
             break;
         }
         break;
