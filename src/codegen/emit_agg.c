@@ -117,12 +117,13 @@ static bool part_fits64(const Em *m, const CellForm *c, Reg r) {
 /* ---- private (ONE) ------------------------------------------------------------------------------- */
 static void first_write(Em *m, const View *v, const char *rec, int32_t only);
 
+/* The record has another name than that of the groups that are read (source_prefix): ANY and SINGLE write to it row by row. */
 static void private_sink(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
     Out *top = &m->top, *tail = &m->tail;
     int32_t records = P1(m, KP_AGG_RECORDS, v->id);
     bool alive = v->form->alive >= 0, local = false;
-    out_w(m, top, "    const u64 rec = P(%d);\n", records);
+    out_w(m, top, "    const u64 one = P(%d);\n", records);
     if (!alive) {
         out_w(m, top, "    bool live = false;\n");
         w(m, "live = true;\n");
@@ -134,7 +135,7 @@ static void private_sink(Em *m, const View *v) {
         Reg r = s->regs[i];
         int32_t off = v->dev->cell_off[i];
         if (c->kind == CK_FIRST || c->kind == CK_SINGLE) {
-            first_write(m, v, "rec", i);
+            first_write(m, v, "one", i);
             continue;
         }
         bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR, part = part_fits64(m, c, r);
@@ -144,7 +145,7 @@ static void private_sink(Em *m, const View *v) {
             out_w(m, top, "    u64 a%d = 0;\n", i);
             w(m, "a%d += ", i);
             put_word(m, c, a, r);
-            out_w(m, tail, "{ const u64 x = group_sum_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_u64(rec + %d, x); }\n", i, off);
+            out_w(m, tail, "{ const u64 x = group_sum_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_u64(one + %d, x); }\n", i, off);
             if (i == v->form->alive) out_w(m, tail, "const bool live = a%d != 0;\n", i);
             local = true;
             break;
@@ -152,7 +153,7 @@ static void private_sink(Em *m, const View *v) {
             out_w(m, top, "    f64 a%d = 0;\n", i);
             w(m, "a%d += ", i);
             put_word(m, c, a, r);
-            out_w(m, tail, "{ const f64 x = group_sum_f64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_f64(rec + %d, x); }\n", i, off);
+            out_w(m, tail, "{ const f64 x = group_sum_f64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_f64(one + %d, x); }\n", i, off);
             local = true;
             break;
         case CK_MAX64:
@@ -160,21 +161,21 @@ static void private_sink(Em *m, const View *v) {
             w(m, "const u64 e%d = ", i);
             put_word(m, c, a, r);
             w(m, ";\nif (e%d > a%d) a%d = e%d", i, i, i, i);
-            out_w(m, tail, "{ const u64 x = group_max_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_max_u64(rec + %d, x); }\n", i, off);
+            out_w(m, tail, "{ const u64 x = group_max_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_max_u64(one + %d, x); }\n", i, off);
             local = true;
             break;
         case CK_OR64:
             out_w(m, top, "    u64 a%d = 0;\n", i);
             w(m, "a%d |= ", i);
             put_word(m, c, a, r);
-            out_w(m, tail, "if ((a%d & ~GVOL(u64, rec + %d)[0]) != 0) ga_or_u64(rec + %d, a%d);\n", i, off, off, i);
+            out_w(m, tail, "if ((a%d & ~GVOL(u64, one + %d)[0]) != 0) ga_or_u64(one + %d, a%d);\n", i, off, off, i);
             break;
         case CK_WIDE2:
             if (part) {
                 out_w(m, top, "    i64 a%d = 0;\n", i);
                 w(m, "a%d += (i64)%r", i, r);
                 out_w(m, tail, "{ const u64 lo = group_sum_u64((u64)(u32)a%d, LM(u64, 0)), hi = group_sum_u64((u64)(a%d >> 32), LM(u64, 0));\n", i, i);
-                out_w(m, tail, "if (LID == 0) ga_add_i128(rec + %d, i128_add(i128_from_u64(lo), i128_shl(i128_from_i64((i64)hi), 32))); }\n", off);
+                out_w(m, tail, "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_from_u64(lo), i128_shl(i128_from_i64((i64)hi), 32))); }\n", off);
             } else {
                 out_w(m, top, "    i128 a%d = i128_from_i64(0);\n", i);
                 w(m, "a%d = i128_add(a%d, ", i, i);
@@ -182,22 +183,22 @@ static void private_sink(Em *m, const View *v) {
                 w(m, ")");
                 out_w(m, tail, "{ const u64 x = i128_lo(a%d), lo = group_sum_u64((u64)(u32)x, LM(u64, 0)), mid = group_sum_u64(x >> 32, LM(u64, 0)), hi = "
                       "group_sum_u64(i128_hi(a%d), LM(u64, 0));\n", i, i);
-                out_w(m, tail, "if (LID == 0) ga_add_i128(rec + %d, i128_add(i128_add(i128_from_u64(lo), i128_shl(i128_from_u64(mid), 32)), i128_from_limbs(0, hi))); }\n", off);
+                out_w(m, tail, "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_add(i128_from_u64(lo), i128_shl(i128_from_u64(mid), 32)), i128_from_limbs(0, hi))); }\n", off);
             }
             local = true;
             break;
         default: /* CK_WIDE3 */
             out_w(m, top, "    sum192 a%d = sum192_zero();\n    bool any%d = false;\n", i, i);
             w(m, "any%d = true;\na%d = sum192_add(a%d, %r)", i, i, i, r);
-            out_w(m, tail, "if (any%d) ga_add_sum192(rec + %d, a%d);\n", i, off, i);
+            out_w(m, tail, "if (any%d) ga_add_sum192(one + %d, a%d);\n", i, off, i);
         }
         w(m, ";\n");
         if (c->seen >= 0) w(m, "seen%d |= U64C(%l);\n", c->seen / 32, INT64_C(1) << (c->seen % 32));
         if (test) w(m, "}\n");
     }
-    out_w(m, tail, "if (live && GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
+    out_w(m, tail, "if (live && GVOL(u32, one)[0] == 0) G(u32, one)[0] = 1;\n");
     for (int32_t i = 0; i < v->dev->n_seen_words; i++)
-        out_w(m, tail, "if ((seen%d & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, seen%d);\n", i, 4 + 4 * i, 4 + 4 * i, i);
+        out_w(m, tail, "if ((seen%d & ~GVOL(u32, one + %d)[0]) != 0) ga_or_u32(one + %d, seen%d);\n", i, 4 + 4 * i, 4 + 4 * i, i);
     if (local) m->local_bytes = (int64_t)m->ep->target.group_size * 8;
 }
 
