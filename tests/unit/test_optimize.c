@@ -373,6 +373,10 @@ static void test_shapes(void **state) {
     assert_true(contains("select * from t order by a limit 3", "top-n"));
     assert_true(contains("select a, s, count(*) from t group by a, s", "any_value"));
     assert_true(contains("select a from t where b in (select b from u)", "semi join"));
+    assert_true(contains("select * from t where b >= all (select b from u)", "max(b)"));
+    assert_true(contains("select * from t where b < any (select b from u where u.c = t.c)", "max(b)"));
+    assert_true(contains("select not b > any (select b from u) from t", "min(b)"));
+    assert_false(contains("select * from t where b >= all (select b from u)", "anti join"));
 }
 static void test_errors(void **state) {
     (void)state;

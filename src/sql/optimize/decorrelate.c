@@ -3,6 +3,7 @@
  * Step 1, lifting: every EX_SUBQUERY is replaced by a column of a join placed below the operator that uses it:
  *   (NOT) EXISTS as a conjunct   semi / anti join
  *   IN as a conjunct             semi join; NOT IN: anti join on "(x = y) IS NOT FALSE", or a mark join (hashed)
+ *   < ANY, < ALL and the like    comparison with the subquery's least or greatest value
  *   elsewhere                    mark join; scalar: single join, or a cross join with an aggregate of one row
  * Step 2, unnesting, as soon as such a join is made, innermost first (dep_join):
  *   a) pull(): correlated predicates are pulled up out of the right side into the join's condition; through an
@@ -974,15 +975,13 @@ static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
 }
 
 /* The comparison of x op ANY (subquery) as one condition; its own subqueries are lifted into the left side. */
-static Expr *in_condition(Opt *o, Expr *e, Plan **child, bool negate) {
+static Expr *in_condition(Opt *o, Expr *e, Plan **child) {
     ExprVec parts = {0};
     for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
         Expr *c = lift_expr(o, e->u.sub.compare[i], child);
         if (opt_push(o, &parts, c) != ST_OK) return NULL;
     }
-    Expr *all = opt_nary(o, EX_AND, parts.len, parts.items);
-    if (negate) all = opt_unary(o, EX_NOT, all);
-    return opt_fold(o, all);
+    return opt_fold(o, opt_nary(o, EX_AND, parts.len, parts.items));
 }
 static bool never_null(Opt *o, Plan *l, Plan *r, const Expr *cond) {
     Plan *tmp = opt_join(o, JN_INNER, l, r, NULL);
@@ -1029,9 +1028,97 @@ static Plan *drop_order(Plan *r) {
     while (r->kind == LP_SORT && r->limit < 0 && r->offset <= 0) r = r->children[0];
     return r;
 }
+
+/* x op ANY and x op ALL of a subquery's values y, for an order, = ALL and <> ANY: the least or greatest y decides, which one aggregation
+ * finds. NULLs among y are counted; they make NULL of an answer that the others leave open, and without rows ANY is false and ALL true. */
+typedef struct Bounds {
+    Expr *hit;   /* x op y for some or all y that are not NULL; NULL where there are none, or x is NULL */
+    Expr *empty; /* there are no rows */
+    Expr *known; /* no y is NULL; none when that is certain */
+} Bounds;
+
+static bool can_pull(Opt *o, const Plan *l, const Plan *r) {
+    ColSet lo = opt_outputs(o, l), fr = opt_free(o, r);
+    Pull st = {.corr = opt_set_and(o, &lo, &fr)};
+    Plan *copy = opt_plan_copy(o, r);
+    bool ok = false;
+    return copy && pull(o, &copy, &st, &ok) == ST_OK && ok && !depends(o, copy, &st.corr);
+}
+/* Adds min or max of y; answers the comparison with it in y's place. */
+static Expr *compare_bound(Opt *o, Expr *cond, int y, bool greatest, AggCall *call) {
+    Err none = {0}, *err = o->err;
+    Type type = cond->args[y]->type, ret;
+    o->err = &none;
+    Status st = opt_agg_call(o, greatest ? "max" : "min", expr_copy(o->c, cond->args[y]), call, &ret);
+    o->err = err;
+    if (st != ST_OK || !(type_eq(ret, type) || cast_is_noop(ret, type))) return NULL;
+    call->out = plan_new_col(o->c, greatest ? "greatest" : "least", ret, true);
+    Expr *e = expr_copy(o->c, cond);
+    if (!e || !(e->args[y] = opt_cast(o, opt_col(o, call->out), type))) return NULL;
+    return e;
+}
+/* Joins the aggregation to *child and fills *b. *ok: the comparison is of that form, and the aggregation does not depend on *child in ways that
+ * would make it a loop again. */
+static Status find_bounds(Opt *o, Plan **child, Plan *r, Expr *cond, bool all, Bounds *b, bool *ok) {
+    *ok = false;
+    ColSet ro = opt_outputs(o, r);
+    if (cond->kind != EX_FUNC || cond->n_args != 2 || !(cond->u.func->flags & FN_OPERATOR)) return ST_OK;
+    const char *op = cond->u.func->name;
+    int y = opt_uses(o, cond->args[1], &ro) ? 1 : 0;
+    Expr *value = cond->args[y], *x = cond->args[1 - y];
+    if (opt_uses(o, x, &ro) || !opt_within(o, value, &ro) || !opt_uses(o, value, &ro)) return ST_OK;
+    if (opt_is_domain_fallible(value) || expr_is_volatile(value) || expr_is_volatile(x)) return ST_OK;
+    bool less = op[0] == '<' && strcmp(op, "<>") != 0, greater = op[0] == '>', both = strcmp(op, all ? "=" : "<>") == 0;
+    if (!both && (!(less || greater) || (op[1] && strcmp(op + 1, "=") != 0))) return ST_OK;
+    bool greatest = (less == (y == 1)) != all; /* x < some y: the greatest; x < all y: the least */
+    AggCall calls[4] = {0};
+    int n = 0;
+    Expr *hit = compare_bound(o, cond, y, greatest, &calls[n++]);
+    if (hit && both) hit = opt_pair(o, all ? EX_AND : EX_OR, hit, compare_bound(o, cond, y, !greatest, &calls[n++]));
+    if (!hit) return ST_OK;
+    bool nulls = !opt_expr_nonnull(o, r, value);
+    Type i8;
+    calls[n] = (AggCall){.kind = AGG_COUNT_STAR, .func = opt_agg_func(AGG_COUNT_STAR, type_make(T_INT8))};
+    ColId rows = calls[n++].out = plan_new_col(o->c, "n_rows", type_make(T_INT8), false), values = 0;
+    if (nulls) {
+        TRY(opt_agg_call(o, "count", expr_copy(o->c, value), &calls[n], &i8));
+        values = calls[n++].out = plan_new_col(o->c, "n_values", i8, false);
+    }
+    Plan *agg = opt_agg(o, r, 0, NULL, NULL, n, calls);
+    if (!agg) return ST_ERROR;
+    if (closed(o, r)) {
+        *child = cross(o, *child, agg);
+    } else {
+        ExprVec none = {0};
+        if (!can_pull(o, *child, agg)) return err_is_set(o->err) ? ST_ERROR : ST_OK;
+        *child = dep_join(o, JN_SINGLE, *child, agg, &none, 0);
+    }
+    *b = (Bounds){.hit = hit, .empty = opt_op(o, "=", opt_col(o, rows), opt_int8(o, 0))};
+    if (nulls) b->known = opt_op(o, "=", opt_col(o, values), opt_col(o, rows));
+    *ok = true;
+    return *child && b->empty && (b->known || !nulls) ? ST_OK : ST_ERROR;
+}
+/* The three-valued answer. */
+static Expr *bounds_value(Opt *o, const Bounds *b, bool all) {
+    Expr *e = b->hit, *unknown = opt_null(o, type_make(T_BOOL));
+    if (b->known) e = opt_pair(o, all ? EX_AND : EX_OR, e, opt_case(o, b->known, expr_bool(o->c, all), unknown));
+    return all ? opt_pair(o, EX_OR, b->empty, e) : opt_pair(o, EX_AND, opt_unary(o, EX_NOT, b->empty), e);
+}
+/* What is true exactly where the answer, or its negation, is. */
+static Expr *bounds_condition(Opt *o, const Bounds *b, bool all, bool negated) {
+    Expr *e = negated ? opt_unary(o, EX_NOT, b->hit) : b->hit;
+    if (all == negated) return e;
+    if (b->known) e = opt_pair(o, EX_AND, e, b->known);
+    return opt_pair(o, EX_OR, b->empty, e);
+}
+
 static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r) {
-    Expr *cond = in_condition(o, e, child, e->all);
-    if (!cond) return NULL;
+    Expr *cond = in_condition(o, e, child);
+    Bounds bounds;
+    bool ok;
+    if (!cond || find_bounds(o, child, r, cond, e->all, &bounds, &ok) != ST_OK) return NULL;
+    if (ok) return opt_fold(o, bounds_value(o, &bounds, e->all));
+    if (e->all && !(cond = opt_fold(o, opt_unary(o, EX_NOT, cond)))) return NULL;
     Expr *result;
     if (never_null(o, *child, r, cond)) {
         ExprVec conds = {0};
@@ -1131,9 +1218,14 @@ static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
         Plan *r = lift_plan(o, x->u.sub.plan);
         if (!r) return ST_ERROR;
         r = drop_order(r);
-        /* ALL (c) = NOT ANY (NOT c) */
-        Expr *cond = in_condition(o, x, child, x->all);
+        Expr *cond = in_condition(o, x, child);
+        Bounds bounds;
+        bool ok;
         if (!cond) return ST_ERROR;
+        TRY(find_bounds(o, child, r, cond, x->all, &bounds, &ok));
+        if (ok) return opt_push(o, keep, opt_fold(o, bounds_condition(o, &bounds, x->all, neg)));
+        /* ALL (c) = NOT ANY (NOT c) */
+        if (x->all && !(cond = opt_fold(o, opt_unary(o, EX_NOT, cond)))) return ST_ERROR;
         bool want = neg == x->all; /* some row makes cond true */
         if (!want && !never_null(o, *child, r, cond)) {
             if (hash_mark(o, child, r, cond)) {
