@@ -207,8 +207,8 @@ typedef struct DeviceDriver {
 extern const DeviceDriver device_driver_host, device_driver_cuda, device_driver_opencl, device_driver_null;
 
 /* fault/: a device that passes everything on to `inner` (which it does not own) and fails the n-th fallible call (n from 1), once or from then on.
- * Counted: every op that returns Status. */
-typedef struct FaultPlan { int64_t fail_at; bool sticky; bool lose_device; _Atomic int64_t calls; } FaultPlan;
+ * Counted: every op that returns Status, or with `only` those of that name ("compile", "launch"). */
+typedef struct FaultPlan { int64_t fail_at; bool sticky; bool lose_device; const char *only; _Atomic int64_t calls; } FaultPlan;
 Status device_fault_new(Device *inner, FaultPlan *plan, Device **out, Err *e);
 /* null/: what was asked of it. */
 typedef struct NullCounts { int64_t allocs, frees, bytes_in_use, copies, bytes_copied, fills, launches, syncs, compiles; } NullCounts;

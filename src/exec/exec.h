@@ -123,6 +123,7 @@ typedef struct PipelineUse { /* 0 = by the model (cost/gpl.h) */
 } PipelineUse;
 typedef struct DeviceUse { /* segments run compiled on a device where they can */
     struct DevRuntime *runtime; /* NULL: everything on the virtual machine */
+    const char *reason;   /* then: why, for EXPLAIN ANALYZE, or NULL; as long as query_run */
     Residence residence;
     bool strict;          /* 0A000 instead of running anything on the virtual machine */
     bool interpreted;     /* by the device's interpreter instead of kernels of their own */
@@ -159,6 +160,7 @@ typedef struct DeviceStats { /* of a segment; all zero when no device was asked 
     const char *device;    /* its name, "cuda:0" */
     const char *executor;  /* "compiled", "interpreted", "kernel", "pipelined" */
     const char *reason;    /* why not, in words */
+    const char *detail;    /* more about that (a compiler's messages), or NULL */
     int64_t kernel_ns;     /* 0: not measured */
     int64_t bytes_in, bytes_out; /* moved to and from the device for this segment */
     int64_t bytes_read;    /* of the source, by kernels (estimate) */

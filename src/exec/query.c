@@ -675,6 +675,7 @@ static Status keep_stats(Query *q, Err *e) {
         SegmentStats *s = &q->stats[i];
         dev_query_segment_stats(q->dev, i, s);
         if (s->device.reason && !(s->device.reason = arena_strdup(q->arena, s->device.reason))) return err_oom(e);
+        if (s->device.detail && !(s->device.detail = arena_strdup(q->arena, s->device.detail))) return err_oom(e);
         if (s->device.pipeline && !(s->device.pipeline = arena_strdup(q->arena, s->device.pipeline))) return err_oom(e);
     }
     for (int32_t i = 0; i < q->plan->n_joins; i++) q->join_texts[i] = dev_query_join_text(q->dev, i, q->arena);
@@ -723,6 +724,8 @@ Status query_run(Query *q, Err *e) {
         TRY(run_on_device(q, &done, &reason, e));
         if (done) return ST_OK;
         q->plan = q->whole;
+    } else if (q->opt.device.reason && !(reason = arena_strdup(q->arena, q->opt.device.reason))) {
+        return err_oom(e);
     }
     for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) {
         TRY(run_segment(q, q->segment, e));

@@ -138,7 +138,12 @@ static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     if (automatic && !devices_cuda_present()) return ST_OK;
     Placement p;
     place_query(plan, (int)x->threads, NULL, &p);
-    if (!p.on_device) return ST_OK;
+    if (!p.on_device) {
+        if (!s->device_timing) return ST_OK;
+        snprintf(s->device_reason, sizeof s->device_reason, "the cpu is estimated at %.3f ms, the device at %.3f ms", p.vm_ms, p.device_ms);
+        out->reason = s->device_reason;
+        return ST_OK;
+    }
     return runtime_named(s, automatic ? "cuda:0" : x->device, &out->runtime);
 }
 

@@ -42,10 +42,15 @@ static Status put_pipeline(Statement *st, const DeviceStats *d) {
 }
 
 /* What a device did for a segment, or why it did nothing. */
-static Status put_device(Statement *st, const DeviceStats *d) {
+static Status put_device(Statement *st, const DeviceStats *d, bool verbose) {
     Arena *a = st->run_arena;
     double limit = d->on_device ? session_device_limit(st->session, d->device) : 0;
-    if (d->reason) return put(st, arena_printf(a, "       not on the device: %s", d->reason));
+    if (d->reason) {
+        char *why = arena_printf(a, "       not on the device: %s", d->reason);
+        if (!why) return ST_ERROR;
+        TRY(put(st, why));
+        return verbose && d->detail ? put_lines(st, d->detail, "         ") : ST_OK;
+    }
     if (!d->on_device) return ST_OK;
     char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "", d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
                               size_text(a, d->bytes_in), size_text(a, d->bytes_out), size_text(a, d->bytes_read));
@@ -141,7 +146,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         }
         if (!line) return ST_ERROR;
         TRY(put(st, line));
-        if (d) TRY(put_device(st, d));
+        if (d) TRY(put_device(st, d, verbose));
         const Sink *sink = &g->program->sink;
         if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
             char *t = sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);

@@ -88,7 +88,8 @@ typedef struct Session {
     struct Statement *statements;
     bool in_foreign; /* an action of a foreign key runs: who started it goes through the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
-    bool device_timing;  /* EXPLAIN ANALYZE: measure kernels */
+    bool device_timing;  /* EXPLAIN ANALYZE: measure kernels, say why there is no device */
+    char device_reason[96]; /* what DeviceUse.reason points to */
     bool in_bulk;        /* a bulk takes the lock: its images may stay ahead of their tables */
     BulkStats bulk_stats; /* of the last bulk */
     char bulk_reason[256]; /* what bulk_stats.reason points to */

@@ -28,6 +28,7 @@ static FaultDevice *fault_of(Device *d) { return (FaultDevice *)d; }
 /* Counts a call; ST_ERROR when it is the one. */
 static Status step(FaultDevice *f, const char *call, const char *sqlstate, Err *e) {
     FaultPlan *p = f->plan;
+    if (p->only && strcmp(p->only, call) != 0) return f->device.info.lost ? device_lost(&f->device, e) : ST_OK;
     int64_t n = atomic_fetch_add(&p->calls, 1) + 1;
     if (f->device.info.lost) return device_lost(&f->device, e);
     if (p->fail_at <= 0 || !(n == p->fail_at || (p->sticky && n > p->fail_at))) return ST_OK;

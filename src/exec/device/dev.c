@@ -147,7 +147,10 @@ static bool feeds_later(const DevQuery *q, int32_t segment) {
 
 /* A reason that only follows another segment's. */
 static bool follows(const char *reason) {
-    return strncmp(reason, "reads ", 6) == 0 || strncmp(reason, "makes ", 6) == 0 || strncmp(reason, "shares ", 7) == 0;
+    static const char *const starts[] = {"fills the same ", "reads ", "makes ", "shares "}; /* share */
+    for (int64_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (strncmp(reason, starts[i], strlen(starts[i])) == 0) return true;
+    return false;
 }
 static Status strict_error(const DevQuery *q, Err *e) {
     int32_t found = -1;
@@ -174,6 +177,11 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
                 TRY(interp_segment(q->ep, i, s->last, q->code_arena, &s->e, e));
             } else {
                 TRY(emit_segment(q->ep, i, s->last, q->code_arena, &s->e, e));
+            }
+            if (s->e.n_params > DEV_PARAMS_MAX) {
+                s->reason = arena_printf(q->code_arena, "its kernel would have %d parameters, more than %d", (int)s->e.n_params, (int)DEV_PARAMS_MAX);
+                if (!s->reason) return err_oom(e);
+                continue;
             }
             s->text = hash_combine(hash_bytes(s->e.source, s->e.source_bytes), hash_bytes(s->e.code, s->e.code_bytes));
             s->emitted = true;
@@ -418,6 +426,8 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     s->stats.device = q->d->info.id;
     s->stats.executor = q->opt.device.interpreted ? "interpreted" : executors[q->opt.device.shape];
     s->stats.pipeline = pipe_note(q, segment, &s->stats.model_ns);
+    s->stats.reason = s->reason;
+    s->stats.detail = s->detail;
     out->device = s->stats;
     if (s->reason) return;
     out->workers = 1;

@@ -18,7 +18,7 @@
  *   auto      cached when all columns of the query fit into device_memory_limit, else streamed for the largest tables
  *
  * Faults. An error of the device (58000, 53200) in a query that may run on the CPU is reported as such when device_strict is on; otherwise the whole
- * query starts again on the vm and the note of the first segment says why. Data errors (22xxx, 21000) are the statement's own and never retried.
+ * query starts again on the vm, and the reason of all its segments (DeviceStats) says why. Data errors (22xxx, 21000) are the statement's own and never retried.
  *
  * Thread rules: a DevRuntime serves several queries at once (own queues each); residency has a lock.
  */
