@@ -145,6 +145,10 @@ struct Device { /* first member of every backend's own struct */
     DeviceInfo info;
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
     _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/bulk_memory.c) */
+    /* Gives back memory that is only kept in case it is wanted again (exec/device: cached columns), towards room for `bytes` more; false: there is none. NULL: nothing is
+     * kept. Set before the device is used, called by any thread that needs memory. */
+    bool (*reclaim)(void *ctx, int64_t bytes);
+    void *reclaim_ctx;
 };
 
 /* As sync, for callers who wait for nothing else and whose poll never gives up (it stops kernels by a word that they look at): work that has not begun may be done by
@@ -153,6 +157,9 @@ Status device_finish(const Device *d, DevQueue *q, DevPoll poll, void *ctx, Err 
 
 /* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
 Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
+
+/* ops->alloc; what others only keep gives way when memory is short. */
+Status device_alloc(Device *d, int64_t bytes, DevPtr *out, Err *e);
 
 /* Memory that is expected to grow, on any device: where it is when the device can and the memory is of a unit at least, else by copies on the device. All zero: none. */
 typedef struct DevSpan { DevPtr at; int64_t bytes, most; } DevSpan; /* most: addresses there are; 0: of alloc */

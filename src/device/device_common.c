@@ -39,6 +39,44 @@ Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, 
     return ST_OK;
 }
 
+/* ---- memory ---- */
+/* Whether the call that failed so is worth another try. */
+static bool reclaimed(Device *d, int64_t bytes, const Err *e) {
+    bool is_short = strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+    return is_short && d->reclaim && d->reclaim(d->reclaim_ctx, bytes);
+}
+
+Status device_alloc(Device *d, int64_t bytes, DevPtr *out, Err *e) {
+    Err err;
+    do {
+        err_clear(&err);
+        if (d->ops->alloc(d, bytes, out, &err) == ST_OK) return ST_OK;
+    } while (reclaimed(d, bytes, &err));
+    *out = 0;
+    err_copy(e, &err);
+    return ST_ERROR;
+}
+
+static Status span_new(Device *d, int64_t bytes, DevSpan *s, Err *e) {
+    Err err;
+    do {
+        err_clear(&err);
+        if (d->ops->span_new(d, bytes, &s->most, &s->at, &err) == ST_OK) return ST_OK;
+    } while (reclaimed(d, bytes, &err));
+    err_copy(e, &err);
+    return ST_ERROR;
+}
+
+static Status span_grow(Device *d, const DevSpan *s, int64_t bytes, Err *e) {
+    Err err;
+    do {
+        err_clear(&err);
+        if (d->ops->span_grow(d, s->at, s->bytes, bytes, &err) == ST_OK) return ST_OK;
+    } while (reclaimed(d, bytes - s->bytes, &err));
+    err_copy(e, &err);
+    return ST_ERROR;
+}
+
 /* ---- memory that grows ---- */
 /* Addresses cost next to nothing, so they are kept for many times the bytes, up to all that the device has. */
 enum { SPAN_TIMES = 64 };
@@ -48,9 +86,9 @@ Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e) {
     DevSpan fresh = {.bytes = bytes};
     if (d->info.span_unit > 0 && bytes >= d->info.span_unit && bytes <= INT64_MAX / SPAN_TIMES) {
         fresh.most = MAX_OF(bytes, MIN_OF(MAX_OF(bytes * SPAN_TIMES, SPAN_LEAST), d->info.memory_bytes));
-        TRY(d->ops->span_new(d, bytes, &fresh.most, &fresh.at, e));
+        TRY(span_new(d, bytes, &fresh, e));
     } else {
-        TRY(d->ops->alloc(d, bytes, &fresh.at, e));
+        TRY(device_alloc(d, bytes, &fresh.at, e));
     }
     *s = fresh;
     return ST_OK;
@@ -59,7 +97,7 @@ Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e) {
 Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e) {
     if (bytes <= s->bytes) return ST_OK;
     if (bytes <= s->most) {
-        TRY(d->ops->span_grow(d, s->at, s->bytes, bytes, e));
+        TRY(span_grow(d, s, bytes, e));
         s->bytes = bytes;
         return ST_OK;
     }

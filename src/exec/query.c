@@ -688,40 +688,61 @@ static bool device_fault(const Err *e) {
     return strcmp(e->sqlstate, ERR_SYSTEM) == 0 || strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
 }
 
-/* *done = false: nothing has happened, the virtual machine is to run everything; `reason` says why. */
-static Status run_on_device(Query *q, bool *done, const char **reason, Err *e) {
-    bool ready;
-    *done = true;
-    Err err;
-    err_clear(&err);
-    Status st = dev_query_new(q->plan, &q->opt, &q->account, &q->dev, &ready, &err);
-    if (st == ST_OK && !ready) {
-        *reason = "its kernels are being compiled";
-        *done = false;
-    } else if (st == ST_OK) {
-        st = run_placed(q, &err);
-        if (st == ST_OK && keep_stats(q, &err) != ST_OK) st = ST_ERROR;
+/* The device had no room for columns that it keeps beside the query's states; tables that come piece by piece need less. */
+static bool may_stream(const Query *q, const Err *e) {
+    bool is_short = strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0;
+    return is_short && q->opt.device.residence == RES_AUTO && !dev_runtime_device(q->opt.device.runtime)->info.shares_memory;
+}
+
+/* One attempt. *ready = false: nothing has run, kernels are being compiled. */
+static Status try_device(Query *q, bool *ready, Err *e) {
+    Status st = dev_query_new(q->plan, &q->opt, &q->account, &q->dev, ready, e);
+    if (st == ST_OK && *ready) {
+        st = run_placed(q, e);
+        if (st == ST_OK) st = keep_stats(q, e);
     }
     dev_query_free(q->dev);
     q->dev = NULL;
     if (st == ST_OK) return ST_OK;
+    free_states(q);
+    memset(q->stats, 0, sizeof *q->stats * (size_t)q->plan->n_segments);
+    return ST_ERROR;
+}
+
+/* *done = false: nothing has happened, the virtual machine is to run everything; `reason` and `detail` say why. */
+static Status run_on_device(Query *q, bool *done, const char **reason, const char **detail, Err *e) {
+    bool ready;
+    Err err;
+    err_clear(&err);
+    *done = true;
+    Status st = try_device(q, &ready, &err);
+    if (st != ST_OK && may_stream(q, &err)) {
+        log_write(LOG_INFO, "a query starts again with its tables streamed: %s", err.message);
+        err_clear(&err);
+        q->opt.device.residence = RES_STREAMED;
+        st = try_device(q, &ready, &err);
+    }
+    if (st == ST_OK) {
+        *done = ready;
+        if (!ready) *reason = "its kernels are being compiled";
+        return ST_OK;
+    }
     if (q->opt.device.strict || !device_fault(&err)) {
         err_copy(e, &err);
         return ST_ERROR;
     }
-    free_states(q);
-    memset(q->stats, 0, sizeof *q->stats * (size_t)q->plan->n_segments);
     log_write(LOG_WARNING, "a query starts again on the cpu: %s", err.message);
     *reason = arena_printf(q->arena, "the device failed: %s", err.message);
+    *detail = arena_strdup(q->arena, err.detail);
     *done = false;
-    return *reason ? ST_OK : err_oom(e);
+    return *reason && *detail ? ST_OK : err_oom(e);
 }
 
 Status query_run(Query *q, Err *e) {
-    const char *reason = NULL;
+    const char *reason = NULL, *detail = NULL;
     if (q->opt.device.runtime) {
         bool done;
-        TRY(run_on_device(q, &done, &reason, e));
+        TRY(run_on_device(q, &done, &reason, &detail, e));
         if (done) return ST_OK;
         q->plan = q->whole;
     } else if (q->opt.device.reason && !(reason = arena_strdup(q->arena, q->opt.device.reason))) {
@@ -730,6 +751,7 @@ Status query_run(Query *q, Err *e) {
     for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) {
         TRY(run_segment(q, q->segment, e));
         q->stats[q->segment].device.reason = reason;
+        q->stats[q->segment].device.detail = detail;
     }
     return ST_OK;
 }

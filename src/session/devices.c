@@ -158,7 +158,7 @@ Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     else if (automatic) TRY(choose(s, plan, out));
     else TRY(runtime_named(s, x->device, &out->runtime));
     if (!out->runtime) return ST_OK;
-    atomic_store(&dev_runtime_device(out->runtime)->memory.limit, x->device_memory_limit);
+    dev_runtime_limit(out->runtime, x->device_memory_limit);
     out->residence = residence_of(x->device_residence);
     out->strict = x->device_strict;
     out->wait = x->device_wait;
@@ -253,6 +253,15 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
     pthread_mutex_unlock(&h->lock);
     mem_free(NULL, p, (int64_t)sizeof *p);
     return st;
+}
+
+void session_device_limits(Session *s) {
+    DeviceHub *h = s->db->device_hub;
+    if (s->device_override) dev_runtime_limit(s->device_override, s->settings.device_memory_limit);
+    if (!h) return;
+    pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) dev_runtime_limit(h->runtimes[i].runtime, s->settings.device_memory_limit);
+    pthread_mutex_unlock(&h->lock);
 }
 
 void session_device_forget(Session *s, int64_t table_id) {

@@ -179,6 +179,7 @@ Status session_show_devices(Session *s, Statement *st);
 Status session_calibrate(Session *s, const char *device, bool quick);
 /* A table is gone: no device needs its columns. */
 void session_device_forget(Session *s, int64_t table_id);
+void session_device_limits(Session *s); /* device_memory_limit has changed: what is cached beyond it goes at once */
 bool device_setting_valid(const char *v);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);

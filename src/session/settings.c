@@ -171,6 +171,7 @@ static void apply(Session *s, const Def *d) {
     if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.hash_constant;
     if (strcmp(d->name, "instruction_set") == 0) (void)vm_set_isa(strcmp(s->settings.isa, "auto") == 0 ? NULL : s->settings.isa);
     if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.memory_limit);
+    if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
 }
 
 static Status set_value(Session *s, const Def *d, const char *value, Err *e) {

@@ -93,7 +93,7 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
         if (k->p) (void)images_wait_ahead(b->images), ops->free(b->device->d, k->p, k->bytes);
         *k = (struct KeptMemory){0};
         bytes += bytes / 8;
-        TRY(ops->alloc(b->device->d, bytes, &k->p, e));
+        TRY(device_alloc(b->device->d, bytes, &k->p, e));
         k->bytes = bytes;
     }
     *out = k->p;

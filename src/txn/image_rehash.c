@@ -58,7 +58,7 @@ static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t,
 
 Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e) {
     uint64_t p[IK_PARAMS] = {0}, counts[2] = {0};
-    TRY(d->ops->alloc(d, (int64_t)sizeof counts, &p[IK_COUNTS], e));
+    TRY(device_alloc(d, (int64_t)sizeof counts, &p[IK_COUNTS], e));
     Status st = d->ops->fill(q, p[IK_COUNTS], 0, (int64_t)sizeof counts, e);
     if (st == ST_OK) st = launch(d, q, k->count, t, p, e);
     if (st == ST_OK) st = d->ops->copy_out(q, counts, p[IK_COUNTS], (int64_t)sizeof counts, e);
@@ -70,7 +70,7 @@ Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const R
 }
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_HASHES] = !hash_constant, [IK_N_COLS] = (uint64_t)t->n_cols, [IK_TEXTS] = t->texts};
-    TRY(d->ops->alloc(d, (int64_t)sizeof t->cols, &p[IK_COLS], e));
+    TRY(device_alloc(d, (int64_t)sizeof t->cols, &p[IK_COLS], e));
     Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, (int64_t)sizeof t->cols, e);
     if (st == ST_OK) st = launch(d, q, k->rehash, t, p, e);
     if (d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
@@ -81,7 +81,7 @@ Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashT
 static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const RehashTable *t, int32_t result, uint64_t *p, uint64_t *out, Err *e) {
     const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0];
     *out = 0;
-    TRY(d->ops->alloc(d, cols + 8, &p[IK_COLS], e));
+    TRY(device_alloc(d, cols + 8, &p[IK_COLS], e));
     p[IK_N_COLS] = (uint64_t)t->n_cols;
     p[IK_TEXTS] = t->texts;
     p[result] = p[IK_COLS] + (uint64_t)cols;

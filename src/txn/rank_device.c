@@ -156,7 +156,7 @@ static Status block_need(RankDevice *r, Block *b, int64_t bytes, Err *e) {
     if (b->p) TRY(r->d->ops->sync(r->q, NULL, NULL, e)); /* kernels of the last order may be reading it */
     block_free(r, b);
     bytes += bytes / 4;
-    TRY(r->d->ops->alloc(r->d, bytes, &b->p, e));
+    TRY(device_alloc(r->d, bytes, &b->p, e));
     b->bytes = bytes;
     return ST_OK;
 }

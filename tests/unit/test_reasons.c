@@ -5,45 +5,8 @@
  * without case" (codegen/emit_expr.c: ILIKE is a call), "a load from a source without columns", "a call that the interpreter does not have" and "opcode .."
  * (codegen/interp.c): the lowering makes no such program.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "unit_device.h"
 
-#include "catalog/catalog.h"
-#include "exec/device/dev.h"
-#include "session/session.h"
-#include "unit.h"
-
-static Database *db;
-static Session *session;
-static MemAccount root;
-static Devices *devices;
-static Device *inner, *device;
-static CodeCache *cache;
-static DevRuntime *runtime;
-static FaultPlan plan;
-static char lines[1 << 20]; /* of the last EXPLAIN */
-
-static void run(const char *sql) {
-    Statement *st;
-    int64_t used, at = 0;
-    lines[0] = 0;
-    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK) fail_msg("%s: %s", sql, session->err.message);
-    if (statement_run(st) != ST_OK) fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
-    for (int64_t i = 0; st->text_rows && i < st->n_rows; i++) {
-        at += snprintf(lines + at, sizeof lines - (size_t)at, "%s\n", st->text_rows[i][0]);
-        assert_true(at < (int64_t)sizeof lines);
-    }
-    statement_free(st);
-}
-static void set(const char *name, const char *value) {
-    err_clear(&session->err);
-    if (settings_set(session, name, value, &session->err) != ST_OK) fail_msg("set %s: %s", name, session->err.message);
-}
-static void explain(const char *sql) {
-    char text[16384];
-    assert_true(snprintf(text, sizeof text, "explain analyze %s", sql) < (int)sizeof text);
-    run(text);
-}
 static void has(const char *sql, const char *want) {
     if (!strstr(lines, want)) fail_msg("%.200s: no \"%s\" in\n%.4000s", sql, want, strstr(lines, "Segments:"));
 }
@@ -60,21 +23,10 @@ static void reasons(const char *sql, const char *a, const char *b, const char *c
 
 static int setup(void **state) {
     (void)state;
-    Err e = {0};
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
-    assert_int_equal(session_new(db, &session, &e), ST_OK);
+    device_session_open();
     set("executor", "vm");
     run("create table t(a int, b numeric(30,4), s text, f double precision, i interval, u uuid, y bytea)");
     run("insert into t select g, g * 1.5, 'name' || g, g / 7.0, make_interval(0, 0, 0, g), '00000000-0000-0000-0000-000000000001', 'x' from generate_series(1, 200) g");
-    assert_int_equal(devices_open(db->pool, &root, &devices, &e), ST_OK);
-    assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
-    assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
-    assert_int_equal(code_cache_new("", 0, &cache, &e), ST_OK);
-    device->info.shares_memory = false;
-    assert_int_equal(dev_runtime_new(device, cache, &root, &runtime, &e), ST_OK);
-    session->device_override = runtime;
     set("device_wait", "on");
     return 0;
 }
@@ -88,16 +40,7 @@ static int begin(void **state) {
 }
 static int teardown(void **state) {
     (void)state;
-    session_free(session);
-    dev_runtime_free(runtime);
-    code_cache_drop_device(cache, device);
-    code_cache_free(cache);
-    device->ops->close(device);
-    devices_close(devices);
-    TxnLock *lock = db->txn_lock;
-    database_close(db);
-    txn_lock_free(lock);
-    assert_int_equal(atomic_load(&root.used), 0);
+    device_session_close();
     return 0;
 }
 

@@ -39,6 +39,8 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
         pthread_mutex_destroy(&r->res_lock);
         goto fail;
     }
+    d->reclaim_ctx = r;
+    d->reclaim = dev_mem_reclaim;
     *out = r;
     return ST_OK;
 fail:
@@ -48,6 +50,7 @@ fail:
 
 void dev_runtime_free(DevRuntime *r) {
     if (!r) return;
+    r->d->reclaim = NULL;
     plan_forget_all(r);
     res_free(r);
     while (r->lanes) {
@@ -55,7 +58,7 @@ void dev_runtime_free(DevRuntime *r) {
         r->lanes = l->next;
         lane_free(r, l);
     }
-    dev_mem_trim(r);
+    (void)dev_mem_trim(r);
     if (r->free) mem_free(r->account, r->free, r->cap_free * (int64_t)sizeof *r->free);
     pthread_mutex_destroy(&r->lock);
     pthread_mutex_destroy(&r->res_lock);

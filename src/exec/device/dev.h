@@ -15,7 +15,8 @@
  *   serial    copied before the kernel, freed after it
  *   streamed  copied piece by piece while kernels work on earlier pieces; both from where the tablet lies once it is registered (dev_hostmap.c)
  *   mapped    read by the kernel from host memory over the bus
- *   auto      cached when all columns of the query fit into device_memory_limit, else streamed for the largest tables
+ *   auto      cached when all columns of the query fit into device_memory_limit, else streamed for the largest tables; the query starts again with all
+ *             tables streamed when its states turn out not to fit beside its columns (exec/query.c)
  *
  * Faults. An error of the device (58000, 53200) in a query that may run on the CPU is reported as such when device_strict is on; otherwise the whole
  * query starts again on the vm, and the reason of all its segments (DeviceStats) says why. Data errors (22xxx, 21000) are the statement's own and never retried.
@@ -35,6 +36,8 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
 void dev_runtime_free(DevRuntime *r); /* NULL is fine; no queries any more */
 Device *dev_runtime_device(DevRuntime *r);
 CodeCache *dev_runtime_cache(DevRuntime *r);
+/* device_memory_limit from now on, 0 = nearly all of the memory; what is cached beyond it is freed, least recently used first, but for what queries read right now. */
+void dev_runtime_limit(DevRuntime *r, int64_t bytes);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
 

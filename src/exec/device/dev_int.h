@@ -86,6 +86,7 @@ typedef struct ResTable {
     int64_t n_tablets;
     DevMem tablets; /* DTablet[n_tablets], then delete bitmaps */
     bool ready;     /* `tablets` is there for `version` */
+    int64_t last_use; /* of `tablets` */
     int64_t moved;  /* bytes that serial and streamed queries have moved */
     bool refused;   /* its tablets cannot be registered */
     int32_t pins;
@@ -275,7 +276,8 @@ int64_t dev_limit(const Device *d); /* bytes of device memory that may be used *
 /* At least `bytes`, from the blocks that are kept, else fresh; cached columns and kept blocks give way when memory is short. */
 Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e);
 void dev_mem_put(DevRuntime *r, DevMem *m); /* nothing on any queue uses it any more */
-void dev_mem_trim(DevRuntime *r);           /* frees all kept blocks */
+bool dev_mem_trim(DevRuntime *r);           /* frees all kept blocks; false: there were none */
+bool dev_mem_reclaim(void *runtime, int64_t bytes); /* Device.reclaim: kept blocks, then unpinned columns */
 /* The same within a query: what is given up may be used by later work of the same query at once. */
 Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e);
 void query_mem_put(DevQuery *q, DevMem *m);
@@ -375,7 +377,7 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
-/* Frees unpinned columns, least recently used first, until `bytes` are free or nothing is left; true when something was. */
+/* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or nothing is left; true when something was. */
 bool res_evict(DevRuntime *r, int64_t bytes);
 /* Decides how each table of the query is reached. */
 Status res_plan(DevQuery *q, Err *e);

@@ -34,14 +34,33 @@ static DevMem pop_free(DevRuntime *r) {
     return m;
 }
 
-void dev_mem_trim(DevRuntime *r) {
-    for (;;) {
+bool dev_mem_trim(DevRuntime *r) {
+    for (bool any = false;; any = true) {
         pthread_mutex_lock(&r->lock);
         DevMem m = pop_free(r);
         pthread_mutex_unlock(&r->lock);
-        if (!m.bytes) return;
+        if (!m.bytes) return any;
         r->d->ops->free(r->d, m.p, m.bytes);
     }
+}
+
+/* By how much `bytes` more would exceed the limit. */
+static int64_t beyond_limit(const Device *d, int64_t bytes) {
+    int64_t limit = atomic_load(&d->memory.limit);
+    return limit > 0 ? atomic_load(&d->memory.used) + bytes - limit : 0;
+}
+
+bool dev_mem_reclaim(void *runtime, int64_t bytes) {
+    DevRuntime *r = runtime;
+    return dev_mem_trim(r) || res_evict(r, MAX_OF(bytes, beyond_limit(r->d, bytes)));
+}
+
+void dev_runtime_limit(DevRuntime *r, int64_t bytes) {
+    atomic_store(&r->d->memory.limit, bytes);
+    if (LIKELY(beyond_limit(r->d, 0) <= 0)) return;
+    (void)dev_mem_trim(r);
+    int64_t beyond = beyond_limit(r->d, 0);
+    if (beyond > 0) (void)res_evict(r, beyond);
 }
 
 static bool out_of_memory(const Err *e) { return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0; }
@@ -62,20 +81,9 @@ Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
     }
     pthread_mutex_unlock(&r->lock);
     if (out->bytes) return ST_OK;
-    Err err;
-    for (int step = 0;; step++) {
-        err_clear(&err);
-        if (r->d->ops->alloc(r->d, want, &out->p, &err) == ST_OK) {
-            out->bytes = want;
-            return ST_OK;
-        }
-        out->p = 0;
-        if (!out_of_memory(&err) || step == 2) break;
-        if (step == 0) dev_mem_trim(r);
-        else if (!res_evict(r, want)) break;
-    }
-    err_copy(e, &err);
-    return ST_ERROR;
+    TRY(device_alloc(r->d, want, &out->p, e));
+    out->bytes = want;
+    return ST_OK;
 }
 
 void dev_mem_put(DevRuntime *r, DevMem *m) {
@@ -125,7 +133,7 @@ Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e) {
     TRY(query_sync(q, e));
     for (int64_t i = 0; i < q->held.len; i++) dev_mem_put(q->r, &q->held.items[i]);
     q->held.len = 0;
-    dev_mem_trim(q->r);
+    (void)dev_mem_trim(q->r);
     return dev_mem_get(q->r, bytes, out, e);
 }
 

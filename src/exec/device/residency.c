@@ -89,37 +89,54 @@ void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
     pthread_mutex_unlock(&r->res_lock);
 }
 
+/* What nobody reads and was not used for the longest time; all NULL: there is nothing. */
+typedef struct Oldest { ResTable *in; ResColumn *col; ResTable *tablets; ResDict **dict; } Oldest;
+static Oldest find_oldest(DevRuntime *r) {
+    Oldest o = {0};
+    int64_t use = INT64_MAX;
+    for (ResTable *t = r->tables; t; t = t->next) {
+        if (t->ready && t->pins == 0 && t->last_use < use) {
+            use = t->last_use;
+            o = (Oldest){.tablets = t};
+        }
+        for (int32_t i = 0; i < t->n_cols; i++) {
+            ResColumn *c = t->cols[i];
+            if (!c || c->pins > 0 || c->last_use >= use) continue;
+            use = c->last_use;
+            o = (Oldest){.in = t, .col = c};
+        }
+    }
+    for (ResDict **link = &r->dicts; *link; link = &(*link)->next) {
+        if ((*link)->pins > 0 || (*link)->last_use >= use) continue;
+        use = (*link)->last_use;
+        o = (Oldest){.dict = link};
+    }
+    return o;
+}
+
 bool res_evict(DevRuntime *r, int64_t bytes) {
     int64_t freed = 0;
     pthread_mutex_lock(&r->res_lock);
     while (freed < bytes) {
-        ResTable *in = NULL;
-        ResColumn *oldest = NULL;
-        for (ResTable *t = r->tables; t; t = t->next)
-            for (int32_t i = 0; i < t->n_cols; i++) {
-                ResColumn *c = t->cols[i];
-                if (c && c->pins == 0 && (!oldest || c->last_use < oldest->last_use)) {
-                    oldest = c;
-                    in = t;
-                }
-            }
-        ResDict **dict = NULL;
-        for (ResDict **link = &r->dicts; *link; link = &(*link)->next)
-            if ((*link)->pins == 0 && (!oldest || (*link)->last_use < oldest->last_use) && (!dict || (*link)->last_use < (*dict)->last_use)) dict = link;
-        if (dict) {
-            ResDict *d = *dict;
+        Oldest o = find_oldest(r);
+        if (o.dict) {
+            ResDict *d = *o.dict;
             freed += d->mem.bytes;
-            *dict = d->next;
+            *o.dict = d->next;
             dict_drop(r, d);
-        } else if (oldest) {
-            freed += oldest->bytes + oldest->desc.bytes;
-            in->cols[oldest->col] = NULL;
-            column_free(r, oldest);
+        } else if (o.col) {
+            freed += o.col->bytes + o.col->desc.bytes;
+            o.in->cols[o.col->col] = NULL;
+            column_free(r, o.col);
+        } else if (o.tablets) {
+            freed += o.tablets->tablets.bytes;
+            o.tablets->ready = false;
+            dev_mem_put(r, &o.tablets->tablets);
         } else {
             break;
         }
     }
-    if (freed > 0) dev_mem_trim(r); /* they went to the kept blocks */
+    if (freed > 0) (void)dev_mem_trim(r); /* they went to the kept blocks */
     pthread_mutex_unlock(&r->res_lock);
     return freed > 0;
 }
@@ -138,15 +155,20 @@ static Status pin(DevQuery *q, ResTable *t, ResColumn *c, ResDict *d, Err *e) {
     return ST_OK;
 }
 
-void res_unpin_all(DevQuery *q) {
-    pthread_mutex_lock(&q->r->res_lock);
-    for (int64_t i = 0; i < q->pins.len; i++) {
+/* Gives up all pins but the first `keep`. */
+static void unpin(DevQuery *q, int64_t keep) {
+    for (int64_t i = keep; i < q->pins.len; i++) {
         const ResPin *p = &q->pins.items[i];
         if (p->table) p->table->pins--;
         if (p->col) p->col->pins--;
         if (p->dict) p->dict->pins--;
     }
-    q->pins.len = 0;
+    q->pins.len = keep;
+}
+
+void res_unpin_all(DevQuery *q) {
+    pthread_mutex_lock(&q->r->res_lock);
+    unpin(q, 0);
     pthread_mutex_unlock(&q->r->res_lock);
 }
 
@@ -384,6 +406,7 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
         rt->n_tablets = t->n_tablets;
         rt->ready = true;
     }
+    rt->last_use = ++r->clock;
     TRY(pin(q, rt, NULL, NULL, e));
     s->tablets = rt->tablets.p;
     for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
@@ -441,10 +464,12 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     pthread_mutex_lock(&q->r->res_lock);
     Err err;
     err_clear(&err);
+    int64_t pins = q->pins.len;
     Status st = s->residence == RES_CACHED ? bind_cached(q, s, &err) : bind_own(q, s, &err);
     /* Less fitted than it seemed: others' columns are pinned, or states take the memory. */
     if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO && strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
         err_clear(&err);
+        unpin(q, pins); /* uploads have been waited for, and no kernel was started: what has come of the table may go again */
         s->residence = RES_STREAMED;
         st = bind_own(q, s, &err);
     }
@@ -454,7 +479,7 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
 }
 
 /* ---- streaming ----------------------------------------------------------------------------------------------- */
-/* Pieces are runs of tablets; piece p lies in slot p % RING of the ring, so that descriptors can be made once for the whole table. The lane's side
+/* Pieces are runs of tablets; piece p lies in slot p % slots of the ring, so that descriptors can be made once for the whole table. The lane's side
  * queue copies, its main queue computes: a kernel waits for its piece, a copy for the kernel that read what was there before. A serial table is one piece.
  *
  * The bus wants few and large copies: columns that are neighbours in a tablet's block go in one, with what little lies between. Pieces are an eighth of the
@@ -465,7 +490,7 @@ typedef struct Stream {
     Piece *pieces;
     int64_t n;
     Upload *jobs;
-    int64_t slot_bytes;
+    int64_t slot_bytes, slots;
     DevMem ring, desc;
 } Stream;
 
@@ -579,10 +604,10 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
     TRY(ops->event_wait(l->side, l->used[0], e));
     for (int64_t k = 0; k < s->x->n; k++) {
         const Piece *p = &s->x->pieces[k];
-        int slot = (int)(k % RING);
+        int slot = (int)(k % s->x->slots);
         TRY(query_check_cancel(q, e));
         q->busy = q->side_busy = true;
-        if (k >= RING) TRY(ops->event_wait(l->side, l->used[slot], e));
+        if (k >= s->x->slots) TRY(ops->event_wait(l->side, l->used[slot], e));
         TRY(stager_send(stager, k, l->side, s->x->ring.p + (uint64_t)(slot * s->x->slot_bytes), e));
         TRY(ops->event_record(l->side, l->copied[slot], e));
         TRY(ops->event_wait(l->queue, l->copied[slot], e));
@@ -606,6 +631,18 @@ static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int
     return query_upload_groups(q, x->jobs, groups, x->n, stream_body, &s, e);
 }
 
+/* RING slots, fewer when memory is short: with one, copies and kernels take turns. */
+static Status ring_make(DevQuery *q, Stream *x, Err *e) {
+    for (x->slots = MIN_OF((int64_t)RING, x->n);; x->slots--) {
+        Err err;
+        err_clear(&err);
+        if (query_mem_get(q, x->slot_bytes * x->slots, &x->ring, &err) == ST_OK) return ST_OK;
+        if (x->slots > 1 && strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0) continue;
+        err_copy(e, &err);
+        return ST_ERROR;
+    }
+}
+
 Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e) {
     const Table *t = s->p->source.table;
     int64_t n = t->n_tablets, bytes = s->e.n_tables_cols * n * (int64_t)sizeof(DColumn);
@@ -614,10 +651,10 @@ Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t fir
     Stream x = {0};
     TRY(stream_pieces(q, s, &x, desc, e));
     if (x.n == 0) return ST_OK;
-    Status st = query_mem_get(q, x.slot_bytes * MIN_OF((int64_t)RING, x.n), &x.ring, e);
+    Status st = ring_make(q, &x, e);
     if (st == ST_OK) st = query_mem_get(q, bytes + 64, &x.desc, e);
     for (int64_t k = 0; k < x.n && st == ST_OK; k++) {
-        DevPtr slot = x.ring.p + (uint64_t)(k % RING * x.slot_bytes);
+        DevPtr slot = x.ring.p + (uint64_t)(k % x.slots * x.slot_bytes);
         for (int64_t j = x.pieces[k].first; j < x.pieces[k].first + x.pieces[k].n; j++)
             for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
                 DColumn *d = &desc[i * n + s->list[j]];

@@ -1,0 +1,117 @@
+/* test_residency.c - device_memory_limit and what is cached on a device: columns give way, then tables are streamed, then the virtual machine runs the query. */
+#include "unit_device.h"
+
+static int setup(void **state) {
+    (void)state;
+    device_session_open();
+    set("executor", "vm");
+    for (const char *t = "abc"; *t; t++) { /* three columns of 2 MB each */
+        char sql[256];
+        snprintf(sql, sizeof sql, "create table %c(k int, x bigint, y bigint, z bigint)", *t);
+        run(sql);
+        snprintf(sql, sizeof sql, "insert into %c select g, g::bigint * 7919 %% 4294967291, g::bigint * 104729 %% 4294967279, g::bigint * 1299709 %% 4294967231 from generate_series(1, 500000) g", *t);
+        run(sql);
+        snprintf(sql, sizeof sql, "vacuum %c", *t);
+        run(sql);
+    }
+    set("device_wait", "on");
+    return 0;
+}
+static int begin(void **state) {
+    (void)state;
+    set("executor", "compiled");
+    set("device_strict", "off");
+    set("device_memory_limit", "0");
+    dev_runtime_forget(runtime, -1);
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    device_session_close();
+    return 0;
+}
+
+static int64_t used(void) { return atomic_load(&device->memory.used); }
+static void sum_of(char table, const char *how) {
+    char sql[128];
+    snprintf(sql, sizeof sql, "select sum(x + y + z)::bigint from %c", table);
+    explain(sql);
+    if (!strstr(lines, how)) fail_msg("%s: no \"%s\" in\n%s", sql, how, lines);
+    set("executor", "vm");
+    int64_t want = number(sql);
+    set("executor", "compiled");
+    assert_int_equal(number(sql), want);
+}
+static bool came(void) { return !strstr(lines, "cached, 1 launch, 0 B in,"); }
+
+/* Lowering the limit frees what was not used for longest, at once. */
+static void test_lowered(void **state) {
+    (void)state;
+    sum_of('a', "cached");
+    sum_of('b', "cached");
+    assert_true(used() > 10 << 20);
+    set("device_memory_limit", "9MB");
+    assert_true(used() <= 9 << 20);
+    explain("select sum(x + y + z)::bigint from b");
+    assert_non_null(strstr(lines, "cached"));
+    assert_false(came());
+    set("device_memory_limit", "0");
+    explain("select sum(x + y + z)::bigint from a");
+    assert_true(came());
+}
+
+/* Who needs room gets that of others. */
+static void test_room(void **state) {
+    (void)state;
+    set("device_strict", "on");
+    set("device_memory_limit", "12MB");
+    for (int i = 0; i < 3; i++)
+        for (const char *t = "abc"; *t; t++) {
+            sum_of(*t, "cached");
+            assert_true(used() <= 12 << 20);
+        }
+}
+
+/* Less than a table: it is streamed, whether its columns are there or not. */
+static void test_streamed(void **state) {
+    (void)state;
+    set("device_strict", "on");
+    sum_of('a', "cached");
+    set("device_memory_limit", "4MB");
+    sum_of('a', "streamed");
+    sum_of('b', "streamed");
+    assert_true(used() <= 4 << 20);
+}
+
+/* Less and less: cached, then streamed because columns and groups do not fit beside each other, then on the cpu for want of memory; always the same answer. */
+static void test_states(void **state) {
+    (void)state;
+    static const char sql[] = "select sum(n)::bigint from (select x % 300000 as g, sum(y + z + k) as n from a group by 1) q where n > 0";
+    static const char *const ways[] = {"       cached, ", "       streamed, ", "       not on the device: the device failed: out of memory on device \"host\""};
+    set("executor", "vm");
+    int64_t want = number(sql);
+    set("executor", "compiled");
+    explain(sql);
+    int64_t limit = used();
+    int at = 0, seen = 0;
+    for (; at < 2; limit -= 1 << 20) {
+        char text[32];
+        snprintf(text, sizeof text, "%lld", (long long)limit);
+        set("device_memory_limit", text);
+        explain(sql);
+        while (at < 2 && !strstr(lines, ways[at])) at++;
+        if (!strstr(lines, ways[at])) fail_msg("%s: no \"%s\" in\n%s", text, ways[at], lines);
+        seen |= 1 << at;
+        assert_int_equal(number(sql), want);
+        assert_true(used() <= limit);
+    }
+    assert_int_equal(seen, 7);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_lowered, begin), cmocka_unit_test_setup(test_room, begin), cmocka_unit_test_setup(test_streamed, begin),
+        cmocka_unit_test_setup(test_states, begin),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
