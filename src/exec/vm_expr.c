@@ -669,6 +669,7 @@ static RunResult step_call(Frame *f, const Step *s) {
     Status ok = c->kernel(&st->ctx, n, st->args, c->n_args, d);
     d->type = type;
     if (ok != ST_OK) return RUN_FAILED;
+    dbg_assert(cells_agree(c->ret, c->ret, (Phys)d->phys, n, d->data, d->valid));
     if (!c->strict) drop_valid(d, n);
     return RUN_NEXT;
 }

@@ -27,6 +27,7 @@ Reg builder_reg(ProgramBuilder *b, Phys phys, Type type, bool nullable) {
 }
 
 Reg builder_const(ProgramBuilder *b, Phys phys, const Value *v) {
+    dbg_assert(v->is_null || cells_agree(v->type, v->type, phys, 1, value_cell_const(v), NULL));
     Reg r = builder_reg(b, phys, v->type, v->is_null);
     if (!r) return 0;
     RegInfo *ri = &b->regs.items[r];

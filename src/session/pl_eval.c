@@ -29,6 +29,7 @@ static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, i
     FuncCtx ctx = {.arena = x->arena, .err = x->err, .session = x->session, .state_arena = x->arena, .ret = ret};
     TRY(kernel(&ctx, 1, v, n, &r));
     out->is_null = !ok;
+    dbg_assert(value_agrees(ret, out));
     return ST_OK;
 }
 

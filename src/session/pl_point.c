@@ -283,6 +283,7 @@ static Status new_values(Run *r, Arena *a, int32_t n, const ColId *ids, const in
         const Value *x;
         Type type = t->cols[cols ? cols[i] : i].type;
         TRY(column(r, ids[i], &x));
+        dbg_assert(x->is_null || value_agrees(type, x));
         if (value_copy(a, x, &cells[i]) != ST_OK) return err_oom(r->x.err); /* bytes of the row itself may move */
         if (x->is_null) {
             cells[i] = (Value){.type = type, .is_null = true};

@@ -463,19 +463,11 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     return ST_OK;
 }
 
-/* Casts result column `col` as an assignment does. */
-static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
-    ColId from = b->result[col];
-    Type old = c->cols.items[from].type;
-    if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
-        char tn[64];
-        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s", def->name, type_name(def->type, tn, sizeof tn));
-    }
+/* Result column `col` becomes e. */
+static Status replace_result(PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def, Expr *e) {
     Plan *p = plan_new(c, LP_PROJECT, 1);
-    Expr *e = expr_new(c, EX_CAST, def->type, 1);
     ColId to = plan_new_col(c, def->name, def->type, true);
-    if (!p || !e || !to || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
-    e->cast_ctx = CAST_ASSIGNMENT;
+    if (!p || !to) return ST_ERROR;
     p->children[0] = b->plan;
     p->n_out = p->n_exprs = b->n_result;
     p->out_cols = arena_array(c->arena, ColId, b->n_result);
@@ -491,10 +483,31 @@ static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const
     b->result = result;
     return ST_OK;
 }
+/* ... cast as an assignment does. */
+static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+    ColId from = b->result[col];
+    Type old = c->cols.items[from].type;
+    if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
+        char tn[64];
+        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s", def->name, type_name(def->type, tn, sizeof tn));
+    }
+    Expr *e = expr_new(c, EX_CAST, def->type, 1);
+    if (!e || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
+    e->cast_ctx = CAST_ASSIGNMENT;
+    return replace_result(c, b, col, def, e);
+}
+/* ... the column's default, assigned to it as INSERT would. */
+static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+    AstExpr *ast;
+    Expr *e;
+    TRY(sql_parse_expr(c->arena, slice_of(def->default_sql), &ast, &s->err));
+    TRY(sql_bind_scalar(c, ast, def->type, &e));
+    return replace_result(c, b, col, def, e);
+}
 
 /* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
- * is still of its old type. */
-static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql, int cast_col) {
+ * is still of its old type. new_col >= 0: that column is new, and NULL in these rows: its default takes its place. */
+static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql, int cast_col, int new_col) {
     Arena *a = st->run_arena;
     Table *t;
     PlanCtx c;
@@ -505,6 +518,7 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
     TRY(sql_bind(&c, list[0], 0, NULL, &b));
     if (cast_col >= 0) TRY(assign_result(s, &c, b, cast_col, &d->cols[cast_col]));
+    if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t, &s->err) != ST_OK) {
@@ -689,7 +703,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     Dependents deps = {0};
-    int cast_col = -1, old_checks = d.n_checks;
+    int cast_col = -1, new_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
     bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
@@ -713,8 +727,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         for (int i = 0; i < t->n_keys; i++) d.keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
         for (int i = 0; i < t->n_checks; i++) d.checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
         for (int64_t i = 0; i < k->column->n_constraints; i++) TRY(add_constraint(s, a, &d, t->name, &k->column->constraints[i], d.n_cols - 1));
-        const char *def = d.cols[d.n_cols - 1].default_sql;
-        sql = select_columns(a, t, -1, arena_printf(a, "(%s)::%s", def ? def : "null", type_name(ty, tn, sizeof tn)));
+        new_col = d.n_cols - 1;
+        sql = select_columns(a, t, -1, arena_printf(a, "null::%s", type_name(ty, tn, sizeof tn)));
         break;
     }
     case AST_ALTER_DROP_COLUMN:
@@ -793,7 +807,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     }
     if (!sql) sql = select_columns(a, t, -1, NULL);
     if (!sql) return err_oom(&s->err);
-    TRY(rebuild(s, st, t, &d, t->name, sql, cast_col));
+    TRY(rebuild(s, st, t, &d, t->name, sql, cast_col, new_col));
     if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_ADD_CONSTRAINT)
         for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
     if (k->kind == AST_ALTER_ADD_COLUMN) TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
@@ -863,7 +877,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);
-    return sql ? rebuild(s, st, t, &d, name, sql, -1) : err_oom(&s->err);
+    return sql ? rebuild(s, st, t, &d, name, sql, -1, -1) : err_oom(&s->err);
 }
 
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {

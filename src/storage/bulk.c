@@ -698,6 +698,7 @@ static Status next_buf(BulkLoad *b, Worker *w, Err *e) {
 Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
     Worker *w = &b->workers[worker];
     if (worker < 0 || worker >= b->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
+    dbg_assert(!cols || table_vecs_agree(b->t, b->n_cols, NULL, n, cols));
     for (int c = 0; c < b->n_cols; c++) {
         if (!b->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
         const uint8_t *bad = memchr(cols[c].valid, 0, cols[c].is_const ? 1 : (size_t)n);

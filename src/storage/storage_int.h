@@ -208,6 +208,8 @@ Status undo_add_tablets(UndoLog *u, Table *t, int64_t old_n, int64_t new_n, int6
 /* "Failing row contains (...)" */
 Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e);
 Status table_key_error(const Table *t, int key, int64_t rowid, Err *e);
+/* Debug: vectors are cells of the columns cols[] (NULL: of all, in order) as they are. */
+bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs);
 
 /* ---- statistics (stats.c) ---- */
 void stats_reset(Table *t);

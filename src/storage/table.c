@@ -462,8 +462,17 @@ static Status change_end(Change *c, Status st, int64_t rows) {
     return st;
 }
 
+bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs) {
+    for (int i = 0; i < n_cols; i++) {
+        const Vec *v = &vecs[i];
+        if (!cells_agree(t->cols[cols ? cols[i] : i].type, v->type, (Phys)v->phys, v->is_const ? 1 : n, v->data, v->valid)) return false;
+    }
+    return true;
+}
+
 Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e) {
     if (n <= 0) return ST_OK;
+    dbg_assert(table_vecs_agree(t, t->n_cols, NULL, n, cols));
     TRY(check_not_null(t, n, cols, e));
     int64_t one, *ids = rowids, *mem = NULL;
     if (!ids && n == 1) ids = &one;
@@ -669,6 +678,7 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
 
 Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
     if (n <= 0 || n_set <= 0) return ST_OK;
+    dbg_assert(table_vecs_agree(t, n_set, set_cols, n, vals));
     Arena *tmp = arena_new(&t->account, e);
     if (!tmp) return ST_ERROR;
     Change ch;

@@ -674,6 +674,7 @@ Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
             const Vec *v = &parts[i].params[k];
             if (v->phys != p->vars[k].phys || (v->type.id == T_NUMERIC && v->type.scale != p->vars[k].type.scale))
                 return err_internal(e, "parameter %d of %s comes in another form", (int)k + 1, p->name);
+            dbg_assert(v->is_const || cells_agree(p->vars[k].type, v->type, (Phys)v->phys, parts[i].n, v->data, v->valid));
         }
         b->parts[i].part = &parts[i];
     }

@@ -428,5 +428,6 @@ Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Aren
     FuncCtx ctx = {.arena = a, .err = e, .session = s ? s : &none, .state_arena = a, .ret = ret};
     TRY(kernel(&ctx, 1, v, nargs, &r));
     out->is_null = !ok;
+    dbg_assert(value_agrees(ret, out));
     return ST_OK;
 }

@@ -236,6 +236,11 @@ Status value_copy(Arena *a, const Value *src, Value *dst); /* strings copied too
 /* An integer view of exact fixed-size values for statistics, ranges and key packing:
  * false for floats, strings, intervals, uuid, and I128 beyond 64 bits. */
 bool cell_as_i64(Phys p, const void *cell, int64_t *out);
+/* Debug builds check with these (dbg_assert) whatever enters a column, a register, a tree or a parameter of type `want`: cells of type
+ * `have`, held as `phys`, are cells of `want` as they are. Exact numbers have its scale and are within its range: the lowering keeps integers, and numerics of scale 0, in registers of each other's types. */
+bool type_same_cells(Type want, Type have);
+bool cells_agree(Type want, Type have, Phys phys, int64_t n, const void *cells, const uint8_t *valid);
+bool value_agrees(Type want, const Value *v);
 
 /* ---- dates --------------------------------------------------------------- */
 enum { USECS_PER_DAY_S = 86400 };

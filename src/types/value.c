@@ -497,3 +497,64 @@ bool cell_as_i64(Phys p, const void *cell, int64_t *out) {
     }
     return false;
 }
+
+/* ---- values and their types ---------------------------------------------------------- */
+
+/* Digits after the point: of integers none, and -1 of what is not exact. */
+static int exact_scale(Type t) { return type_is_integer(t) ? 0 : t.id == T_NUMERIC ? t.scale : -1; }
+
+bool type_same_cells(Type want, Type have) {
+    int scale = exact_scale(want);
+    if (scale >= 0) return exact_scale(have) == scale;
+    if (type_is_text(want)) return type_is_text(have);
+    if (want.id != T_ARRAY) return have.id == want.id;
+    if (have.id != T_ARRAY) return false;
+    Type x = type_element(want), y = type_element(have);
+    /* An array without elements has no type of its own: '{}', array[]. */
+    return x.id == T_UNKNOWN || y.id == T_UNKNOWN || type_same_cells(x, y);
+}
+
+static bool exact_fits(Type t, int128_t v) {
+    if (t.id == T_INT2) return v == (int16_t)v;
+    if (t.id == T_INT4) return v == (int32_t)v;
+    return t.id == T_INT8 ? v == (int64_t)v : !numeric_exceeds(v, t.precision);
+}
+
+static bool array_agrees(Type element, Str blob) {
+    ArrayView a = array_view(blob);
+    if (a.n > 0 && a.phys != type_phys(element)) return false;
+    for (int64_t i = 0; i < a.n && element.id == T_NUMERIC; i++) {
+        int128_t v = 0;
+        if (array_is_null(&a, i)) continue;
+        array_get(&a, i, &v);
+        if (numeric_exceeds(a.phys == PH_I64 ? (int64_t)v : v, element.precision)) return false;
+    }
+    return true;
+}
+
+bool cells_agree(Type want, Type have, Phys phys, int64_t n, const void *cells, const uint8_t *valid) {
+    if (!type_same_cells(want, have)) return false;
+    bool array = want.id == T_ARRAY && type_element(want).id != T_UNKNOWN && type_element(have).id != T_UNKNOWN;
+    if (exact_scale(want) < 0 && !array) return true;
+    int64_t size = phys_size(phys);
+    for (int64_t i = 0; i < n; i++) {
+        const char *cell = (const char *)cells + i * size;
+        if (valid && !valid[i]) continue;
+        if (array) {
+            if (!array_agrees(type_element(want), *(const Str *)(const void *)cell)) return false;
+            continue;
+        }
+        int128_t v = 0;
+        int64_t narrow;
+        if (phys == PH_I128) memcpy(&v, cell, sizeof v);
+        else if (cell_as_i64(phys, cell, &narrow)) v = narrow;
+        else return false;
+        if (!exact_fits(want, v)) return false;
+    }
+    return true;
+}
+
+bool value_agrees(Type want, const Value *v) {
+    return type_same_cells(want, v->type) && (v->is_null || (type_phys(want) == type_phys(v->type) &&
+           cells_agree(want, v->type, type_phys(v->type), 1, value_cell_const(v), NULL)));
+}

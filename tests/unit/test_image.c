@@ -88,7 +88,8 @@ typedef struct Batch { Vec cols[N_COLS]; char *mem; Cells *cells; } Batch;
 static void batch_make(Batch *b, int64_t n, const Row *rows) {
     b->cells = calloc((size_t)n, sizeof *b->cells);
     b->mem = calloc((size_t)(N_COLS * n + 1), 32);
-    static const TypeId ids[N_COLS] = {T_INT8, T_TEXT, T_INT4, T_NUMERIC, T_VARCHAR, T_TEXT, T_BOOL, T_NUMERIC, T_INT8};
+    const Type types[N_COLS] = {type_make(T_INT8), type_make(T_TEXT), type_make(T_INT4),       type_numeric(15, 2), type_make(T_VARCHAR),
+                                type_make(T_TEXT), type_make(T_BOOL), type_numeric(38, 0), type_make(T_INT8)};
     static const Phys phys[N_COLS] = {PH_I64, PH_STR, PH_I32, PH_I64, PH_STR, PH_STR, PH_BOOL, PH_I128, PH_I64};
     for (int64_t i = 0; i < n; i++) fill_cells(&rows[i], &b->cells[i]);
     for (int c = 0; c < N_COLS; c++) {
@@ -99,7 +100,7 @@ static void batch_make(Batch *b, int64_t n, const Row *rows) {
             if (valid[i]) memcpy(data + i * phys_size(phys[c]), b->cells[i].ptr[c], (size_t)phys_size(phys[c]));
         }
         bool nullable = c == CODE || c == GRP || c == NOTE;
-        b->cols[c] = (Vec){.data = data, .valid = nullable ? valid : NULL, .phys = (uint8_t)phys[c], .type = {.id = (uint8_t)ids[c]}};
+        b->cols[c] = (Vec){.data = data, .valid = nullable ? valid : NULL, .phys = (uint8_t)phys[c], .type = types[c]};
     }
 }
 static void batch_free(Batch *b) {

@@ -175,7 +175,7 @@ static Reg load_col(Run *r, int col, Phys p) {
     return x;
 }
 static Reg const_reg(Run *r, Phys p, const V *v) {
-    Value c = {.type = type_make(T_INT8), .is_null = v->null};
+    Value c = {.type = type_make(T_VOID), .is_null = v->null}; /* of no SQL type: any cell of p */
     if (!v->null) memcpy(&c.u, &v->c, sizeof v->c);
     return builder_const(&r->b, p, &c);
 }

@@ -176,6 +176,7 @@ static bool param_fn(void *ctx, Expr *e) {
     } else if (param_value(k, &k->values[e->u.param - 1], e->type, &v) != ST_OK) {
         k->failed = true;
     } else {
+        dbg_assert(value_agrees(e->type, &v));
         e->kind = EX_CONST;
         e->u.value = v;
     }

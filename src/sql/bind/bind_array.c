@@ -172,6 +172,13 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
     }
     if (t.id == T_UNKNOWN)
         return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown");
+    for (int i = 0; i < n && form[i]; i++) { /* literals have no part in the type, but their digits and lengths count */
+        if (form[i] == '.' || args[i]->kind != EX_CONST || args[i]->type.id != T_UNKNOWN) continue;
+        Type x = form[i] == 'a' ? type_array_of(t) : t;
+        if (!(args[i] = bind_beside(b, args[i], x, location))) return ST_ERROR;
+        x = args[i]->type;
+        if (!type_common(t, x.id == T_ARRAY ? type_element(x) : x, &t)) return no_such_call(b, name, is_operator, n, args, location);
+    }
     for (int i = 0; i < n && form[i]; i++) {
         if (form[i] == '.') continue;
         Type want = form[i] == 'a' ? type_array_of(t) : t;
@@ -221,8 +228,7 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
     if (!array) return NULL;
     if (array->type.id == T_UNKNOWN) {
         Type t = l->type.id == T_UNKNOWN ? type_make(T_TEXT) : l->type;
-        if (t.id == T_CHAR || t.id == T_VARCHAR) t.length = 0;
-        if (!(array = bind_coerce(b, array, type_array_of(t), CAST_IMPLICIT, location))) return NULL;
+        if (!(array = bind_beside(b, array, type_array_of(t), location))) return NULL;
     }
     if (array->type.id != T_ARRAY) {
         err_at(b->err, bind_pos(b, location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");

@@ -208,7 +208,8 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     Value v = {.type = to, .is_null = true};
     if (e->u.value.is_null) return constant(b, &v, e->location);
     Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
-    if (to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
+    /* '1.50'::numeric keeps its digits. What is assigned or is an argument becomes the type that is asked for: a column's, a parameter's. */
+    if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
         if (natural_numeric(b, text, e->location ? e->location : location, &v) != ST_OK) return NULL;
         v.is_null = false;
         return constant(b, &v, e->location);
@@ -312,6 +313,22 @@ static Expr *text_as_numeric(Binder *b, const Expr *e) {
     Value v = {0};
     Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
     return natural_numeric(b, text, e->location, &v) == ST_OK ? constant(b, &v, e->location) : NULL;
+}
+
+Expr *bind_beside(Binder *b, Expr *e, Type t, int64_t location) {
+    if (!bind_is_unknown(e)) return e;
+    if (t.id == T_NUMERIC && unknown_text(e)) return text_as_numeric(b, e);
+    if (unknown_text(e)) t = bare(t);
+    return bind_coerce(b, e, t, CAST_IMPLICIT, e->location ? e->location : location);
+}
+
+Status bind_literal_type(Binder *b, const Expr *e, Type *t) {
+    Type u;
+    if (t->id != T_NUMERIC || !unknown_text(e)) return ST_OK;
+    Expr *x = text_as_numeric(b, e);
+    if (!x) return ST_ERROR;
+    if (type_common(*t, x->type, &u)) *t = u;
+    return ST_OK;
 }
 
 Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *out) {

@@ -235,7 +235,7 @@ static Expr *bind_nullif(Binder *b, Query *q, const AstList *l) {
             if (!(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, l->location))) return NULL;
         }
     Expr *eq = bind_op(b, "=", bind_copy(b, args[0]), bind_copy(b, args[1]), l->location);
-    if (bind_is_unknown(args[0])) args[0] = bind_coerce(b, args[0], args[1]->type, CAST_IMPLICIT, l->location);
+    args[0] = bind_beside(b, args[0], args[1]->type, l->location);
     if (!eq || !args[0]) return NULL;
     Expr *e = expr_new(b->c, EX_NULLIF, args[0]->type, 3);
     if (!e) return NULL;

@@ -129,6 +129,10 @@ Expr *bind_variable(Binder *b, int32_t number, Type type, int64_t location);
 bool bind_is_unknown(const Expr *e); /* an untyped literal or parameter */
 /* Casts; constants are folded. 42846 or (assignment) 42804 with the column's name. */
 Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location);
+/* An untyped literal beside values of type t is of that type, but keeps its own digits and length: '1.234' beside a numeric(10,2) is not 1.23. */
+Expr *bind_beside(Binder *b, Expr *e, Type t, int64_t location);
+/* Makes the numeric *t wide enough for an untyped literal. */
+Status bind_literal_type(Binder *b, const Expr *e, Type *t);
 Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location);
 Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location);
 /* Common type of n expressions, which are all cast to it. what: "CASE", "UNION" ... for 42804. */

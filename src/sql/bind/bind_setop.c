@@ -33,6 +33,28 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
     return ST_OK;
 }
 
+/* The literals that bind_retype would give a type, taken into the common type *t. */
+static Status literals_type(Binder *b, const Plan *p, ColId id, Type *t) {
+    if (b->c->cols.items[id].type.id != T_UNKNOWN) return ST_OK;
+    switch ((PlanKind)p->kind) {
+    case LP_PROJECT:
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (p->out_cols[i] != id) continue;
+            if (p->exprs[i]->kind == EX_COL) TRY(literals_type(b, p->children[0], p->exprs[i]->u.col, t));
+            else TRY(bind_literal_type(b, p->exprs[i], t));
+        }
+        return ST_OK;
+    case LP_VALUES:
+        for (int32_t i = 0; i < p->n_out; i++)
+            for (int64_t r = 0; p->out_cols[i] == id && r < p->n_rows; r++) TRY(bind_literal_type(b, p->rows[r][i], t));
+        return ST_OK;
+    case LP_FILTER:
+    case LP_LIMIT: return literals_type(b, p->children[0], id, t);
+    case LP_CTE: return literals_type(b, p->children[1], id, t);
+    default: return ST_OK;
+    }
+}
+
 Status bind_settle(Binder *b, Rel *r) {
     for (int32_t i = 0; i < r->n; i++)
         if (b->c->cols.items[r->cols[i]].type.id == T_UNKNOWN) TRY(bind_retype(b, r->plan, r->cols[i], type_make(T_TEXT)));
@@ -64,6 +86,7 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
     if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
+    for (int64_t i = 0; literal && i < n; i++) TRY(literals_type(b, rels[i].plan, rels[i].cols[col], &t));
     for (int64_t i = 0; i < n; i++)
         if (b->c->cols.items[rels[i].cols[col]].type.id == T_UNKNOWN) TRY(bind_retype(b, rels[i].plan, rels[i].cols[col], t));
     *out = t;

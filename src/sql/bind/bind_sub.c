@@ -284,7 +284,7 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
     for (int64_t i = 0; i < n; i++) {
         if (!(right[i] = expr_col(b->c, r.cols[i]))) return NULL;
         right[i]->location = s->location;
-        if (bind_is_unknown(l[i]) && !(l[i] = bind_coerce(b, l[i], right[i]->type, CAST_IMPLICIT, s->location))) return NULL;
+        if (!(l[i] = bind_beside(b, l[i], right[i]->type, s->location))) return NULL;
     }
     if (n == 1 || strcmp(op, "=") == 0) {
         for (int64_t i = 0; i < n; i++) {

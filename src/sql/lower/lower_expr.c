@@ -228,7 +228,10 @@ Reg lower_as(Lower *l, Pipe *p, Reg r, Phys phys) {
         Type limit = phys == PH_I16 ? type_make(T_INT2) : phys == PH_I32 ? type_make(T_INT4) : type_make(T_INT8);
         out = range_clip(out, range_of_type(limit));
     }
-    Reg d = emit1(l, p, OP_CVT, (Phys)ri.phys, phys, ri.type, ri.nullable, out, r, 0, 0);
+    Type type = ri.type; /* an integer in fewer or more bits is of its type still, one as a double is not */
+    if (phys == PH_F64 || phys == PH_F32) type = type_make(phys == PH_F64 ? T_FLOAT8 : T_FLOAT4);
+    else if (!from_int && to_int && ri.phys != PH_BOOL) type = type_make(phys == PH_I16 ? T_INT2 : phys == PH_I32 ? T_INT4 : T_INT8);
+    Reg d = emit1(l, p, OP_CVT, (Phys)ri.phys, phys, type, ri.nullable, out, r, 0, 0);
     if (!d) return 0;
     if ((from_int && to_int && fits(range, phys)) || (from_int && (phys == PH_F64 || phys == PH_F32)) ||
         (ri.phys == PH_F32 && phys == PH_F64) || (ri.phys == PH_BOOL))

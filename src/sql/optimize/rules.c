@@ -85,6 +85,9 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     if (stmt->kind == STMT_UTILITY || !stmt->plan) return ST_OK;
     Opt opt = {.c = c, .a = c->arena, .err = c->err}, *o = &opt;
     Plan *p = stmt->plan;
+#ifdef STELE_DEBUG
+    TRY(stmt_verify(c, stmt, o->err));
+#endif
 
     TRY(check(o, p, "binding"));
     TRY(plan_verify_unshared(c, p, c->err)); /* in every build: rules would change one operator's columns by another's */

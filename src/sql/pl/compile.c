@@ -238,6 +238,7 @@ Status cp_store(Cp *c, int32_t var, Reg r) {
     if (!r) return ST_ERROR;
     const CpVar *v = &c->vars.items[var];
     uint8_t phys = lower_info(&c->pipe, r)->phys;
+    dbg_assert(type_same_cells(cp_entry(c, v->col)->type, lower_info(&c->pipe, r)->type));
     Instr *in = builder_emit(&c->pipe.b, OP_STORE, (Phys)phys, 0, r, 0, 0);
     if (!in) return cp_oom(c);
     in->imm = var;

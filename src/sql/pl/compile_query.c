@@ -1388,6 +1388,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     RowCol *cell = arena_new_of(c->arena, RowCol);
     if (!cell) return cp_oom(c);
     *cell = (RowCol){.table = k->number, .col = k->b->set_cols[i]};
+    dbg_assert(type_same_cells(k->table->table->cols[cell->col].type, lower_info(&c->pipe, value)->type));
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
     cell->told = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
     cell->take = op == OP_ROW_PUT && k->take_of ? k->take_of[cell->col] : 0;
@@ -1836,6 +1837,7 @@ static Status insert_row(Cp *c, void *ctx) {
     for (int i = 0; i < t->n_cols; i++) {
         Expr *v = expr_col(&c->ctx, b->values[i]);
         if (!v || !(v = cp_cast(c, v, t->cols[i].type)) || !(args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
+        dbg_assert(type_same_cells(t->cols[i].type, lower_info(&c->pipe, args[i])->type));
     }
     *x = (RowInsert){k->number, t->n_cols, args, b->on_conflict_nothing};
     Reg d = lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), false, (Range){true, -1, INT64_C(1) << 40});

@@ -43,6 +43,7 @@ Expr *expr_col(PlanCtx *c, ColId id) {
 }
 
 Expr *expr_const(PlanCtx *c, const Value *v) {
+    dbg_assert(value_agrees(v->type, v));
     Expr *e = expr_new(c, EX_CONST, v->type, 0);
     if (e) e->u.value = *v;
     return e;
@@ -579,6 +580,7 @@ static Status verify_expr(Verify *v, const Expr *e) {
         break;
     case EX_CONST:
         if (!type_eq(e->type, e->u.value.type)) return err_internal(v->e, "plan: constant and its type differ");
+        if (!value_agrees(e->type, &e->u.value)) return err_internal(v->e, "plan: constant that its type cannot hold");
         break;
     case EX_FUNC:
         if (!e->u.func || (e->u.func->flags & FN_AGGREGATE)) return err_internal(v->e, "plan: function node without a function");
@@ -636,6 +638,13 @@ static Status verify_expr(Verify *v, const Expr *e) {
     return ST_OK;
 }
 
+/* A column takes expressions of its type; text of a literal's type is text. */
+static Status verify_column_of(const Verify *v, ColId id, Type type) {
+    Type want = v->c->cols.items[id].type;
+    if (type_same_cells(want, type) && type_phys(want) == type_phys(type)) return ST_OK;
+    return err_internal(v->e, "plan: column %d (%s) has values of another type", id, v->c->cols.items[id].name);
+}
+
 static Status verify_slot(void *ctx, Expr **slot) { return verify_expr(ctx, *slot); }
 
 static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
@@ -682,7 +691,13 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
                                     v->c->cols.items[p->out_cols[i]].name);
         }
         break;
+    case LP_VALUES:
+        for (int64_t r = 0; p->rows && r < p->n_rows; r++)
+            for (int32_t i = 0; i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->rows[r][i]->type));
+        for (int32_t i = 0; p->cells && i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->cells[i].type));
+        break;
     case LP_AGG:
+        for (int32_t i = 0; i < p->n_keys && i < p->n_exprs; i++) TRY(verify_column_of(v, p->out_cols[i], p->exprs[i]->type));
         if (p->n_exprs != p->n_keys) return err_internal(v->e, "plan: aggregation with %d keys has %d expressions", p->n_keys, p->n_exprs);
         break;
     case LP_SETOP:
@@ -784,6 +799,21 @@ Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e) {
         if (r.v.items[i].from < r.v.items[i - 1].to)
             return err_internal(e, "plan: %s and %s share memory", r.v.items[i - 1].what, r.v.items[i].what);
     return ST_OK;
+}
+
+static Status verify_target(const PlanCtx *c, const Table *t, int32_t n, const int32_t *cols, const ColId *ids, Err *e) {
+    for (int32_t i = 0; i < n; i++) {
+        const Column *col = &t->cols[cols ? cols[i] : i];
+        Type have = c->cols.items[ids[i]].type;
+        if (!type_same_cells(col->type, have) || type_phys(col->type) != type_phys(have))
+            return err_internal(e, "plan: values of another type for column \"%s\"", col->name);
+    }
+    return ST_OK;
+}
+Status stmt_verify(const PlanCtx *c, const BoundStmt *s, Err *e) {
+    if (s->kind == STMT_INSERT) TRY(verify_target(c, s->table, s->table->n_cols, NULL, s->values, e));
+    if (s->kind == STMT_UPDATE) TRY(verify_target(c, s->table, s->n_set, s->set_cols, s->values, e));
+    return s->hit ? verify_target(c, s->table, s->n_set, s->set_cols, s->set_values, e) : ST_OK;
 }
 
 Status plan_verify(PlanCtx *c, const Plan *p, Err *e) {

@@ -274,5 +274,6 @@ const char *expr_text(PlanCtx *c, const Expr *e);
 Status plan_verify(PlanCtx *c, const Plan *p, Err *e); /* every used column is produced below, types agree, nothing is shared */
 /* A tree: no operator, expression or array of theirs is in two places (rules change them in place). */
 Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e);
+Status stmt_verify(const PlanCtx *c, const BoundStmt *s, Err *e); /* what a DML statement computes are cells of its table's columns */
 
 #endif
