@@ -48,7 +48,7 @@ typedef enum stele_status {
     STELE_DONE = 3 /* stele_step: no more rows; the statement has taken effect */
 } stele_status;
 
-typedef struct stele_db stele_db;     /* stele_close() */
+typedef struct stele_db stele_db;     /* stele_close(), stele_discard() */
 typedef struct stele_conn stele_conn; /* stele_disconnect() */
 typedef struct stele_stmt stele_stmt; /* stele_finalize() */
 
@@ -86,8 +86,10 @@ typedef struct stele_options {
  * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory. */
 STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error);
 /* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone (STELE_ERROR,
- * nothing done, otherwise). When saving fails the database stays open and *error says why. */
+ * nothing done, otherwise). When saving fails the database stays open and *error says why: make room and close again, or stele_discard(). */
 STELE_API stele_status stele_close(stele_db *db, stele_error_info *error);
+/* Closes a database without saving: its directory keeps what was saved last. All connections must be gone (STELE_ERROR, nothing done, otherwise). */
+STELE_API stele_status stele_discard(stele_db *db);
 
 STELE_API stele_status stele_connect(stele_db *db, stele_conn **conn);
 /* Rolls an open transaction back; finalizes remaining statements. */

@@ -93,6 +93,14 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
     return STELE_OK;
 }
 
+static void release_db(stele_db *d) {
+    TxnLock *lock = d->db->txn_lock;
+    database_close(d->db);
+    txn_lock_free(lock);
+    text_free(d->temp_dir);
+    mem_free(NULL, d, (int64_t)sizeof *d);
+}
+
 stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (!d) return STELE_OK;
     err_clear(&open_error);
@@ -103,11 +111,15 @@ stele_status stele_close(stele_db *d, stele_error_info *error) {
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
-    TxnLock *lock = d->db->txn_lock;
-    database_close(d->db);
-    txn_lock_free(lock);
-    text_free(d->temp_dir);
-    mem_free(NULL, d, (int64_t)sizeof *d);
+    release_db(d);
+    return STELE_OK;
+}
+
+stele_status stele_discard(stele_db *d) {
+    if (!d) return STELE_OK;
+    if (atomic_load(&d->connections) > 0) return STELE_ERROR;
+    transactions_settle(d->db);
+    release_db(d);
     return STELE_OK;
 }
 

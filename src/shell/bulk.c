@@ -34,7 +34,10 @@ static bool put(Reader *r, int c) {
 /* One record; false at the end of the file or with `why`. */
 static bool next_record(Reader *r) {
     int c = getc(r->f);
-    if (c == EOF) return false;
+    if (c == EOF) {
+        if (ferror(r->f)) r->why = strerror(errno);
+        return false;
+    }
     r->len = 0;
     r->n = 0;
     r->line++;
@@ -105,7 +108,7 @@ static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
         for (int64_t i = 0; i < outs; i++) fprintf(sh->out, ",%s", stele_bulk_out_name(b, i));
         putc('\n', sh->out);
     }
-    for (int64_t c = 0; c < n && !shell_stop; c++) {
+    for (int64_t c = 0; c < n && output_goes_on(sh); c++) {
         stele_error_info e = {.message = "", .context = ""};
         bool is_bad = n_bad < bad->n && bad->items[n_bad].call == c, ok = false;
         if (is_bad) {
@@ -241,12 +244,11 @@ static bool add_calls(Shell *sh, Reader *r, const char *file, stele_bulk *b, Bad
     return !r->why;
 }
 
-void run_bulk(Shell *sh, char *arg) {
+bool run_bulk(Shell *sh, char *arg) {
     char *name = next_word(&arg, false), *file = next_word(&arg, true);
     if (!*name || !*file) {
         fprintf(stderr, "\\bulk needs a procedure and a CSV file\n");
-        sh->failed = true;
-        return;
+        return false;
     }
     Options options = {.n = 0};
     Reader r = {.f = fopen(file, "r")};
@@ -261,18 +263,20 @@ void run_bulk(Shell *sh, char *arg) {
     }
     if (ok) ok = add_calls(sh, &r, file, b, &bad);
     if (ok) {
-        shell_stop = 0;
-        shell_running = 1;
+        statement_begins();
         ok = stele_bulk_run(b) == STELE_OK;
-        shell_running = 0;
+        statement_ends();
+        bool stop = shell_stop;
+        shell_stop = 0; /* calls that were canceled are shown */
         if (ok) show(sh, b, &bad);
         else print_error(sh, NULL);
+        if (stop) shell_stop = 1;
     }
-    if (!ok) sh->failed = true;
     restore_options(sh, &options);
     for (int64_t i = 0; i < bad.n; i++) free(bad.items[i].message);
     free(bad.items);
     stele_bulk_free(b);
     if (r.f) fclose(r.f);
     free(r.text);
+    return ok;
 }

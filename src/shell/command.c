@@ -24,7 +24,9 @@ static const char help[] =
     "  \\bulk P FILE [S=V]   run a call of P for each line of a CSV file, all in one bulk, with settings\n"
     "  \\p, \\r              show, or forget, the statement being typed\n"
     "  \\echo TEXT          print a line\n"
-    "  \\q                  leave (also Ctrl-D)\n"
+    "  \\set [NAME [VALUE]] set a variable (\\unset NAME): ON_ERROR_STOP, an error ends a script\n"
+    "  \\q                  leave (also Ctrl-D); a database directory is saved\n"
+    "  \\q!                 leave without saving\n"
     "Statements end with a semicolon. Ctrl-C cancels a running statement.\n";
 
 typedef struct Listing {
@@ -73,14 +75,14 @@ static bool on_off(const char *arg, bool now) {
     return strcasecmp(arg, "on") == 0 || strcasecmp(arg, "true") == 0 || strcmp(arg, "1") == 0;
 }
 
-static void edit(Shell *sh, const char *path) {
+static bool edit(Shell *sh, const char *path) {
     char tmp[] = "/tmp/stele-edit-XXXXXX.sql";
     bool own = !*path;
     if (own) {
         int fd = mkstemps(tmp, 4);
         if (fd < 0) {
             fprintf(stderr, "%s: %s\n", tmp, strerror(errno));
-            return;
+            return false;
         }
         const char *text = sh->len ? sh->buffer : sh->last ? sh->last : "";
         size_t n = strlen(text);
@@ -93,13 +95,15 @@ static void edit(Shell *sh, const char *path) {
     if (!ed || !*ed) ed = "vi";
     char cmd[2048];
     snprintf(cmd, sizeof cmd, "%s '%s'", ed, path);
-    if (system(cmd) == 0) {
-        sh->len = 0;
-        (void)run_file(sh, path);
+    bool ok = system(cmd) == 0;
+    if (ok) {
+        forget_buffer(sh);
+        ok = run_file(sh, path) == 0;
     } else {
         fprintf(stderr, "the editor \"%s\" failed; set EDITOR\n", ed);
     }
     if (own) unlink(tmp);
+    return ok;
 }
 
 static char *trim(char *s) {
@@ -113,33 +117,110 @@ static char *trim(char *s) {
     return s;
 }
 
-void run_command(Shell *sh, const char *line) {
+/* ---- variables ------------------------------------------------------------------------------------ */
+
+/* As psql reads a Boolean: the beginning of a word will do. */
+static bool read_bool(const char *text, bool *value) {
+    static const struct { const char *word; size_t least; bool value; } words[] = {
+        {"true", 1, true}, {"false", 1, false}, {"yes", 1, true}, {"no", 1, false}, {"on", 2, true}, {"off", 2, false}, {"1", 1, true}, {"0", 1, false}};
+    size_t n = strlen(text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (n < words[i].least || strncasecmp(words[i].word, text, n) != 0) continue;
+        *value = words[i].value;
+        return true;
+    }
+    return false;
+}
+
+bool set_variable(Shell *sh, const char *name, const char *value) {
+    if (strcmp(name, "ON_ERROR_STOP") != 0) {
+        fprintf(stderr, "unknown variable \"%s\"; there is ON_ERROR_STOP\n", name);
+        return false;
+    }
+    if (!value) sh->on_error_stop = false;
+    else if (!*value) sh->on_error_stop = true;
+    else if (!read_bool(value, &sh->on_error_stop)) {
+        fprintf(stderr, "unrecognized value \"%s\" for \"%s\": Boolean expected\n", value, name);
+        return false;
+    }
+    return true;
+}
+
+/* \set, \set NAME, \set NAME VALUE */
+static bool set_command(Shell *sh, char *arg) {
+    if (!*arg) {
+        fprintf(sh->out, "ON_ERROR_STOP = '%s'\n", sh->on_error_stop ? "on" : "off");
+        return true;
+    }
+    char *value = arg + strcspn(arg, " \t");
+    if (*value) *value++ = 0;
+    return set_variable(sh, arg, trim(value));
+}
+
+/* ---- the commands ----------------------------------------------------------------------------------- */
+
+/* \o: what was written is looked at when a file is closed. */
+static bool redirect(Shell *sh, const char *path) {
+    bool ok = close_output(sh);
+    if (!*path) return ok;
+    FILE *f = fopen(path, "w");
+    char *name = f ? strdup(path) : NULL;
+    if (!name) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        if (f) fclose(f);
+        return false;
+    }
+    sh->out = f;
+    sh->out_name = name;
+    return ok;
+}
+
+static bool copy_command(Shell *sh, const char *arg) { /* the shell and the database share a machine: a COPY with the path */
+    size_t size = strlen(arg) + 8;
+    char *sql = malloc(size);
+    if (!sql) return fprintf(stderr, "stele: out of memory\n"), false;
+    snprintf(sql, size, "copy %s", arg);
+    bool ok = run_sql(sh, sql, strlen(sql));
+    free(sql);
+    return ok;
+}
+
+bool run_command(Shell *sh, const char *line) {
     char name[32];
     size_t n = 0;
     const char *p = line + 1;
     while (*p && *p != ' ' && *p != '\t' && n < sizeof name - 1) name[n++] = *p++;
     name[n] = 0;
     char *copy = strdup(p);
-    if (!copy) return;
+    if (!copy) return fprintf(stderr, "stele: out of memory\n"), false;
+    bool ok = true;
     char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 || strcmp(name, "bulk") == 0 ? copy + (*copy == ' ') : trim(copy);
     Listing l = {sh, NULL, arg, 0};
     if (strcmp(name, "q") == 0 || strcmp(name, "quit") == 0) {
         sh->quit = true;
+    } else if (strcmp(name, "q!") == 0) {
+        sh->quit = sh->discard = true;
+    } else if (strcmp(name, "set") == 0) {
+        ok = set_command(sh, arg);
+    } else if (strcmp(name, "unset") == 0) {
+        ok = set_variable(sh, arg, NULL);
     } else if (strcmp(name, "?") == 0 || strcmp(name, "h") == 0 || strcmp(name, "help") == 0) {
         fputs(help, sh->out);
     } else if (strcmp(name, "d") == 0 && *arg) {
         Listing options = {sh, NULL, arg, 0};
         if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK || stele_list_options(sh->conn, arg, each_option, &options) != STELE_OK) {
             print_error(sh, NULL);
-            sh->failed = true;
+            ok = false;
         }
         if (options.n > 0) fputc('\n', sh->out);
     } else if (strcmp(name, "d") == 0 || strcmp(name, "dt") == 0 || strcmp(name, "dv") == 0) {
         l.kind = strcmp(name, "dt") == 0 ? "table" : strcmp(name, "dv") == 0 ? "view" : NULL;
-        if (stele_list_tables(sh->conn, each_table, &l) != STELE_OK) print_error(sh, NULL);
+        ok = stele_list_tables(sh->conn, each_table, &l) == STELE_OK;
+        if (!ok) print_error(sh, NULL);
         else if (l.n == 0) fputs("Nothing there yet.\n", sh->out);
     } else if (strcmp(name, "df") == 0) {
-        if (stele_list_routines(sh->conn, each_routine, &l) != STELE_OK) print_error(sh, NULL);
+        ok = stele_list_routines(sh->conn, each_routine, &l) == STELE_OK;
+        if (!ok) print_error(sh, NULL);
         stele_list_functions(each_function, &l);
     } else if (strcmp(name, "timing") == 0) {
         sh->timing = on_off(arg, sh->timing);
@@ -152,45 +233,33 @@ void run_command(Shell *sh, const char *line) {
         bool found = false;
         for (int i = 0; i < 4; i++)
             if (strcmp(arg, names[i]) == 0) sh->format = (Format)i, found = true;
+        ok = found;
         if (!found) fprintf(stderr, "unknown format \"%s\": table, csv, json or markdown\n", arg);
     } else if (strcmp(name, "null") == 0) {
         static char text[64];
         snprintf(text, sizeof text, "%s", arg);
         sh->null_text = text;
     } else if (strcmp(name, "o") == 0) {
-        if (sh->out != stdout) fclose(sh->out);
-        sh->out = stdout;
-        if (*arg) {
-            FILE *f = fopen(arg, "w");
-            if (f) sh->out = f;
-            else fprintf(stderr, "%s: %s\n", arg, strerror(errno));
-        }
+        ok = redirect(sh, arg);
     } else if (strcmp(name, "i") == 0) {
+        ok = *arg && run_file(sh, arg) == 0;
         if (!*arg) fprintf(stderr, "\\i needs a file name\n");
-        else (void)run_file(sh, arg);
     } else if (strcmp(name, "e") == 0) {
-        edit(sh, arg);
+        ok = edit(sh, arg);
     } else if (strcmp(name, "p") == 0) {
         fprintf(sh->out, "%.*s", (int)sh->len, sh->buffer ? sh->buffer : "");
     } else if (strcmp(name, "r") == 0) {
-        sh->len = 0;
+        forget_buffer(sh);
     } else if (strcmp(name, "echo") == 0) {
         fprintf(sh->out, "%s\n", arg);
-        fflush(sh->out);
     } else if (strcmp(name, "bulk") == 0) {
-        run_bulk(sh, arg);
+        ok = run_bulk(sh, arg);
     } else if (strcmp(name, "copy") == 0) {
-        /* The shell and the database share a machine: a COPY with the path. */
-        size_t size = strlen(arg) + 8;
-        char *sql = malloc(size);
-        if (sql) {
-            snprintf(sql, size, "copy %s", arg);
-            (void)run_sql(sh, sql, strlen(sql));
-            free(sql);
-        }
+        ok = copy_command(sh, arg);
     } else {
         fprintf(stderr, "unknown command \\%s; \\? lists the commands\n", name);
-        sh->failed = true;
+        ok = false;
     }
     free(copy);
+    return check_output(sh) && ok;
 }

@@ -84,9 +84,11 @@ static char **complete(const char *text, int start, int end) {
 
 static void on_interrupt(int sig) {
     (void)sig;
-    if (shell_running) stele_interrupt(completing->conn);
-    else if (prompting) siglongjmp(at_prompt, 1);
-    else shell_stop = 1;
+    if (prompting) siglongjmp(at_prompt, 1);
+    shell_stop = 1;
+    if (!shell_running) return;
+    stele_interrupt(completing->conn);
+    interrupt_again(); /* should the statement have been about to begin */
 }
 
 void interactive_loop(Shell *sh) {
@@ -106,10 +108,10 @@ void interactive_loop(Shell *sh) {
     stifle_history(2000);
     if (*history) read_history(history);
     printf("Stele %s. \\? for help, \\q to leave.\n", stele_version());
-    while (!sh->quit) {
+    while (!shell_ends(sh)) {
         if (sigsetjmp(at_prompt, 1)) { /* Ctrl-C while typing: forget the statement */
             prompting = 0;
-            sh->len = 0;
+            forget_buffer(sh);
             putchar('\n');
             rl_initialize();
             rl_attempted_completion_function = complete;
@@ -120,16 +122,25 @@ void interactive_loop(Shell *sh) {
         prompting = 1;
         char *line = readline(prompt);
         prompting = 0;
-        if (!line) {
-            putchar('\n');
+        if (shell_signal) {
+            free(line);
             break;
+        }
+        if (!line) { /* Ctrl-D; or the terminal has gone, and nobody is there to be asked */
+            putchar('\n');
+            if (!isatty(STDIN_FILENO) || save_at_prompt(sh)) break;
+            clearerr(stdin);
+            continue;
         }
         if (*line) {
             add_history(line);
             if (*history && write_history(history) == 0) chmod(history, 0600);
         }
-        feed_line(sh, line);
+        shell_stop = 0;
+        (void)feed_line(sh, line, strlen(line));
         free(line);
+        if (sh->quit && save_at_prompt(sh)) break;
+        sh->quit = false;
     }
     for (size_t i = 0; i < n_words; i++) free(words[i]);
     free(words);

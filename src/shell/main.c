@@ -1,4 +1,5 @@
 /* main.c - the `stele` program: options, then statements from -c, -f, standard input or the prompt. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +11,9 @@ static const char usage[] =
     "       stele devices                     list the processors found, and why others cannot be used\n"
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
     "  DATABASE      a directory (created when missing), or :memory: (the default)\n"
-    "  -c SQL        run SQL and leave\n"
+    "  -c SQL        run SQL up to its first error, or a backslash command, and leave\n"
     "  -f FILE       run a file (- is standard input) and leave\n"
+    "  -v ON_ERROR_STOP=1   an error ends a script, with exit status 3\n"
     "  --csv, --json, --markdown   form of results\n"
     "  --timing      show how long statements take\n"
     "  --threads N   worker threads\n"
@@ -24,16 +26,11 @@ typedef struct Job {
     const char *text;
 } Job;
 
-static Shell *interrupted_shell;
-static void on_interrupt(int sig) {
-    (void)sig;
-    if (shell_running) stele_interrupt(interrupted_shell->conn);
-    else _exit(130);
-}
-
-static bool write_out(void *ctx, const char *data, int64_t size) {
-    Shell *sh = ctx;
-    return fwrite(data, 1, (size_t)size, sh->out) == (size_t)size;
+/* Of what is printed without a database. */
+static int printed(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "stele: cannot write to standard output: %s\n", strerror(errno));
+    return EXIT_ERROR;
 }
 
 /* stele devices, stele calibrate [DEVICE] [--quick]. */
@@ -54,21 +51,43 @@ static int machine_command(int argc, char **argv) {
         fprintf(stderr, "stele: %s: %s\n", e.sqlstate, e.message);
         return 1;
     }
-    int rc = 1;
+    int rc = EXIT_ERROR;
     if (stele_connect(sh.db, &sh.conn) != STELE_OK) {
         fprintf(stderr, "stele: out of memory\n");
-    } else if (calibrate && stele_calibrate(sh.conn, device, quick) != STELE_OK) {
+        (void)stele_close(sh.db, &e);
+        return rc;
+    }
+    if (calibrate && stele_calibrate(sh.conn, device, quick) != STELE_OK) {
         stele_error(sh.conn, &e);
         fprintf(stderr, "stele: %s: %s\n", e.sqlstate, e.message);
         if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
     } else {
-        rc = run_sql(&sh, "show devices", 12) ? 0 : 1;
+        rc = run_sql(&sh, "show devices", 12) ? 0 : EXIT_ERROR;
     }
-    if (sh.conn) stele_disconnect(sh.conn);
-    (void)stele_close(sh.db, &e);
-    free(sh.buffer);
-    free(sh.last);
-    return rc;
+    return leave(&sh, rc);
+}
+
+/* -v NAME=VALUE, and without "=" as \unset. */
+static bool set_option(Shell *sh, const char *text) {
+    const char *value = strchr(text, '=');
+    char *name = strndup(text, value ? (size_t)(value - text) : strlen(text));
+    bool ok = name && set_variable(sh, name, value ? value + 1 : NULL);
+    free(name);
+    return ok;
+}
+
+/* -c, -f: psql's exit status, that of the last one that ran. */
+static int run_jobs(Shell *sh, const Job *jobs, int n) {
+    int status = 0;
+    for (int i = 0; i < n && !shell_ends(sh) && (status == 0 || !sh->on_error_stop); i++) {
+        sh->quit = false;
+        const char *text = jobs[i].text;
+        if (jobs[i].file) status = run_file(sh, text);
+        else if (text[0] == '\\') status = run_command(sh, text) ? 0 : EXIT_ERROR;
+        else status = run_sql(sh, text, strlen(text)) ? 0 : EXIT_ERROR;
+        if (sh->discard) break;
+    }
+    return status;
 }
 
 int main(int argc, char **argv) {
@@ -89,23 +108,27 @@ int main(int argc, char **argv) {
         else if (strcmp(a, "--markdown") == 0) sh.format = FMT_MARKDOWN;
         else if (strcmp(a, "--timing") == 0) sh.timing = true;
         else if (strcmp(a, "--quiet") == 0 || strcmp(a, "-q") == 0) sh.quiet = true;
-        else if (strcmp(a, "--threads") == 0 && more) opt.threads = (int32_t)atoll(argv[++i]);
+        else if ((strcmp(a, "-v") == 0 || strcmp(a, "--set") == 0 || strcmp(a, "--variable") == 0) && more) {
+            if (set_option(&sh, argv[++i])) continue;
+            free(jobs);
+            return EXIT_USAGE;
+        } else if (strcmp(a, "--threads") == 0 && more) opt.threads = (int32_t)atoll(argv[++i]);
         else if (strcmp(a, "--memory-limit") == 0 && more) opt.memory_limit = atoll(argv[++i]);
         else if (strcmp(a, "--version") == 0) {
             printf("stele %s\n", stele_version());
             free(jobs);
-            return 0;
+            return printed(0);
         } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
             fputs(usage, stdout);
             free(jobs);
-            return 0;
+            return printed(0);
         } else if (a[0] != '-' && !have_path) {
             sh.path = a;
             have_path = true;
         } else {
             fprintf(stderr, "stele: bad argument \"%s\"\n%s", a, usage);
             free(jobs);
-            return 2;
+            return EXIT_USAGE;
         }
     }
     stele_error_info e;
@@ -118,40 +141,17 @@ int main(int argc, char **argv) {
     }
     if (stele_connect(sh.db, &sh.conn) != STELE_OK) {
         fprintf(stderr, "stele: out of memory\n");
+        (void)stele_close(sh.db, &e);
         free(jobs);
-        return 1;
+        return EXIT_ERROR;
     }
-    stele_set_copy_streams(sh.conn, read_copy, write_out, &sh);
+    stele_set_copy_streams(sh.conn, read_copy, write_copy, &sh);
     stele_set_notice(sh.conn, show_notice, &sh);
     sh.interactive = n_jobs == 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    if (sh.interactive) {
-        interactive_loop(&sh);
-    } else {
-        interrupted_shell = &sh;
-        struct sigaction sa = {.sa_handler = on_interrupt};
-        sigemptyset(&sa.sa_mask);
-        sigaction(SIGINT, &sa, NULL);
-        sh.stop_on_error = n_jobs > 0;
-        for (int i = 0; i < n_jobs && !sh.quit; i++) {
-            if (jobs[i].file) {
-                (void)run_file(&sh, jobs[i].text);
-                continue;
-            }
-            if (jobs[i].text[0] == '\\') run_command(&sh, jobs[i].text);
-            else if (!run_sql(&sh, jobs[i].text, strlen(jobs[i].text))) break;
-        }
-        if (n_jobs == 0) (void)run_file(&sh, "-");
-    }
-    int rc = sh.failed && !sh.interactive ? 1 : 0;
-    if (sh.out != stdout) fclose(sh.out);
-    stele_disconnect(sh.conn);
-    if (stele_close(sh.db, &e) != STELE_OK) {
-        fprintf(stderr, "stele: cannot save \"%s\": %s: %s\n", sh.path, e.sqlstate, e.message);
-        rc = 1;
-    }
-    free(sh.buffer);
-    free(sh.last);
-    free(sh.copy_line);
+    catch_signals(&sh);
+    int status = 0;
+    if (sh.interactive) interactive_loop(&sh);
+    else status = n_jobs > 0 ? run_jobs(&sh, jobs, n_jobs) : run_file(&sh, "-");
     free(jobs);
-    return rc;
+    return leave(&sh, status);
 }

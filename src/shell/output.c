@@ -1,5 +1,6 @@
 /* output.c - results as aligned tables, CSV, JSON and Markdown. Tables are cut to the terminal's width; long ones are shown in
  * the expanded form (\x) when asked for. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -56,6 +57,21 @@ static void put_cell(FILE *f, const char *s, int width, bool right) {
     fprintf(f, "%*s", width - 1 - used > 0 ? width - 1 - used : 0, "");
 }
 
+/* A value as text; NULL for NULL, and when memory has run out, which ends the output. */
+static const char *text_of(Shell *sh, stele_stmt *s, int64_t column) {
+    const char *v = stele_column_text(s, column, NULL);
+    if (!v && !stele_column_is_null(s, column)) sh->out_of_memory = true;
+    return v;
+}
+
+bool output_goes_on(Shell *sh) {
+    if (ferror(sh->out)) {
+        if (!sh->write_errno) sh->write_errno = errno;
+        return false;
+    }
+    return !shell_stop && !shell_signal && !sh->out_of_memory;
+}
+
 static void csv_cell(FILE *f, const char *s) {
     if (!s) return;
     if (*s && !strpbrk(s, ",\"\n\r")) {
@@ -102,10 +118,10 @@ static void print_stream(Shell *sh, stele_stmt *s, int64_t *rows) {
         for (int64_t i = 0; i < n; i++) fputs(stele_column_is_number(s, i) ? "| ---: " : "| --- ", f);
         fputs("|\n", f);
     }
-    while (!shell_stop && stele_step(s) == STELE_ROW) {
+    while (output_goes_on(sh) && stele_step(s) == STELE_ROW) {
         if (sh->format == FMT_JSON) fputs(*rows ? ",\n {" : "\n {", f);
         for (int64_t i = 0; i < n; i++) {
-            const char *v = stele_column_text(s, i, NULL);
+            const char *v = text_of(sh, s, i);
             if (sh->format == FMT_CSV) {
                 if (i) fputc(',', f);
                 csv_cell(f, v);
@@ -140,10 +156,10 @@ static void print_expanded(Shell *sh, stele_stmt *s, int64_t *rows) {
         int k = text_width(stele_column_name(s, i), strlen(stele_column_name(s, i)));
         if (k > w) w = k;
     }
-    while (!shell_stop && stele_step(s) == STELE_ROW) {
+    while (output_goes_on(sh) && stele_step(s) == STELE_ROW) {
         fprintf(sh->out, "-[ RECORD %lld ]\n", (long long)++*rows);
         for (int64_t i = 0; i < n; i++) {
-            const char *v = stele_column_text(s, i, NULL);
+            const char *v = text_of(sh, s, i);
             put_cell(sh->out, stele_column_name(s, i), w, false);
             fprintf(sh->out, " | %s\n", v ? v : sh->null_text);
         }
@@ -159,7 +175,10 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
     int *w = calloc((size_t)n + 1, sizeof *w);
     bool *right = calloc((size_t)n + 1, sizeof *right);
     char **cells = malloc(sizeof(char *) * (size_t)(cap * (n + 1)));
-    if (!w || !right || !cells) goto done;
+    if (!w || !right || !cells) {
+        sh->out_of_memory = true;
+        goto done;
+    }
     for (int64_t i = 0; i < n; i++) {
         right[i] = stele_column_is_number(s, i);
         w[i] = text_width(stele_column_name(s, i), strlen(stele_column_name(s, i)));
@@ -169,18 +188,23 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
     while (held < WIDTH_SAMPLE && (more = stele_step(s) == STELE_ROW)) {
         if (held == cap) {
             char **g = realloc(cells, sizeof(char *) * (size_t)(cap * 2 * (n + 1)));
-            if (!g) goto done;
+            if (!g) {
+                sh->out_of_memory = true;
+                goto done;
+            }
             cells = g;
             cap *= 2;
         }
         for (int64_t i = 0; i < n; i++) {
-            const char *v = stele_column_text(s, i, NULL);
+            const char *v = text_of(sh, s, i);
             if (!v) v = sh->null_text;
             int k = text_width(v, strlen(v));
             if (k > w[i]) w[i] = k;
             cells[held * n + i] = strdup(v);
+            if (!cells[held * n + i]) sh->out_of_memory = true;
         }
         held++;
+        if (sh->out_of_memory) goto done;
     }
     int term = sh->out == stdout ? terminal_width() : 0;
     if (n > 1 && term > 0 && isatty(STDOUT_FILENO)) { /* shrink the widest columns until the table fits */
@@ -206,7 +230,7 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
         for (int k = 0; k < w[i] + 2; k++) fputc('-', f);
     }
     fputc('\n', f);
-    for (int64_t r = 0; r < held; r++) {
+    for (int64_t r = 0; r < held && output_goes_on(sh); r++) {
         for (int64_t i = 0; i < n; i++) {
             fputs(i ? " | " : " ", f);
             put_cell(f, cells[r * n + i], w[i], right[i]);
@@ -214,9 +238,9 @@ static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
         fputc('\n', f);
         ++*rows;
     }
-    while (more && !shell_stop && stele_step(s) == STELE_ROW) {
+    while (more && output_goes_on(sh) && stele_step(s) == STELE_ROW) {
         for (int64_t i = 0; i < n; i++) {
-            const char *v = stele_column_text(s, i, NULL);
+            const char *v = text_of(sh, s, i);
             fputs(i ? " | " : " ", f);
             put_cell(f, v ? v : sh->null_text, w[i], right[i]);
         }
@@ -231,10 +255,14 @@ done:
     free(right);
 }
 
-void print_result(Shell *sh, stele_stmt *s, int64_t *rows) {
+bool print_result(Shell *sh, stele_stmt *s, int64_t *rows) {
     *rows = 0;
+    sh->out_of_memory = false;
     if (sh->format != FMT_TABLE) print_stream(sh, s, rows);
     else if (sh->expanded) print_expanded(sh, s, rows);
     else print_table(sh, s, rows);
+    if (!sh->out_of_memory) return true;
     fflush(sh->out);
+    fprintf(stderr, "ERROR:  53200: out of memory\nDETAIL:  The result is cut.\n");
+    return false;
 }

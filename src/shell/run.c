@@ -7,57 +7,86 @@
 
 #include "shell/shell.h"
 
-volatile sig_atomic_t shell_running, shell_stop;
-
 static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* True when `sql` ends with a semicolon outside quotes, comments and dollar quotes. */
-bool statement_complete(const char *s, size_t n) {
-    bool end = false;
-    for (size_t i = 0; i < n;) {
-        char c = s[i];
-        if (c == '-' && i + 1 < n && s[i + 1] == '-') {
-            while (i < n && s[i] != '\n') i++;
-        } else if (c == '/' && i + 1 < n && s[i + 1] == '*') {
-            int depth = 1;
-            for (i += 2; i < n && depth > 0; i++) {
-                if (s[i] == '*' && i + 1 < n && s[i + 1] == '/') depth--, i++;
-                else if (s[i] == '/' && i + 1 < n && s[i + 1] == '*') depth++, i++;
-            }
-            if (depth > 0) return false;
-        } else if (c == '\'' || c == '"') {
-            bool esc = c == '\'' && i > 0 && (s[i - 1] == 'e' || s[i - 1] == 'E') && (i == 1 || !((s[i - 2] | 32) >= 'a' && (s[i - 2] | 32) <= 'z'));
-            for (i++; i < n; i++) {
-                if (esc && s[i] == '\\') i++;
-                else if (s[i] == c) break;
-            }
-            if (i >= n) return false;
-            i++;
-            end = false;
-        } else if (c == '$') {
-            size_t j = i + 1;
-            while (j < n && (s[j] == '_' || (s[j] >= '0' && s[j] <= '9') || ((s[j] | 32) >= 'a' && (s[j] | 32) <= 'z'))) j++;
-            if (j < n && s[j] == '$' && !(s[i + 1] >= '0' && s[i + 1] <= '9')) {
-                size_t len = j - i + 1, k = j + 1;
-                while (k + len <= n && memcmp(s + k, s + i, len) != 0) k++;
-                if (k + len > n) return false;
-                i = k + len;
-            } else {
-                i++;
-            }
-            end = false;
-        } else {
-            if (c == ';') end = true;
-            else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') end = false;
-            i++;
-        }
+/* ---- where statements end ------------------------------------------------------------------- */
+
+static bool in_name(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c & 0x80); }
+
+/* A quote or $ at s[i]: what it begins. */
+static ScanState opens(const char *s, size_t i, size_t n, Scan *x) {
+    if (s[i] == '"') return SCAN_NAME;
+    bool name_before = i > 0 && in_name(s[i - 1]);
+    if (s[i] == '\'') {
+        bool escapes = name_before && (s[i - 1] | 32) == 'e' && (i == 1 || !in_name(s[i - 2]));
+        return escapes ? SCAN_ESCAPED : SCAN_QUOTED;
     }
-    return end;
+    if (name_before) return SCAN_BETWEEN; /* a$b is a name */
+    size_t j = i + 1;
+    while (j < n && in_name(s[j])) j++;
+    if (j == n || s[j] != '$' || (s[i + 1] >= '0' && s[i + 1] <= '9')) return SCAN_BETWEEN;
+    x->tag = i;
+    x->tag_len = j - i + 1;
+    return SCAN_DOLLAR;
 }
+
+/* Outside of quotes and comments: one step. True: behind a semicolon. */
+static bool scan_between(Scan *x, const char *s, size_t n) {
+    char c = s[x->at], next = x->at + 1 < n ? s[x->at + 1] : 0;
+    size_t step = 1;
+    if (c == '-' && next == '-') {
+        x->state = SCAN_LINE_COMMENT;
+    } else if (c == '/' && next == '*') {
+        x->state = SCAN_BLOCK_COMMENT;
+        x->depth = 1;
+        step = 2;
+    } else if (c == '\'' || c == '"' || c == '$') {
+        x->state = opens(s, x->at, n, x);
+        if (x->state == SCAN_DOLLAR) step = x->tag_len;
+    }
+    x->at += step;
+    return c == ';';
+}
+
+/* Inside of a comment, quotes or a dollar quote: one step. */
+static void scan_inside(Scan *x, const char *s, size_t n) {
+    char c = s[x->at], next = x->at + 1 < n ? s[x->at + 1] : 0;
+    size_t step = 1;
+    switch (x->state) {
+    case SCAN_LINE_COMMENT:
+        if (c == '\n') x->state = SCAN_BETWEEN;
+        break;
+    case SCAN_BLOCK_COMMENT:
+        if (c == '*' && next == '/') x->depth--, step = 2;
+        else if (c == '/' && next == '*') x->depth++, step = 2;
+        if (x->depth == 0) x->state = SCAN_BETWEEN;
+        break;
+    case SCAN_DOLLAR:
+        if (c != '$' || n - x->at < x->tag_len || memcmp(s + x->at, s + x->tag, x->tag_len) != 0) break;
+        step = x->tag_len;
+        x->state = SCAN_BETWEEN;
+        break;
+    default: /* a doubled quote ends and begins again */
+        if (x->state == SCAN_ESCAPED && c == '\\') step = 2;
+        else if (c == (x->state == SCAN_NAME ? '"' : '\'')) x->state = SCAN_BETWEEN;
+    }
+    x->at += step;
+}
+
+/* Goes on to behind the next semicolon outside of quotes and comments; false: there is none yet. `s` holds whole lines, so that no token is cut. */
+static bool scan_statement(Scan *x, const char *s, size_t n) {
+    while (x->at < n) {
+        if (x->state != SCAN_BETWEEN) scan_inside(x, s, n);
+        else if (scan_between(x, s, n)) return true;
+    }
+    return false;
+}
+
+/* ---- messages --------------------------------------------------------------------------------- */
 
 /* The error, the line of the statement it points at, and a caret under the place. */
 void print_error(Shell *sh, const char *sql) {
@@ -126,10 +155,13 @@ static bool show_progress(void *ctx, double fraction) {
     return false;
 }
 
-/* The next line of COPY's data into copy_line; false at the end: a line `\.`, the end of the file, Ctrl-C. */
+/* ---- COPY through the standard streams ---------------------------------------------------------- */
+
+/* The next line of COPY's data into copy_line; false at the end: a line `\.`, the end of the file, a signal, a failed read. */
 static bool next_copy_line(Shell *sh) {
     FILE *f = sh->in ? sh->in : stdin;
     ssize_t n = getline(&sh->copy_line, &sh->copy_cap, f);
+    sh->copy_failed = n < 0 && !feof(f);
     if (n < 0) clearerr(f); /* Ctrl-D ends the data, not the session */
     const char *l = sh->copy_line;
     sh->copy_at = 0;
@@ -150,95 +182,98 @@ int64_t read_copy(void *ctx, char *buf, int64_t size) {
         sh->copy_at += n;
         got += (int64_t)n;
     }
-    return got;
+    return sh->copy_failed || shell_signal ? -1 : got; /* half of the data is no data */
+}
+
+bool write_copy(void *ctx, const char *data, int64_t size) {
+    Shell *sh = ctx;
+    if (fwrite(data, 1, (size_t)size, sh->out) == (size_t)size) return true;
+    if (!sh->write_errno) sh->write_errno = errno;
+    return false;
 }
 
 /* After a COPY: what it did not read of its data is no SQL. */
 static void end_copy(Shell *sh) {
-    while (sh->copying && !sh->copy_ended) (void)next_copy_line(sh);
-    sh->copying = sh->copy_ended = false;
+    while (sh->copying && !sh->copy_ended && !shell_signal) (void)next_copy_line(sh);
+    sh->copying = sh->copy_ended = sh->copy_failed = false;
     sh->copy_at = sh->copy_len = 0;
+}
+
+/* ---- statements ----------------------------------------------------------------------------------- */
+
+static bool show_results(Shell *sh, stele_stmt *s, double ms) {
+    int64_t rows = 0;
+    bool ok = true;
+    if (stele_column_count(s) > 0) ok = print_result(sh, s, &rows);
+    else if (!sh->quiet) fprintf(sh->out, "%s\n", stele_command_tag(s));
+    if (sh->timing) fprintf(sh->out, "Time: %.3f ms\n", ms);
+    return check_output(sh) && ok;
+}
+
+/* The first statement of `sql`; *tail: behind it, the end after an error of its text. */
+static bool run_statement(Shell *sh, const char *sql, const char *end, const char **tail) {
+    stele_stmt *s = NULL;
+    Progress pr = {.start = now_ms()};
+    *tail = end;
+    if (sh->interactive && isatty(STDERR_FILENO)) stele_set_progress(sh->conn, show_progress, &pr);
+    statement_begins();
+    stele_status r = stele_prepare(sh->conn, sql, end - sql, &s, tail);
+    if (r == STELE_OK && s) r = stele_run(s);
+    double ms = now_ms() - pr.start;
+    statement_ends();
+    end_copy(sh);
+    stele_set_progress(sh->conn, NULL, NULL);
+    if (pr.visible) fprintf(stderr, "\r%60s\r", "");
+    bool ok = true;
+    if (r == STELE_ERROR) {
+        ok = false;
+        if (check_output(sh) || !sh->closed_pipe) print_error(sh, sql); /* else COPY has failed because its reader has gone */
+    } else if (s) {
+        ok = show_results(sh, s, ms);
+    }
+    stele_finalize(s);
+    return ok;
 }
 
 bool run_sql(Shell *sh, const char *sql, size_t len) {
     const char *p = sql, *end = sql + len;
-    while (p < end && !sh->quit) {
-        stele_stmt *s;
-        const char *tail;
-        Progress pr = {.start = now_ms()};
-        if (sh->interactive && isatty(STDERR_FILENO)) stele_set_progress(sh->conn, show_progress, &pr);
-        shell_running = 1;
-        stele_status r = stele_prepare(sh->conn, p, end - p, &s, &tail);
-        if (r == STELE_OK && !s) {
-            shell_running = 0;
-            break;
-        }
-        if (r == STELE_OK) r = stele_run(s);
-        double ms = now_ms() - pr.start;
-        shell_running = 0;
-        end_copy(sh);
-        shell_stop = 0;
-        stele_set_progress(sh->conn, NULL, NULL);
-        if (pr.visible) fprintf(stderr, "\r%60s\r", "");
-        if (r == STELE_ERROR) {
-            print_error(sh, p);
-            stele_finalize(s);
-            sh->failed = true;
-            return false;
-        }
-        int64_t rows = 0;
-        bool has_rows = stele_column_count(s) > 0 && (strncmp(stele_command_tag(s), "INSERT", 6) != 0 || stele_column_count(s) > 0);
-        if (has_rows) print_result(sh, s, &rows);
-        else if (!sh->quiet) fprintf(sh->out, "%s\n", stele_command_tag(s));
-        if (sh->timing) fprintf(sh->out, "Time: %.3f ms\n", ms);
-        fflush(sh->out);
-        stele_finalize(s);
-        p = tail;
-    }
-    return true;
+    bool ok = true;
+    while (ok && p < end && !sh->quit && !shell_stop && !shell_ends(sh)) ok = run_statement(sh, p, end, &p);
+    return ok;
 }
+
+/* ---- lines ------------------------------------------------------------------------------------------ */
 
 static void remember(Shell *sh, const char *sql, size_t n) {
     free(sh->last);
     sh->last = strndup(sql, n);
 }
 
-/* True when the statement being collected is outside of quotes and comments: a semicolon would end it. */
-static bool between_tokens(const Shell *sh) {
-    char *s = malloc(sh->len + 1);
-    if (!s) return false;
-    memcpy(s, sh->buffer, sh->len);
-    s[sh->len] = ';';
-    bool r = statement_complete(s, sh->len + 1);
-    free(s);
-    return r;
+void forget_buffer(Shell *sh) {
+    sh->len = 0;
+    sh->scan = (Scan){0};
 }
 
-void feed_line(Shell *sh, const char *line) {
-    size_t n = strlen(line);
-    if (sh->len > 0 && sh->interactive && line[0] == '\\' && between_tokens(sh)) { /* \r, \p, \e on the statement being typed */
-        run_command(sh, line);
-        return;
+/* Removes the first n bytes, and blanks and comments of one line behind them: the next statement begins with its text. */
+static void drop_front(Shell *sh, size_t n) {
+    const char *b = sh->buffer;
+    for (; n < sh->len; n++) {
+        if (b[n] == '-' && b[n + 1] == '-') n += strcspn(b + n, "\n");
+        else if (!strchr(" \t\r\n\f\v", b[n])) break;
     }
-    if (sh->len == 0) {
-        const char *p = line;
-        while (*p == ' ' || *p == '\t') p++;
-        if (*p == '\\') {
-            run_command(sh, p);
-            return;
-        }
-        if (!*p) return;
-        if (strcmp(p, "quit") == 0 || strcmp(p, "exit") == 0) {
-            sh->quit = true;
-            return;
-        }
-    }
+    if (n > sh->len) n = sh->len;
+    memmove(sh->buffer, b + n, sh->len - n + 1);
+    sh->len -= n;
+    sh->scan = (Scan){0};
+}
+
+static bool append_line(Shell *sh, const char *line, size_t n) {
     if (sh->len + n + 2 > sh->cap) {
         size_t cap = (sh->len + n + 2) * 2;
         char *g = realloc(sh->buffer, cap);
         if (!g) {
-            fprintf(stderr, "out of memory\n");
-            return;
+            fprintf(stderr, "stele: out of memory\n");
+            return false;
         }
         sh->buffer = g;
         sh->cap = cap;
@@ -247,48 +282,114 @@ void feed_line(Shell *sh, const char *line) {
     sh->len += n;
     sh->buffer[sh->len++] = '\n';
     sh->buffer[sh->len] = 0;
-    /* Only a line with a semicolon can complete a statement: keeps long scripts linear. */
-    if (strchr(line, ';') && statement_complete(sh->buffer, sh->len)) flush_buffer(sh);
+    return true;
 }
 
-void flush_buffer(Shell *sh) {
-    if (sh->len == 0) return;
-    size_t n = sh->len;
-    sh->len = 0;
+/* Runs the first n bytes of the buffer, which are taken from it before, since COPY and \e read more. */
+static bool run_front(Shell *sh, size_t n) {
     char *sql = strndup(sh->buffer, n);
-    if (!sql) return;
-    remember(sh, sql, n);
-    bool ok = run_sql(sh, sql, n);
+    if (!sql) {
+        fprintf(stderr, "stele: out of memory\n");
+        return false;
+    }
+    drop_front(sh, n);
+    remember(sh, sql, strlen(sql));
+    bool ok = run_sql(sh, sql, strlen(sql));
     free(sql);
-    if (!ok && sh->stop_on_error) sh->quit = true;
+    return ok;
 }
 
-bool run_file(Shell *sh, const char *path) {
+/* A command takes the rest of its line. */
+static bool run_command_in_buffer(Shell *sh) {
+    size_t n = strcspn(sh->buffer, "\n");
+    char *line = strndup(sh->buffer, n);
+    if (!line) {
+        fprintf(stderr, "stele: out of memory\n");
+        return false;
+    }
+    drop_front(sh, n);
+    bool ok = run_command(sh, line);
+    free(line);
+    return ok;
+}
+
+/* In a script that an error is to end. */
+static bool error_ends(const Shell *sh) { return sh->on_error_stop && (!sh->interactive || sh->depth > 0); }
+
+bool feed_line(Shell *sh, const char *line, size_t n) {
+    bool ok = true;
+    if (sh->len > 0 && sh->interactive && line[0] == '\\' && sh->scan.state == SCAN_BETWEEN) return run_command(sh, line); /* \r, \p, \e on the statement being typed */
+    bool first = sh->len == 0;
+    if (!append_line(sh, line, n)) return false;
+    if (first) drop_front(sh, 0);
+    if (first && (strcmp(sh->buffer, "quit\n") == 0 || strcmp(sh->buffer, "exit\n") == 0)) {
+        forget_buffer(sh);
+        sh->quit = true;
+        return true;
+    }
+    while (sh->len > 0 && !sh->quit && !shell_stop && !shell_ends(sh) && (ok || !error_ends(sh))) {
+        if (sh->buffer[0] == '\\') ok &= run_command_in_buffer(sh);
+        else if (scan_statement(&sh->scan, sh->buffer, sh->len)) ok &= run_front(sh, sh->scan.at);
+        else break;
+    }
+    if (shell_stop) forget_buffer(sh); /* the rest of the line too */
+    return ok;
+}
+
+bool flush_buffer(Shell *sh) {
+    bool ok = sh->len == 0 || run_front(sh, sh->len);
+    forget_buffer(sh);
+    return ok;
+}
+
+/* All lines of f. What has been collected before stays outside of it. */
+static int run_lines(Shell *sh, FILE *f, const char *path) {
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    int status = 0;
+    while (status == 0 && !sh->quit && !shell_stop && !shell_ends(sh) && (n = getline(&line, &cap, f)) >= 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
+        if (!feed_line(sh, line, (size_t)n) && error_ends(sh)) status = EXIT_SCRIPT;
+    }
+    free(line);
+    if (ferror(f) && !shell_ends(sh)) {
+        fprintf(stderr, "stele: cannot read %s: %s\n", f == stdin ? "standard input" : path, strerror(errno));
+        return EXIT_ERROR;
+    }
+    if (status == 0 && !sh->quit && !shell_stop && !shell_ends(sh) && !flush_buffer(sh) && error_ends(sh)) status = EXIT_SCRIPT;
+    forget_buffer(sh);
+    return status;
+}
+
+int run_file(Shell *sh, const char *path) {
     if (sh->depth >= 32) {
         fprintf(stderr, "files include each other too deeply: %s\n", path);
-        sh->failed = true;
-        return false;
+        return EXIT_ERROR;
     }
     FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     if (!f) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        sh->failed = true;
-        return false;
+        return EXIT_ERROR;
     }
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t n;
     FILE *outer = sh->in;
+    char *buffer = sh->buffer; /* the rest of the line that includes the file waits */
+    size_t len = sh->len, buffer_cap = sh->cap;
+    Scan scan = sh->scan;
+    sh->buffer = NULL;
+    sh->len = sh->cap = 0;
+    sh->scan = (Scan){0};
     sh->in = f;
     sh->depth++;
-    while (!sh->quit && (n = getline(&line, &cap, f)) >= 0) {
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r')) line[--n] = 0;
-        feed_line(sh, line);
-    }
-    if (!sh->quit) flush_buffer(sh);
+    int status = run_lines(sh, f, path);
     sh->depth--;
     sh->in = outer;
-    free(line);
+    sh->quit = sh->discard; /* \q ends its file only */
+    free(sh->buffer);
+    sh->buffer = buffer;
+    sh->len = len;
+    sh->cap = buffer_cap;
+    sh->scan = scan;
     if (f != stdin) fclose(f);
-    return !sh->failed;
+    return status;
 }

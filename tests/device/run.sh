@@ -109,7 +109,7 @@ sanitize() { # TOOL QUERY...: a line "N passed, N failed"
     echo "set executor = compiled; set device = '$device'; set device_wait = on; set device_strict = on;" >>"$out/sanitize-$tool.sql"
     for n in "$@"; do { cat "bench/tpch/queries/q$n.sql"; echo ';'; } >>"$out/sanitize-$tool.sql"; done
     mkdir -p -m 700 "$STELE_CACHE_DIR/$tool"
-    if STELE_CACHE_DIR=$STELE_CACHE_DIR/$tool compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/stele" -f "$out/sanitize-$tool.sql" >"$log" 2>&1 &&
+    if STELE_CACHE_DIR=$STELE_CACHE_DIR/$tool compute-sanitizer --tool "$tool" --error-exitcode 9 "$build/stele" -v ON_ERROR_STOP=1 -f "$out/sanitize-$tool.sql" >"$log" 2>&1 &&
         grep -q 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards' "$log"; then
         echo '1 passed, 0 failed'
     else

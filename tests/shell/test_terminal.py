@@ -3,25 +3,29 @@
 
 Each test is a function test_*; the checks raise. Last line: "N passed, N failed"."""
 import argparse
+import fcntl
 import json
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
 STELE = None
 TMP = None
+HANG = 600 # seconds: whoever takes as long hangs; nothing here depends on how long something takes
 LONG_QUERY = "select count(*) from generate_series(1, 200000) a(i), generate_series(1, 200000) b(j) where a.i + b.j = 0"
 
 
-def run(*args, stdin="", env=None, timeout=60):
+def run(*args, stdin="", env=None, timeout=HANG):
     p = subprocess.run([STELE, *args], input=stdin, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})})
     return p.returncode, p.stdout, p.stderr
 
@@ -107,6 +111,9 @@ def test_stdin_script():
 
 def test_quit_ends_a_script():
     same(ok("--csv", stdin="select 1 as a;\n\\q\nselect 2 as b;\n"), "a\n1\n")
+    inner = write("quits.sql", "select 2 as b;\n\\q\nselect 3 as c;\n")
+    same(ok("--csv", stdin=f"select 1 as a;\n\\i {inner}\nselect 4 as d;\n"), "a\n1\nb\n2\nd\n4\n")
+    same(ok("--csv", "-f", inner, "-c", "\\q", "-c", "select 4 as d"), "b\n2\nd\n4\n")
 
 
 def test_version_help_bad_option():
@@ -153,24 +160,59 @@ def test_syntax_error():
     has(err, "42601", 'syntax error at or near "selec"')
 
 
-def test_commands_and_files_stop_at_an_error():
-    rc, out, _ = run("--csv", "-c", "select 1 as a", "-c", "select nope", "-c", "select 2 as b")
-    same((rc, out), (1, "a\n1\n"))
+def test_errors_in_commands_and_files():
+    """psql's rules: all goes on, and the exit status is that of the last one."""
+    same(run("--csv", "-c", "select 1 as a", "-c", "select nope", "-c", "select 2 as b")[:2], (0, "a\n1\nb\n2\n"))
+    same(run("--csv", "-c", "select 1 as a", "-c", "select nope")[:2], (1, "a\n1\n"))
+    same(run("--csv", "-c", "select 1 as a; select nope; select 2 as b", "-c", "\\echo on")[:2], (0, "a\n1\non\n"))
     f = write("bad.sql", "select 1 as a;\nselect nope;\nselect 2 as b;\n")
-    rc, out, _ = run("--csv", "-f", f)
-    same((rc, out), (1, "a\n1\n"))
+    same(run("--csv", "-f", f)[:2], (0, "a\n1\nb\n2\n"))
+    same(run("--csv", stdin=open(f).read())[:2], (0, "a\n1\nb\n2\n"))
+    same(run("--csv", "-f", path("nothing.sql"), "-c", "select 3 as c")[:2], (0, "c\n3\n"))
+    same(run("--csv", "-c", "select 3 as c", "-f", path("nothing.sql"))[:2], (1, "c\n3\n"))
 
 
-def test_standard_input_goes_on_after_an_error():
-    rc, out, err = run("--csv", stdin="select nope;\nselect 2 as b;\n")
-    same((rc, out), (1, "b\n2\n"))
-    has(err, "42703")
+def test_on_error_stop():
+    f = write("bad.sql", "select 1 as a;\nselect nope; select 5 as e;\nselect 2 as b;\n")
+    g = write("outer.sql", f"\\i {f}\nselect 3 as c;\n")
+    for name in ("-v", "--set", "--variable"):
+        same(run("--csv", name, "ON_ERROR_STOP=1", "-f", f, "-c", "select 4 as d")[:2], (3, "a\n1\n"))
+    for text in ("\\set ON_ERROR_STOP", "\\set ON_ERROR_STOP on", "\\set ON_ERROR_STOP off\n\\set ON_ERROR_STOP 'true'", "\\set ON_ERROR_STOP 1"):
+        same(run("--csv", stdin=f"{text}\n{open(f).read()}")[:2], (3, "a\n1\n"))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", "-f", g)[:2], (3, "a\n1\n"))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", stdin="\\nonsense\nselect 1;\n")[:2], (3, ""))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", stdin="select nope")[:2], (3, ""))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", "-c", "select nope", "-c", "select 1 as a")[:2], (1, ""))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", "-f", path("nothing.sql"), "-c", "select 1 as a")[:2], (1, ""))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", stdin="\\unset ON_ERROR_STOP\nselect nope;\nselect 1 as a;\n")[:2], (0, "a\n1\n"))
+    same(run("-v", "ON_ERROR_STOP=1", "-v", "ON_ERROR_STOP", stdin="\\set\n")[:2], (0, "ON_ERROR_STOP = 'off'\n"))
+    rc, _, err = run(stdin="\\set ON_ERROR_STOP maybe\n")
+    has(err, 'unrecognized value "maybe" for "ON_ERROR_STOP": Boolean expected')
+    rc, _, err = run("-v", "NO_SUCH=1")
+    same(rc, 2)
+    has(err, "NO_SUCH", "ON_ERROR_STOP")
+
+
+def test_statements_behind_an_error_on_a_line():
+    script = "create table t(a int); insert into t values (1); select nope; insert into t values (2); selec; insert into t values (3); select count(*) as n from t;"
+    want = "CREATE TABLE\nINSERT 0 1\nINSERT 0 1\nINSERT 0 1\nn\n3\n"
+    same(run("--csv", stdin=script)[:2], (0, want))
+    same(run("--csv", "-f", write("line.sql", script + "\n"))[:2], (0, want))
+    # a statement runs when it is complete, whatever begins behind it; commands may stand there; names may have a $
+    same(ok("--csv", stdin="select 1 as a; select 2\nas b; \\echo ; c\nselect 3 as d$x$; -- four;\nselect '5;' as e, E'\\';' as f, $q$;$q$ as \"g;\"; /* six; /* */ ; */ select 7 as h;\n"),
+         "a\n1\nb\n2\n; c\nd$x$\n3\ne,f,g;\n5;,';,;\nh\n7\n")
+    rc, out, err = run("--csv", stdin="select 1; select\n  nope;\n")
+    has(err, "LINE 2:   nope;")
+    same(ok("--csv", "-q", stdin="create table c(a int);\ncopy c from stdin; select sum(a) as s from c;\n4\n5\n\\.\nselect 1 as a;\n"), "s\n9\na\n1\n")
 
 
 def test_missing_file():
     rc, _, err = run("-f", path("nothing.sql"))
     same(rc, 1)
     has(err, "nothing.sql", "No such file")
+    rc, _, err = run("-f", TMP)
+    same(rc, 1)
+    has(err, TMP, "Is a directory")
 
 
 def test_detail_and_hint():
@@ -235,11 +277,11 @@ def test_include():
     same(ok("--csv", stdin=f"\\i '{outer}'\nselect 4 as d;\n"), "a\n1\nb\n2\nc\n3\nd\n4\n")
     loop = path("loop.sql")
     write("loop.sql", f"\\i {loop}\n")
-    rc, _, err = run("-f", loop)
-    same(rc, 1)
+    rc, _, err = run("-v", "ON_ERROR_STOP=1", "-f", loop)
+    same(rc, 3)
     has(err, "too deeply")
-    rc, _, err = run(stdin="\\i /nonexistent.sql\n")
-    same(rc, 1)
+    rc, _, err = run("-v", "ON_ERROR_STOP=1", stdin="\\i /nonexistent.sql\n")
+    same(rc, 3)
     has(err, "/nonexistent.sql")
 
 
@@ -294,7 +336,7 @@ def test_copy_data_inside_a_script():
 
 def test_rest_of_bad_copy_data_is_no_sql():
     rc, out, err = run("--csv", stdin="create table t(a int);\ncopy t from stdin;\n1\nx\nselect 99 as wrong;\n\\.\nselect count(*) as n from t;\n")
-    same((rc, out), (1, "CREATE TABLE\nn\n0\n"))
+    same((rc, out), (0, "CREATE TABLE\nn\n0\n"))
     has(err, "22P02", "COPY t, line 2")
 
 
@@ -306,29 +348,155 @@ def test_large_copy_through_pipes():
 
 # ---- signals
 
-def interrupted(*args, stdin=None, after=0.7):
-    p = subprocess.Popen([STELE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if stdin is not None:
-        p.stdin.write(stdin)
-        p.stdin.flush()
-    time.sleep(after)
-    p.send_signal(signal.SIGINT)
-    start = time.time()
-    out, err = p.communicate(timeout=30)
-    assert time.time() - start < 5, "cancelling took too long"
+# Says that it runs, and runs until it is canceled: in PL/pgSQL alone, and in a query.
+FOREVER = ("create function forever() returns int language plpgsql as $$ begin raise notice 'it runs'; loop end loop; end $$;\n"
+           "create function nag(i int) returns int language plpgsql as $$ begin if i = 1 then raise notice 'it runs'; end if; return i; end $$;\n")
+RUNS_FOREVER = ("select forever();\n", "select count(*) from generate_series(1, 2000000000) g(i) where nag(i) = 0;\n", "do $$ begin perform forever(); end $$;\n",
+                "create table made as select forever();\n", "explain analyze select forever();\n")
+
+
+def start(*args, stdin="", limits=None):
+    """The shell with pipes; signals as a terminal's programs have them, whatever this one ignores."""
+    def prepare():
+        for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(sig, signal.SIG_DFL)
+        if limits:
+            resource.setrlimit(*limits)
+    p = subprocess.Popen([STELE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+    p.stdin.write(stdin)
+    p.stdin.flush()
+    return p
+
+
+def await_line(f, what):
+    text = []
+    for line in f:
+        text.append(line)
+        if what in line:
+            return
+    raise AssertionError(f"no {what!r} in {text!r}")
+
+
+def end(p, stdin=None):
+    try:
+        out, err = p.communicate(stdin, timeout=HANG)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        raise AssertionError(f"the shell hangs: {p.communicate()!r}")
     return p.returncode, out, err
 
 
-def test_interrupt_cancels_the_statement_only():
-    rc, out, err = interrupted("--csv", stdin=LONG_QUERY + ";\nselect 'still here' as s;\n")
-    same((rc, out), (1, "s\nstill here\n"))
-    has(err, "57014", "canceling statement due to user request")
+def test_signals_while_a_statement_runs():
+    """Canceled; no other statement runs; what was done before is saved."""
+    for n, sig in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)):
+        db = path(f"signal{n}")
+        p = start(db, "--csv", "-q", stdin=FOREVER + "create table t(a int);\ninsert into t values (1);\n" + RUNS_FOREVER[n] + "insert into t values (2);\n\\echo after\n")
+        await_line(p.stderr, "it runs")
+        p.send_signal(sig)
+        rc, out, err = end(p)
+        same((rc, out), (128 + sig, ""))
+        has(err, "57014", "canceling statement due to user request")
+        same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
 
 
-def test_interrupt_ends_a_command():
-    rc, out, err = interrupted("-c", LONG_QUERY, "-c", "select 1")
+def test_signals_while_a_transaction_is_open():
+    db = path("signal_transaction")
+    p = start(db, "--csv", "-q", stdin=FOREVER + "create table t(a int);\ninsert into t values (1);\nbegin;\ninsert into t values (2);\nselect forever();\ncommit;\n")
+    await_line(p.stderr, "it runs")
+    p.send_signal(signal.SIGTERM)
+    same(end(p)[0], 128 + signal.SIGTERM)
+    same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
+
+
+def test_signals_end_commands_and_files():
+    f = write("forever.sql", FOREVER + "select forever();\nselect 1;\n")
+    for args in (("-f", f, "-c", "select 2"), ("-c", FOREVER + "select forever(); select 1", "-c", "select 2"), ("-c", f"\\i {f}", "-c", "select 2")):
+        p = start("--csv", "-q", *args)
+        await_line(p.stderr, "it runs")
+        p.send_signal(signal.SIGINT)
+        same(end(p)[:2], (130, ""))
+
+
+def test_signals_while_a_script_waits():
+    """For the next line, and for COPY's next: half of its data is none."""
+    for n, sig in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)):
+        db = path(f"waits{n}")
+        p = start(db, "--csv", "-q", stdin="create table t(a int);\ninsert into t values (1);\n\\echo there\n")
+        await_line(p.stdout, "there")
+        p.send_signal(sig)
+        p.wait(HANG)
+        same(end(p)[0], 128 + sig)
+        same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
+    db = path("waits_copy")
+    p = start(db, "--csv", "-q", stdin="create table t(a int);\ninsert into t values (1);\n\\echo there\ncopy t from stdin;\n2\n")
+    await_line(p.stdout, "there")
+    p.send_signal(signal.SIGTERM)
+    p.wait(HANG)
+    same(end(p)[0], 128 + signal.SIGTERM)
+    same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
+
+
+def test_ignored_signals_stay_ignored():
+    """As nohup and background jobs have them."""
+    p = subprocess.Popen([STELE, "--csv", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                         preexec_fn=lambda: [signal.signal(sig, signal.SIG_IGN) for sig in (signal.SIGHUP, signal.SIGINT)])
+    p.stdin.write("\\echo there\n")
+    p.stdin.flush()
+    await_line(p.stdout, "there")
+    p.send_signal(signal.SIGHUP)
+    p.send_signal(signal.SIGINT)
+    same(end(p, "select 1 as a;\n")[:2], (0, "a\n1\n"))
+
+
+# ---- output that cannot be written
+
+def test_reader_that_goes():
+    """Nothing more runs, nothing is said, and what was done is saved."""
+    db = path("pipe")
+    p = start(db, "--csv", "-q", stdin="create table t(a int);\ninsert into t values (1);\nselect a from t;\n")
+    await_line(p.stdout, "a")
+    p.stdout.close()
+    p.stdin.write("select a from t;\ninsert into t values (2);\n")
+    p.stdin.close()
+    same((p.wait(HANG), p.stderr.read()), (128 + signal.SIGPIPE, ""))
+    same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
+    for sql in ("select g from generate_series(1, 1000000) g;", "copy (select g from generate_series(1, 1000000) g) to stdout;"):
+        p = start("--csv", "-q", stdin=sql + "\n")
+        p.stdout.readline()
+        p.stdout.close()
+        p.stdin.close()
+        same((p.wait(HANG), p.stderr.read()), (128 + signal.SIGPIPE, ""))
+
+
+def to_full(*args, stdin=""):
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([STELE, *args], input=stdin, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG)
+    return p.returncode, p.stderr
+
+
+def test_standard_output_on_a_full_disk():
+    said = "stele: cannot write to standard output: No space left on device\n"
+    db = path("full")
+    same(to_full(db, stdin="create table t(a int);\ninsert into t values (1);\n"), (1, said))
+    same(ok(db, "--csv", "-c", "select count(*) as n from t"), "n\n0\n") # the first tag could not be written
+    for args in (("-c", "select 1"), ("--csv", "-c", "select 1"), ("--json", "-c", "select g from generate_series(1, 100000) g"), ("--markdown", "-c", "select 1"), ("-c", "\\x", "-c", "select 1"), ("-c", "\\echo x"), ("-c", "\\?"),
+                 ("-c", "\\d"), ("-c", "\\df"), ("-c", "\\timing"), ("--version",), ("--help",), ("-c", "show all"), ("devices",)):
+        same((args, *to_full(*args)), (args, 1, said))
+    rc, err = to_full("-q", "-c", "copy (select g from generate_series(1, 100000) g) to stdout")
+    same(rc, 1)
+    has(err, said)
+    same(to_full("-q", "-c", "create table t(a int)"), (0, ""))
+
+
+def test_files_on_a_full_disk():
+    said = "stele: cannot write to /dev/full: No space left on device\n"
+    same(run("--csv", stdin="\\o /dev/full\nselect 1 as a;\n"), (1, "", said))
+    same(run("--csv", stdin="\\o /dev/full\nselect 1 as a;\n\\o\nselect 2 as b;\n"), (1, "b\n2\n", said))
+    same(run("--csv", "-v", "ON_ERROR_STOP=1", stdin="\\o /dev/full\nselect 1 as a;\n\\o\nselect 2 as b;\n"), (3, "", said))
+    same(run("--csv", "-c", "\\o /dev/full", "-c", "select g from generate_series(1, 100000) g", "-c", "\\o", "-c", "select 2 as b"), (1, "b\n2\n", said))
+    rc, out, err = run("-c", "\\copy (select g from generate_series(1, 100000) g) to '/dev/full'")
     same((rc, out), (1, ""))
-    has(err, "57014")
+    has(err, "ERROR:", "No space left on device")
 
 
 # ---- the prompt
@@ -338,8 +506,14 @@ class Terminal:
 
     def __init__(self, *args, env=None):
         self.text = ""
-        self.pid, self.fd = pty.fork()
+        self.fd, self.slave = pty.openpty()
+        self.modes = termios.tcgetattr(self.slave)
+        self.pid = os.fork()
         if self.pid == 0:
+            os.close(self.fd)
+            login_tty(self.slave)
+            for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(sig, signal.SIG_DFL)
             os.environ.update({"TERM": "xterm", "HOME": TMP, "COLUMNS": "80", **(env or {})})
             os.execv(STELE, [STELE, *args])
         self.expect("stele> ")
@@ -354,11 +528,11 @@ class Terminal:
         self.text += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode(errors="replace")).replace("\r", "")
         return bool(data)
 
-    def expect(self, what, seconds=20):
+    def expect(self, what, seconds=HANG):
         """Waits for the text, returns all before it, forgets both."""
-        end = time.time() + seconds
+        end = time.monotonic() + seconds
         while what not in self.text:
-            if time.time() > end or not (self.read(0.2) or time.time() < end):
+            if not self.read(1) and (self.ended() or time.monotonic() > end):
                 raise AssertionError(f"no {what!r} in {self.text!r}")
         before, _, self.text = self.text.partition(what)
         return before
@@ -369,29 +543,56 @@ class Terminal:
     def line(self, text):
         self.send(text + "\n")
 
-    def ask(self, sql):
+    def ask(self, sql, prompt="stele> "):
         self.line(sql)
-        return self.expect("stele> ")
+        return self.expect(prompt)
+
+    def ended(self):
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self):
+        """The exit status of a shell that is leaving; the terminal stays open."""
+        end = time.monotonic() + HANG
+        while not self.ended():
+            self.read(0.1)
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise AssertionError(f"the shell does not end: {self.text!r}")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def cooked(self):
+        """The shell, and not its prompt, reads lines now: waits for that."""
+        end = time.monotonic() + HANG
+        while not termios.tcgetattr(self.slave)[3] & termios.ICANON:
+            self.read(0.01)
+            assert time.monotonic() < end, "the terminal stays with the prompt"
+
+    def raw(self):
+        """The prompt reads: else Ctrl-D would be a character, or the end of a line."""
+        end = time.monotonic() + HANG
+        while termios.tcgetattr(self.slave)[3] & termios.ICANON:
+            self.read(0.01)
+            assert time.monotonic() < end, "no prompt"
 
     def close(self):
         """Leaves with Ctrl-D, returns the exit status."""
-        end = time.time() + 20
-        again = 0
-        while time.time() < end:
-            if time.time() > again: # typed before the prompt has the terminal, Ctrl-D becomes a character: Ctrl-U removes it
-                try:
-                    self.send("\x15\x04" if again else "\x04")
-                    again = time.time() + 1
-                except OSError:
-                    pass # gone already
-            self.read(0.1)
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        raise AssertionError("Ctrl-D did not end the shell")
+        self.raw()
+        self.send("\x04")
+        status = self.wait()
+        os.close(self.fd)
+        os.close(self.slave)
+        return status
+
+
+def login_tty(fd):
+    """A session of its own, with this terminal."""
+    os.setsid()
+    fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
+    for to in (0, 1, 2):
+        os.dup2(fd, to)
+    if fd > 2:
+        os.close(fd)
 
 
 def test_prompt_and_statement_over_lines():
@@ -416,7 +617,7 @@ def test_wide_characters_at_the_prompt():
 def test_interrupt_stops_output():
     t = Terminal()
     t.line("select i, 'some text' as x from generate_series(1, 1000000) g(i);")
-    t.expect("| some text", 120)
+    t.expect("| some text")
     t.send("\x03")
     assert "(1000000 rows)" not in t.expect("stele> ")
     has(t.ask("select 'alive' as s;"), "(1 row)")
@@ -427,11 +628,11 @@ def test_copy_typed_at_the_prompt():
     t = Terminal()
     t.ask("create table t(a int);")
     t.send("copy t from stdin;\n")
-    time.sleep(0.3)
+    t.cooked()
     t.send("1\n2\n\\.\n")
     has(t.expect("stele> "), "COPY 2")
     t.send("copy t from stdin;\n")
-    time.sleep(0.3)
+    t.cooked()
     t.send("3\n\x04")
     has(t.expect("stele> "), "COPY 1")
     has(t.ask("select sum(a) as s from t;"), " 6\n")
@@ -484,12 +685,71 @@ def test_interrupt_at_the_prompt_forgets_the_line():
 
 def test_interrupt_cancels_a_query_at_the_prompt():
     t = Terminal()
+    for line in FOREVER.splitlines():
+        t.ask(line)
+    t.line("select forever(); select 'not this';")
+    t.expect("it runs")
+    t.send("\x03")
+    out = t.expect("stele> ")
+    has(out, "57014")
+    assert "1 row" not in out, out
     t.line(LONG_QUERY + ";")
-    time.sleep(0.7)
+    t.expect("] ") # the progress bar
     t.send("\x03")
     has(t.expect("stele> "), "57014")
+    f = write("forever.sql", "select forever();\nselect 'nor this';\n")
+    t.line(f"\\i {f}")
+    t.expect("it runs")
+    t.send("\x03")
+    out = t.expect("stele> ")
+    assert "1 row" not in out, out
     has(t.ask("select 'alive' as s;"), "(1 row)")
     same(t.close(), 0)
+
+
+def test_errors_at_the_prompt():
+    t = Terminal()
+    t.ask("\\set ON_ERROR_STOP on")
+    has(t.ask("select nope; select 1 as one;"), "42703", "(1 row)")
+    out = t.ask(f"\\i {write('bad.sql', 'select nope; select 2 as two; select 3;')}")
+    has(out, "42703")
+    assert "two" not in out, out
+    same(t.close(), 0)
+
+
+def test_signals_at_the_prompt():
+    for sig in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        db = path(f"prompt{int(sig)}")
+        t = Terminal(db)
+        t.ask("create table t(a int);")
+        t.ask("insert into t values (1);")
+        t.send("insert in")
+        t.expect("insert in")
+        os.kill(t.pid, sig)
+        same(t.wait(), 128 + sig)
+        same(termios.tcgetattr(t.slave), t.modes)
+        same(ok(db, "--csv", "-c", "select * from t"), "a\n1\n")
+    db = path("prompt_running")
+    t = Terminal(db)
+    for line in FOREVER.splitlines() + ["create table t(a int);"]:
+        t.ask(line)
+    t.line("select forever();")
+    t.expect("it runs")
+    os.kill(t.pid, signal.SIGTERM)
+    same(t.wait(), 128 + signal.SIGTERM)
+    same(ok(db, "--csv", "-c", "select count(*) as n from t"), "n\n0\n")
+
+
+def test_terminal_that_goes():
+    db = path("hangup")
+    t = Terminal(db)
+    t.ask("create table t(a int);")
+    t.ask("begin;", "stele*> ")
+    t.ask("insert into t values (1);", "stele*> ")
+    os.close(t.slave)
+    os.close(t.fd)
+    same(os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]), 128 + signal.SIGHUP)
+    same(ok(db, "--csv", "-c", "select count(*) as n from t"), "n\n0\n")
 
 
 def test_history():
@@ -539,6 +799,57 @@ def test_table_fits_the_terminal():
     same(t.close(), 0)
 
 
+# ---- saving that fails: the shell may write files of 8 kB only
+
+SMALL_FILES = (resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
+FILL = "create table t(a int, b text); insert into t select i, md5(i::text) from generate_series(1, 10000) g(i);"
+
+
+def test_saving_fails_at_the_end_of_a_script():
+    db = path("no_room")
+    ok(db, "-c", "create table kept(a int)", "-c", "insert into kept values (1)")
+    p = start(db, "--csv", "-q", stdin=FILL + "checkpoint; select 1 as a;\n", limits=SMALL_FILES)
+    rc, out, err = end(p)
+    same((rc, out), (1, "a\n1\n"))
+    has(err, "ERROR:", f'stele: cannot save "{db}": 53', "lost")
+    same(ok(db, "--csv", "-c", "select * from kept"), "a\n1\n")
+    rc, _, err = run(db, "-c", "select * from t")
+    has(err, "42P01")
+    p = start(db, "--csv", "-q", stdin=FILL + "\\q!\nselect 1;\n", limits=SMALL_FILES)
+    same(end(p), (0, "", ""))
+    same(ok(db, "--csv", "-c", "select * from kept"), "a\n1\n")
+
+
+def test_saving_fails_at_the_prompt():
+    for leaves in ("\\q\n", "quit\n", "\x04"):
+        db = path(f"no_room_{len(leaves)}")
+        t = Terminal(db)
+        resource.prlimit(t.pid, *SMALL_FILES)
+        t.ask(FILL)
+        t.line("begin;")
+        t.expect("stele*> ")
+        t.ask("insert into t values (0, 'open');", "stele*> ")
+        t.send(leaves)
+        has(t.expect("stele> "), "cannot save", "rolled back", "\\q!")
+        has(t.ask("select count(*) from t;"), " 10000\n")
+        t.send(leaves)
+        has(t.expect("stele> "), "cannot save")
+        resource.prlimit(t.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        t.send(leaves)
+        same(t.wait(), 0)
+        same(ok(db, "--csv", "-c", "select count(*) as n from t"), "n\n10000\n")
+
+
+def test_leaving_without_saving():
+    db = path("discarded")
+    ok(db, "-c", "create table t(a int)")
+    t = Terminal(db)
+    t.ask("insert into t values (1);")
+    t.line("\\q!")
+    same(t.wait(), 0)
+    same(ok(db, "--csv", "-c", "select count(*) as n from t"), "n\n0\n")
+
+
 # ---- directory databases
 
 def test_database_is_saved_on_exit():
@@ -567,7 +878,7 @@ def test_second_process_is_refused():
         same((rc, out), (1, ""))
         has(err, "55006", "cannot open")
     finally:
-        p.communicate(timeout=20)
+        p.communicate(timeout=HANG)
     ok(db, "-c", "select 1")
 
 
@@ -579,7 +890,7 @@ def test_kill_leaves_the_last_checkpoint():
     p.stdin.flush()
     same(p.stdout.readline(), "ready\n")
     p.kill()
-    p.communicate(timeout=20)
+    p.communicate(timeout=HANG)
     same(ok(db, "--csv", "-c", "select count(*) as n, sum(a) as s from t"), "n,s\n1000,500500\n")
 
 
@@ -593,7 +904,7 @@ def test_kill_while_saving():
         same(p.stdout.readline(), "ready\n")
         time.sleep(delay)
         p.kill()
-        p.communicate(timeout=20)
+        p.communicate(timeout=HANG)
         n = int(ok(db, "--csv", "-c", "select count(*) as n from t where b = 'row ' || a").split()[1])
         assert n % 300000 == 1000, n
 

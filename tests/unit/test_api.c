@@ -210,6 +210,8 @@ static void misuse(void **state) {
     stele_finalize(NULL);
     stele_disconnect(NULL);
     assert_int_equal(stele_close(NULL, NULL), STELE_OK);
+    assert_int_equal(stele_discard(db), STELE_ERROR);
+    assert_int_equal(stele_discard(NULL), STELE_OK);
     stele_conn *c;
     assert_int_equal(stele_connect(db, &c), STELE_OK);
     assert_int_equal(stele_prepare(c, "select 1", -1, &s, NULL), STELE_OK);
@@ -884,12 +886,38 @@ static void bulks(void **state) {
     assert_int_equal(stele_close(d, NULL), STELE_OK);
 }
 
+/* What was saved last is there; what came after it is not. */
+static void discards(void **state) {
+    (void)state;
+    char path[] = "/tmp/stele-api-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    stele_db *d;
+    stele_conn *c;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(stele_open(path, NULL, &d, NULL), STELE_OK);
+        assert_int_equal(stele_connect(d, &c), STELE_OK);
+        if (again == 0) assert_int_equal(stele_exec(c, "create table t(a int); checkpoint; insert into t values (1)", NULL, NULL), STELE_OK);
+        int64_t n = -1;
+        stele_stmt *s;
+        assert_int_equal(stele_prepare(c, "select count(*) from t", -1, &s, NULL), STELE_OK);
+        assert_int_equal(stele_step(s), STELE_ROW);
+        n = stele_column_int64(s, 0);
+        stele_finalize(s);
+        assert_int_equal(n, again == 0 ? 1 : 0);
+        stele_disconnect(c);
+        assert_int_equal(stele_discard(d), STELE_OK);
+    }
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", path);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(options), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(options), cmocka_unit_test(discards), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

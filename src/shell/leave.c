@@ -1,0 +1,156 @@
+/* leave.c - how the shell ends: signals, output that cannot be written, saving the database.
+ *
+ * A database is in memory and saved when the shell ends, so everything that ends the shell has to go through leave():
+ *
+ *   SIGHUP, SIGTERM, SIGQUIT, and in scripts SIGINT    the running statement is canceled, the script or prompt ends: status 128 + n
+ *   standard output cannot be written                  as an error that ends the script: status 1, or 128 + SIGPIPE when its reader has gone
+ *   \q or Ctrl-D at the prompt                         saved before the prompt is left; when that fails the shell stays
+ *
+ * Handlers set shell_signal and interrupt the statement, nothing else; the loops that read lines look at it. A handler may run just before the
+ * library begins a statement (which forgets earlier interrupts) or before a read that then waits: so it comes again soon (SIGALRM) until the
+ * shell has noticed. No handler restarts system calls: a read that waits returns.
+ * SIGPIPE and SIGXFSZ have a handler that does nothing, so that writing fails instead; unlike SIG_IGN it is not inherited by editors. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "shell/shell.h"
+
+volatile sig_atomic_t shell_running, shell_stop, shell_signal;
+static volatile sig_atomic_t leaving;
+static Shell *shell;
+
+static void on_nothing(int sig) { (void)sig; }
+
+void interrupt_again(void) {
+    struct itimerval soon = {.it_value = {.tv_usec = 100000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+}
+static void no_alarm(void) {
+    struct itimerval none = {.it_value = {.tv_usec = 0}};
+    setitimer(ITIMER_REAL, &none, NULL);
+}
+
+static void on_alarm(int sig) {
+    (void)sig;
+    if (leaving || (!shell_signal && !shell_running)) return;
+    if (shell_running) stele_interrupt(shell->conn);
+    interrupt_again();
+}
+
+static void on_end(int sig) {
+    if (!shell_signal) shell_signal = sig;
+    on_alarm(SIGALRM);
+}
+
+static void catch(int sig, void (*handler)(int)) {
+    struct sigaction old, sa = {.sa_handler = handler};
+    sigemptyset(&sa.sa_mask);
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_IGN && handler != on_nothing) return; /* nohup and background jobs: it stays ignored */
+    sigaction(sig, &sa, NULL);
+}
+
+void catch_signals(Shell *sh) {
+    shell = sh;
+    catch(SIGALRM, on_alarm);
+    catch(SIGPIPE, on_nothing);
+    catch(SIGXFSZ, on_nothing);
+    catch(SIGHUP, on_end);
+    catch(SIGTERM, on_end);
+    catch(SIGQUIT, on_end);
+    if (!sh->interactive) catch(SIGINT, on_end);
+}
+
+/* Around what stele_interrupt is to cancel. */
+void statement_begins(void) { shell_running = 1; }
+void statement_ends(void) {
+    shell_running = 0;
+    if (!shell_signal) no_alarm();
+}
+
+bool shell_ends(const Shell *sh) { return shell_signal != 0 || sh->broken_output; }
+
+/* ---- output ----------------------------------------------------------------------------------------- */
+
+/* An error of `out` is shown once. That of a file of \o is one of the statement; without standard output the shell ends. */
+bool check_output(Shell *sh) {
+    if (sh->broken_output) return false;
+    if (fflush(sh->out) != 0 && !sh->write_errno) sh->write_errno = errno;
+    if (!ferror(sh->out) && !sh->write_errno) return true;
+    int why = sh->write_errno ? sh->write_errno : EIO;
+    clearerr(sh->out);
+    sh->write_errno = 0;
+    if (why == EINTR && (shell_signal || shell_stop)) return true; /* a signal has ended the output */
+    sh->lost_output = true;
+    sh->broken_output = sh->out == stdout;
+    sh->closed_pipe = sh->broken_output && why == EPIPE;
+    if (!sh->closed_pipe) fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name ? sh->out_name : "standard output", strerror(why));
+    return false;
+}
+
+bool close_output(Shell *sh) {
+    if (sh->out == stdout) return true;
+    bool ok = check_output(sh);
+    if (fclose(sh->out) != 0 && ok) {
+        fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name, strerror(errno));
+        sh->lost_output = true;
+        ok = false;
+    }
+    sh->out = stdout;
+    free(sh->out_name);
+    sh->out_name = NULL;
+    return ok;
+}
+
+/* ---- saving ----------------------------------------------------------------------------------------- */
+
+static void show_save_error(const Shell *sh, const stele_error_info *e) {
+    fprintf(stderr, "stele: cannot save \"%s\": %s: %s\n", sh->path, e->sqlstate, e->message);
+    if (*e->detail) fprintf(stderr, "DETAIL:  %s\n", e->detail);
+    if (*e->hint) fprintf(stderr, "HINT:  %s\n", e->hint);
+}
+
+/* As leaving would: an open transaction is rolled back. What could not be saved is still there. */
+bool save_at_prompt(Shell *sh) {
+    if (sh->discard) return true;
+    bool open = stele_transaction_state(sh->conn) != 'I';
+    if (open) (void)stele_exec(sh->conn, "rollback", NULL, NULL);
+    if (stele_exec(sh->conn, "checkpoint", NULL, NULL) == STELE_OK) return true;
+    stele_error_info e;
+    stele_error(sh->conn, &e);
+    show_save_error(sh, &e);
+    if (open) fputs("The open transaction was rolled back.\n", stderr);
+    fputs("Nothing was saved, and the shell stays: make room and leave again, or copy what you need elsewhere (\\copy).\n"
+          "\\q! leaves without saving; the directory then has what was saved last.\n", stderr);
+    return false;
+}
+
+static int close_database(Shell *sh, int status) {
+    stele_error_info e;
+    stele_disconnect(sh->conn); /* rolls an open transaction back */
+    if (sh->discard) {
+        (void)stele_discard(sh->db);
+    } else if (stele_close(sh->db, &e) != STELE_OK) {
+        show_save_error(sh, &e);
+        fprintf(stderr, "The changes since it was saved last are lost.\n");
+        (void)stele_discard(sh->db);
+        status = EXIT_ERROR;
+    }
+    return status;
+}
+
+int leave(Shell *sh, int status) {
+    leaving = 1;
+    no_alarm();
+    (void)close_output(sh);
+    (void)check_output(sh);
+    if (sh->lost_output && status == 0) status = EXIT_ERROR;
+    if (sh->broken_output) status = sh->closed_pipe ? 128 + SIGPIPE : EXIT_ERROR;
+    if (shell_signal) status = 128 + shell_signal;
+    status = close_database(sh, status);
+    free(sh->buffer);
+    free(sh->last);
+    free(sh->copy_line);
+    return status;
+}
