@@ -52,14 +52,17 @@ void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64
     atomic_init(&a->used, 0);
     atomic_init(&a->peak, 0);
     atomic_init(&a->limit, limit);
+    atomic_init(&a->reserve, 0);
 }
 
 /* Charges up to the root; NULL when done, else the account that refused (nothing is charged then). */
 static MemAccount *charge_chain(MemAccount *a, int64_t bytes) {
+    int64_t reserve = 0;
     for (MemAccount *m = a; m; m = m->parent) {
         int64_t used = atomic_fetch_add_explicit(&m->used, bytes, memory_order_relaxed) + bytes;
         int64_t limit = atomic_load_explicit(&m->limit, memory_order_relaxed);
-        if (UNLIKELY(limit > 0 && used > limit)) {
+        reserve = MAX_OF(reserve, atomic_load_explicit(&m->reserve, memory_order_relaxed));
+        if (UNLIKELY(limit > 0 && used - limit > reserve)) {
             for (MemAccount *u = a;; u = u->parent) {
                 atomic_fetch_sub_explicit(&u->used, bytes, memory_order_relaxed);
                 if (u == m) break;
@@ -104,11 +107,13 @@ void mem_discharge(MemAccount *a, int64_t bytes) {
 }
 
 int64_t mem_headroom(const MemAccount *a) {
-    int64_t room = INT64_MAX;
+    int64_t room = INT64_MAX, reserve = 0;
     for (; a; a = a->parent) {
         int64_t limit = atomic_load_explicit(&a->limit, memory_order_relaxed);
+        reserve = MAX_OF(reserve, atomic_load_explicit(&a->reserve, memory_order_relaxed));
         if (limit <= 0) continue;
         int64_t left = limit - atomic_load_explicit(&a->used, memory_order_relaxed);
+        left = left > INT64_MAX - reserve ? INT64_MAX : left + reserve;
         if (left < room) room = left;
     }
     return room < 0 ? 0 : room;

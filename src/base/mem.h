@@ -6,6 +6,9 @@
  * the limit and the setting behind it (53200 for the machine, 53400 for
  * memory_limit).
  *
+ * A reserve. What gives memory back takes some before it does, a few kilobytes of text and tree at least: at the limit nothing could be dropped, reset or
+ * saved. An account may therefore have a reserve: charges to it and to accounts below it may go so far beyond the limits of the accounts above it.
+ *
  * An Arena allocates freely and is freed as a whole; callbacks registered with
  * it (files, pins, locks) run in reverse order. On failure an arena sets the Err
  * it was made with and returns NULL, so callers only write `if (!p) return ...`.
@@ -26,6 +29,7 @@ typedef struct MemAccount {
     _Atomic int64_t used;
     _Atomic int64_t peak;
     _Atomic int64_t limit;      /* 0 = none */
+    _Atomic int64_t reserve;    /* beyond limits, its own included: set for the time of what gives memory back */
     const char *name;    /* "query", "database": named in messages */
     const char *setting; /* "memory_limit" or NULL */
 } MemAccount;

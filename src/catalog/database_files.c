@@ -939,8 +939,7 @@ static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e
     return db->vfs->sync_dir(db->vfs, db->path, e);
 }
 
-Status database_save(Database *db, Err *e) {
-    if (!db->path || !db->dirty) return ST_OK;
+static Status save(Database *db, Err *e) {
     if (db->bulk_hub) TRY(db->bulk_hub_save(db->bulk_hub, e));
     Arena *a = arena_new(&db->account, e);
     if (!a) return ST_ERROR;
@@ -960,6 +959,14 @@ Status database_save(Database *db, Err *e) {
         }
     }
     arena_free(a);
+    return st;
+}
+
+Status database_save(Database *db, Err *e) {
+    if (!db->path || !db->dirty) return ST_OK;
+    int64_t reserve = atomic_exchange(&db->account.reserve, INT64_MAX); /* losing what is in memory is worse than going beyond memory_limit for a while */
+    Status st = save(db, e);
+    atomic_store(&db->account.reserve, reserve);
     return st;
 }
 

@@ -117,6 +117,45 @@ void catalog_undo_forget(Session *s) {
     }
 }
 
+/* ---- the reserve of statements that give memory back ---------------------------------------- */
+
+enum { RESERVE_BYTES = 16 << 20 };
+
+static bool is_word(Slice s, const char *word) { return s.len == (int64_t)strlen(word) && strncasecmp(s.ptr, word, (size_t)s.len) == 0; }
+
+/* By its first word, since the text has to be read for more: 0, or bytes beyond memory_limit (base/mem.h). Deleting rows and merging
+ * what is left take memory in proportion to the rows deleted and to the table, before they give any back: by default (a limit of 80 % of the machine's memory) as much as there is at most. */
+static int64_t reserve_of(const Session *s, Slice sql) {
+    static const char *const little[] = {"set", "reset", "show", "drop", "truncate", "checkpoint", "deallocate", "discard", "begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"};
+    static const char *const more[] = {"delete", "vacuum"};
+    Slice word = sql_first_word(sql);
+    for (int64_t i = 0; i < ARRAY_LEN(more); i++)
+        if (is_word(word, more[i])) return MAX_OF((int64_t)RESERVE_BYTES, atomic_load(&s->db->account.limit) / 4);
+    for (int64_t i = 0; i < ARRAY_LEN(little); i++)
+        if (is_word(word, little[i])) return RESERVE_BYTES;
+    return 0;
+}
+
+static void share_reserve(Session *s) {
+    int64_t bytes = atomic_load(&s->account.reserve);
+    if (s->lock != LOCK_EXCLUSIVE || bytes == 0) return;
+    atomic_store(&s->db->account.reserve, bytes);
+    s->reserve_shared = true;
+}
+static void unshare_reserve(Session *s) {
+    if (s->reserve_shared) atomic_store(&s->db->account.reserve, 0);
+    s->reserve_shared = false;
+}
+
+static void reserve_begin(Session *s, int64_t bytes) {
+    atomic_store(&s->account.reserve, bytes);
+    share_reserve(s); /* a transaction may have the lock already */
+}
+static void reserve_end(Session *s) {
+    unshare_reserve(s);
+    atomic_store(&s->account.reserve, 0);
+}
+
 /* ---- transactions ------------------------------------------------------------------------- */
 
 /* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them: whoever comes next sees to it that the tables
@@ -128,6 +167,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
         bool again = false;
         TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
         s->lock = want;
+        share_reserve(s);
         if (!may_be_ahead && session_bulk_ahead(s)) {
             if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
             else again = true;
@@ -160,6 +200,7 @@ Status session_begin_write(Session *s) {
 }
 
 static void release_lock(Session *s) {
+    unshare_reserve(s);
     txn_lock_release(s->db->txn_lock, s->lock);
     s->lock = LOCK_NONE;
 }
@@ -316,13 +357,16 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
 static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) { return settings_show(ctx, a, name, e); }
 
 Status session_new(Database *db, Session **out, Err *e) {
-    Session *s = mem_calloc(&db->account, (int64_t)sizeof *s, e);
+    MemAccount entry; /* with a reserve, so that at the limit somebody can connect and do something about it; what is charged stays with the database */
+    mem_account_init(&entry, &db->account, "connection", 0, NULL);
+    atomic_store(&entry.reserve, RESERVE_BYTES);
+    Session *s = mem_calloc(&entry, (int64_t)sizeof *s, e);
     if (!s) return ST_ERROR;
     s->db = db;
     s->state = 'I';
     mem_account_init(&s->account, &db->account, "connection", 0, NULL);
     mem_account_init(&s->cache_account, &s->account, "plan cache", 0, NULL);
-    if (settings_init(&s->settings, db) != ST_OK) {
+    if (settings_init(&s->settings, db, &entry) != ST_OK) {
         mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
     }
@@ -515,12 +559,7 @@ static Status make_params(Session *s, Statement *st) {
     return ST_OK;
 }
 
-Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
-    *out = NULL;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
-    sql.len = *consumed = sql_statement_end(sql);
+static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
     SqlText *t = NULL;
     if (text_of(s, sql, &t) != ST_OK) return session_end_statement(s, ST_ERROR);
     if (!t->ast) {
@@ -536,6 +575,7 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     st->session = s;
     st->text = t;
     st->ast = t->ast;
+    st->reserve = atomic_load(&s->account.reserve);
     st->n_params = t->n_params;
     st->param_types = t->param_types;
     st->has_shape = t->has_shape;
@@ -553,6 +593,18 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     }
     *out = st;
     return ST_OK;
+}
+
+Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
+    *out = NULL;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
+    sql.len = *consumed = sql_statement_end(sql);
+    reserve_begin(s, reserve_of(s, sql));
+    Status r = prepare(s, sql, out, consumed);
+    reserve_end(s);
+    return r;
 }
 
 Status statement_text_columns(Statement *st, int32_t n, const char *const *names) {
@@ -722,11 +774,8 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     return session_dml(s, st, &c, b);
 }
 
-Status statement_run(Statement *st) {
+static Status run_statement(Statement *st) {
     Session *s = st->session;
-    drop_results(st);
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
     st->run_arena = arena_new(&st->account, &s->err);
     if (!st->run_arena) return err_oom(&s->err);
     if (s->state == 'I') {
@@ -758,4 +807,15 @@ Status statement_run(Statement *st) {
     st->ran = true;
     st->next_row = 0;
     return ST_OK;
+}
+
+Status statement_run(Statement *st) {
+    Session *s = st->session;
+    drop_results(st);
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    reserve_begin(s, st->reserve);
+    Status r = run_statement(st);
+    reserve_end(s);
+    return r;
 }

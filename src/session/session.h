@@ -65,6 +65,7 @@ typedef struct Session {
     char state; /* 'I', 'T', 'E' */
     bool read_only;
     LockMode lock;
+    bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged there */
     UndoLog *undo;
     CatalogUndo *catalog_undo; /* newest first */
     struct Savepoint *savepoints; /* savepoint.c; newest first */
@@ -129,6 +130,7 @@ typedef struct Statement {
     char tag[64];
     Arena *cell_arena; /* texts of the current row */
     bool show_rows;    /* the statement returns rows */
+    int64_t reserve;   /* bytes that it may take beyond memory_limit, since it gives some back */
 } Statement;
 
 Status session_new(Database *db, Session **out, Err *e);
@@ -140,7 +142,7 @@ void statement_clear_param(Statement *st, int32_t i); /* frees a bound text; the
 Status statement_run(Statement *st);
 
 /* ---- shared by session's files only ---- */
-Status settings_init(Settings *s, Database *db);
+Status settings_init(Settings *s, Database *db, MemAccount *account);
 Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
 void settings_restore(Session *s, const Settings *to);
 /* What bulks look at: settings with the same bytes here are the same to them. Returns their number. */

@@ -274,9 +274,9 @@ static Status set_default(Session *s, const Def *d, Err *e) {
     return set_value(s, d, strcmp(d->name, "temp_directory") == 0 && dir ? dir : default_of(d, s->db, buf, sizeof buf), e);
 }
 
-Status settings_init(Settings *st, Database *db) {
+Status settings_init(Settings *st, Database *db, MemAccount *account) {
     Err e = {0};
-    Session *fake = mem_calloc(&db->account, (int64_t)sizeof *fake, &e);
+    Session *fake = mem_calloc(account, (int64_t)sizeof *fake, &e);
     if (!fake) return ST_ERROR;
     fake->db = db;
     Status r = ST_OK;
@@ -284,8 +284,18 @@ Status settings_init(Settings *st, Database *db) {
         if (defs[i].kind != K_FIXED) r = set_default(fake, &defs[i], &e);
     fake->settings.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
     *st = fake->settings;
-    mem_free(&db->account, fake, (int64_t)sizeof *fake);
+    mem_free(account, fake, (int64_t)sizeof *fake);
     return r;
+}
+
+/* A limit below what is in use would refuse whatever comes. */
+static Status check_limit(Session *s, Err *e) {
+    int64_t want = s->settings.memory_limit, used = atomic_load(&s->db->account.used);
+    if (want <= 0 || want >= used || want == atomic_load(&s->db->account.limit)) return ST_OK;
+    err_set(e, ERR_LIMIT_EXCEEDED, "memory_limit cannot be less than what is in use");
+    err_detail(e, "%lld bytes are in use, %lld bytes are wanted as the limit.", (long long)used, (long long)want);
+    err_hint(e, "Drop or truncate tables first, or delete rows and VACUUM.");
+    return ST_ERROR;
 }
 
 Status settings_set(Session *s, const char *name, const char *value, Err *e) {
@@ -297,7 +307,12 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
         return ST_ERROR;
     }
     if (!value && d->kind == K_FIXED) return ST_OK;
+    int64_t limit = s->settings.memory_limit;
     TRY(value ? set_value(s, d, value, e) : set_default(s, d, e));
+    if (strcmp(d->name, "memory_limit") == 0 && check_limit(s, e) != ST_OK) {
+        s->settings.memory_limit = limit;
+        return ST_ERROR;
+    }
     apply(s, d);
     return ST_OK;
 }

@@ -1099,6 +1099,7 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     tag(st, x->is_reset ? "RESET" : "SET");
     switch (x->set_kind) {
     case AST_RESET_ALL:
+        TRY(change_setting(s, x, "memory_limit", NULL)); /* the one that may be refused: then all stay */
         for (int64_t i = 0; i < settings_count(); i++) {
             const char *name, *doc;
             settings_at(i, &name, &doc);

@@ -27,7 +27,7 @@ static void run(stele_conn *c, const char *sql) {
     if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
     stele_error_info e;
     stele_error(c, &e);
-    fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+    fail_msg("%s: %s %s %s", sql, e.sqlstate, e.message, e.detail);
 }
 static void refused(stele_conn *c, const char *sql, const char *sqlstate, const char *words, int64_t position) {
     stele_error_info e;
@@ -58,7 +58,7 @@ static void gives(stele_conn *c, const char *sql, const char *expected) {
     if (stele_exec(c, sql, add_row, &t) != STELE_OK) {
         stele_error_info e;
         stele_error(c, &e);
-        fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
+        fail_msg("%s: %s %s %s", sql, e.sqlstate, e.message, e.detail);
     }
     assert_string_equal(t.s, expected);
 }
@@ -912,12 +912,67 @@ static void discards(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* Inserts less and less, until there is no room for a row. */
+static void fill(stele_conn *c, const char *table) {
+    for (int64_t rows = 100000; rows > 0;) {
+        char sql[200];
+        snprintf(sql, sizeof sql, "insert into %s select i, md5(i::text) from generate_series(1, %lld) g(i)", table, (long long)rows);
+        stele_error_info e;
+        if (stele_exec(c, sql, NULL, NULL) == STELE_OK) continue;
+        stele_error(c, &e);
+        assert_string_equal(e.sqlstate, "53400");
+        rows /= 2;
+    }
+}
+
+/* At the limit what gives memory back runs, and so do connecting and saving. */
+static void at_the_limit(void **state) {
+    (void)state;
+    char path[] = "/tmp/stele-api-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    stele_options o = {.threads = 2, .memory_limit = INT64_C(60) << 20};
+    stele_db *d;
+    stele_conn *c, *other;
+    assert_int_equal(stele_open(path, &o, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "create table a(i int, s text); create table b(i int, s text); create table e(i int); prepare p as select 1");
+    run(c, "insert into a select i, md5(i::text) from generate_series(1, 150000) g(i)");
+    fill(c, "b");
+    refused(c, "set memory_limit = '1MB'", "53400", "memory_limit cannot be less than what is in use", -1);
+    shows(c, "memory_limit", "60MB");
+    run(c, "set threads = 1; reset threads; begin; savepoint x; rollback to x; release x; commit; deallocate p");
+    assert_int_equal(stele_connect(d, &other), STELE_OK);
+    run(other, "set threads = 1; checkpoint; drop table e");
+    stele_disconnect(other);
+    run(c, "delete from a where i % 10 <> 0; vacuum a");
+    fill(c, "b");
+    run(c, "begin; truncate a; rollback; begin; drop table a; rollback; begin; truncate a; commit");
+    fill(c, "b");
+    run(c, "begin");
+    stele_error_info e;
+    if (stele_exec(c, "insert into b select i, md5(i::text) from generate_series(1, 100000) g(i)", NULL, NULL) != STELE_OK) stele_error(c, &e);
+    run(c, "rollback; checkpoint");
+    fill(c, "b");
+    run(c, "set memory_limit = '100MB'");
+    fill(c, "b");
+    refused(c, "reset memory_limit", "53400", "memory_limit cannot be less than what is in use", -1);
+    refused(c, "reset all", "53400", "memory_limit cannot be less than what is in use", -1);
+    shows(c, "memory_limit", "100MB");
+    run(c, "drop table b; reset memory_limit; create table b(i int, s text)");
+    fill(c, "b");
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK); /* saves */
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", path);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
         cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
         cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(options), cmocka_unit_test(discards), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(options), cmocka_unit_test(discards), cmocka_unit_test(at_the_limit), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

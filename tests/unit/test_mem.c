@@ -31,6 +31,34 @@ static void test_account_tree(void **state) {
     assert_true(mem_headroom(&child) == INT64_MAX);
 }
 
+/* What is charged below an account with a reserve may go so far beyond the limits above it; others may not, meanwhile and after it. */
+static void test_reserve(void **state) {
+    (void)state;
+    MemAccount root, child, leaf, other;
+    Err e = {0};
+    mem_account_init(&root, NULL, "database", 1000, "memory_limit");
+    mem_account_init(&child, &root, "connection", 0, NULL);
+    mem_account_init(&leaf, &child, "query", 0, NULL);
+    mem_account_init(&other, &root, "connection", 0, NULL);
+    atomic_store(&child.reserve, 100);
+    assert_true(mem_try_charge(&other, 1000));
+    assert_false(mem_try_charge(&other, 1));
+    assert_int_equal(mem_headroom(&leaf), 100);
+    assert_int_equal(mem_headroom(&other), 0);
+    assert_true(mem_try_charge(&leaf, 60));
+    assert_false(mem_try_charge(&child, 41));
+    assert_true(mem_try_charge(&child, 40));
+    mem_discharge(&child, 40);
+    mem_discharge(&leaf, 60);
+    atomic_store(&child.reserve, 0);
+    assert_int_equal(mem_charge(&leaf, 1, &e), ST_ERROR);
+    atomic_store(&root.reserve, INT64_MAX);
+    assert_int_equal(mem_headroom(&other), INT64_MAX);
+    assert_true(mem_try_charge(&other, 5000));
+    mem_discharge(&other, 6000);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 static void test_blocks(void **state) {
     (void)state;
     static const int64_t sizes[] = {0, 1, 63, 64, 65, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20};
@@ -353,7 +381,7 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_touch), cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_reserve), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_touch), cmocka_unit_test(test_failure_injection),
         cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,8 @@ Status sql_depth_check(Slice text, Err *e);
 /* Length of the first statement of `text` with its semicolon, and of whatever blanks, comments and lone semicolons stand
  * before it. Lexical only: the whole length when no semicolon ends it. */
 int64_t sql_statement_end(Slice text);
+/* Its first word; empty when it begins with something else. */
+Slice sql_first_word(Slice text);
 
 /* The tree as text (for tests, fuzzing, debugging); NULL when memory runs out. */
 char *ast_dump(Arena *a, const AstStmt *s);

@@ -206,6 +206,12 @@ int64_t sql_statement_end(Slice t) {
     }
 }
 
+Slice sql_first_word(Slice t) {
+    int64_t at = 0;
+    Tok k = scan_next(t, &at);
+    return (Slice){t.ptr + k.start, k.kind == TOK_WORD ? k.end - k.start : 0};
+}
+
 /* ---- parts of statements ------------------------------------------------------- */
 
 static Slice slice_between(Slice t, int64_t start, int64_t end) {
