@@ -437,18 +437,12 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
         }
     } else if (v) {
         Arena *a = arena_new(&s->account, &s->err);
-        AstStmt **list;
-        int64_t n;
         PlanCtx pc;
         BoundStmt *b;
-        r = a ? sql_parse(a, slice_of(v->sql), &list, &n, &s->err) : ST_ERROR;
-        if (r == ST_OK) {
-            plan_ctx_init(s, a, &pc);
-            r = sql_bind(&pc, list[0], 0, NULL, &b);
-        }
+        if (a) plan_ctx_init(s, a, &pc);
+        r = a ? sql_bind_view(&pc, v, &b) : ST_ERROR;
         for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
-            const char *name = i < v->n_cols && v->cols ? v->cols[i] : b->names[i];
-            if (each(ctx, name, type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", "")) break;
+            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", "")) break;
         }
         arena_free(a);
     } else {

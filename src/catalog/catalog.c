@@ -76,12 +76,13 @@ View *catalog_remove_view(Catalog *c, Slice name) {
     return NULL;
 }
 
-/* A view is one block: the struct, the column pointers, then all text. */
-static int64_t view_bytes(const View *v) {
-    int64_t n = (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + (int64_t)strlen(v->name) + (int64_t)strlen(v->sql) + 2;
-    for (int i = 0; i < v->n_cols; i++) n += v->cols[i] ? (int64_t)strlen(v->cols[i]) + 1 : 0;
-    return n;
+void catalog_replace_view(Catalog *c, const View *old, View *v) {
+    for (int64_t i = 0; i < c->n_views; i++)
+        if (c->views[i] == old) c->views[i] = v;
+    c->version++;
 }
+
+/* A view is one block: the struct, its sources, the pointers to texts, then all text. */
 static char *put_text(char **at, const char *s) {
     size_t n = strlen(s) + 1;
     char *p = *at;
@@ -89,17 +90,49 @@ static char *put_text(char **at, const char *s) {
     *at += n;
     return p;
 }
-View *view_new(const char *name, const char *sql, int n_cols, char *const *cols, Err *e) {
-    if (!cols) n_cols = 0;
-    View probe = {.name = (char *)name, .sql = (char *)sql, .n_cols = n_cols, .cols = (char **)cols};
+static int64_t text_bytes(int n, char *const *texts) {
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++) bytes += texts[i] ? (int64_t)strlen(texts[i]) + 1 : 0;
+    return bytes;
+}
+static char **put_texts(char ***slots, char **at, int n, char *const *texts) {
+    char **out = *slots;
+    for (int i = 0; i < n; i++) out[i] = texts[i] ? put_text(at, texts[i]) : NULL;
+    *slots += n;
+    return out;
+}
+static int64_t view_bytes(const View *v) {
+    int64_t n = (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + v->n_sources * (int64_t)sizeof(ViewSource);
+    n += (int64_t)strlen(v->name) + (int64_t)strlen(v->sql) + 2 + text_bytes(v->n_cols, v->cols);
+    for (int i = 0; i < v->n_sources; i++) {
+        const ViewSource *q = &v->sources[i];
+        n += 2 * q->n_cols * (int64_t)sizeof(char *) + (int64_t)strlen(q->relation) + 1;
+        n += text_bytes(q->n_cols, q->cols) + text_bytes(q->n_cols, q->names);
+    }
+    return n;
+}
+View *view_new(const View *like, Err *e) {
+    View probe = *like;
+    if (!probe.cols) probe.n_cols = 0;
+    if (!probe.sources) probe.n_sources = 0;
     View *v = mem_calloc(NULL, view_bytes(&probe), e);
     if (!v) return NULL;
-    v->n_cols = n_cols;
-    v->cols = n_cols ? (char **)(void *)(v + 1) : NULL;
-    char *at = (char *)(v + 1) + n_cols * (int64_t)sizeof(char *);
-    v->name = put_text(&at, name);
-    v->sql = put_text(&at, sql);
-    for (int i = 0; i < n_cols; i++) v->cols[i] = cols[i] ? put_text(&at, cols[i]) : NULL;
+    v->n_cols = probe.n_cols;
+    v->n_sources = probe.n_sources;
+    v->sources = probe.n_sources ? (ViewSource *)(void *)(v + 1) : NULL;
+    char **slots = (char **)(void *)((ViewSource *)(void *)(v + 1) + probe.n_sources);
+    int64_t n_slots = probe.n_cols;
+    for (int i = 0; i < probe.n_sources; i++) n_slots += 2 * probe.sources[i].n_cols;
+    char *at = (char *)(slots + n_slots);
+    v->name = put_text(&at, probe.name);
+    v->sql = put_text(&at, probe.sql);
+    v->cols = probe.n_cols ? put_texts(&slots, &at, probe.n_cols, probe.cols) : NULL;
+    for (int i = 0; i < probe.n_sources; i++) {
+        const ViewSource *q = &probe.sources[i];
+        v->sources[i] = (ViewSource){.location = q->location, .relation = put_text(&at, q->relation), .n_cols = q->n_cols};
+        v->sources[i].cols = put_texts(&slots, &at, q->n_cols, q->cols);
+        v->sources[i].names = put_texts(&slots, &at, q->n_cols, q->names);
+    }
     return v;
 }
 void view_free(View *v) {

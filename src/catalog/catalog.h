@@ -12,11 +12,24 @@
 
 #include "storage/table.h"
 
+/* A place in a view's query that names a table or view: which one it is and which columns it has there, under the names that the query has for
+ * them. What the relation gets later is not seen there, and when it or its columns are renamed, only this changes, not the text. */
+typedef struct ViewSource {
+    int64_t location; /* of the name in the text: 1-based byte */
+    char *relation;   /* as it is called now */
+    int n_cols;
+    char **cols;  /* as they are called now */
+    char **names; /* as the query calls them */
+} ViewSource;
+
+/* Never changed: another one takes its place. */
 typedef struct View {
     char *name;
     char *sql; /* the SELECT's text */
     int n_cols;
     char **cols; /* given column names or NULL */
+    int n_sources;
+    ViewSource *sources; /* none: of an older file, names mean what they mean now (and whoever changes a definition fills them in first) */
 } View;
 
 /* Columns and tables by name: both tables may be rebuilt. */
@@ -88,7 +101,8 @@ Status catalog_add_table(Catalog *c, Table *t, Err *e);
 Table *catalog_remove_table(Catalog *c, Slice name);
 Status catalog_add_view(Catalog *c, View *v, Err *e);
 View *catalog_remove_view(Catalog *c, Slice name);
-View *view_new(const char *name, const char *sql, int n_cols, char *const *cols, Err *e);
+void catalog_replace_view(Catalog *c, const View *old, View *v); /* its new name, if it has one, is free */
+View *view_new(const View *like, Err *e); /* a copy */
 void view_free(View *v);
 /* Names of foreign keys are per table and not checked here. */
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);

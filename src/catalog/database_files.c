@@ -14,7 +14,8 @@
 
 #define CATALOG_MAGIC "STELECAT"
 #define TABLE_MAGIC "STELETBL"
-enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, CATALOG_EXPECTED = 4 /* and the rows that tables expect */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
+       CATALOG_SOURCES = 5 /* and what views read */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
 
 typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
 typedef struct TableFileHeader {
@@ -594,13 +595,27 @@ static void put_routine(Out *o, const Routine *r) {
     put_text(o, r->language);
     put_text(o, r->sql);
 }
+static void put_view_sources(Out *o, const View *v) {
+    put_i64(o, v->n_sources);
+    for (int i = 0; i < v->n_sources; i++) {
+        const ViewSource *q = &v->sources[i];
+        put_i64(o, q->location);
+        put_text(o, q->relation);
+        put_i64(o, q->n_cols);
+        for (int k = 0; k < q->n_cols; k++) {
+            put_text(o, q->cols[k]);
+            put_text(o, q->names[k]);
+        }
+    }
+}
 static Status save_catalog(Database *db, const char *path, Err *e) {
     const Catalog *c = &db->catalog;
     Out o = {.acct = &db->account, .e = e};
     put(&o, CATALOG_MAGIC, 8);
-    bool expects = false;
+    bool expects = false, sources = false;
     for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
-    int64_t format = expects ? CATALOG_EXPECTED : c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
+    for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
+    int64_t format = sources ? CATALOG_SOURCES : expects ? CATALOG_EXPECTED : c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
     put_i64(&o, format);
     put_i64(&o, c->next_id);
     put_i64(&o, c->n_tables);
@@ -617,7 +632,8 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
     for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
     if (format >= CATALOG_ROUTINES) put_i64(&o, c->n_routines);
     for (int64_t i = 0; i < c->n_routines; i++) put_routine(&o, c->routines[i]);
-    for (int64_t i = 0; i < c->n_tables && expects; i++) put_i64(&o, c->tables[i]->expected_rows);
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++) put_i64(&o, c->tables[i]->expected_rows);
+    for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
     put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
     out_release(&o);
@@ -703,11 +719,35 @@ static Status load_one_view(Database *db, In *in, const char *path, Err *e) {
     if (!cols) return ST_ERROR;
     for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = get_text(in, true);
     if (in->failed) return corrupt(e, path, in->at, "view is invalid");
-    View *v = view_new(name, sql, (int)n, cols, e);
+    View *v = view_new(&(View){.name = name, .sql = sql, .n_cols = (int)n, .cols = cols}, e);
     if (!v) return ST_ERROR;
     if (catalog_add_view(&db->catalog, v, e) == ST_OK) return ST_OK;
     view_free(v);
     return ST_ERROR;
+}
+static Status load_view_sources(In *in, const char *path, View **slot, Err *e) {
+    View v = **slot;
+    v.n_sources = (int)get_count(in, MIN_OF(in->len / 24, INT32_MAX));
+    if (!(v.sources = arena_array(in->arena, ViewSource, v.n_sources + 1))) return ST_ERROR;
+    for (int i = 0; i < v.n_sources && !in->failed; i++) {
+        ViewSource *q = &v.sources[i];
+        q->location = get_count(in, INT64_MAX);
+        q->relation = get_text(in, false);
+        q->n_cols = (int)get_count(in, MIN_OF(in->len / 16, INT32_MAX));
+        q->cols = arena_array(in->arena, char *, q->n_cols + 1);
+        q->names = arena_array(in->arena, char *, q->n_cols + 1);
+        if (!q->cols || !q->names) return ST_ERROR;
+        for (int k = 0; k < q->n_cols && !in->failed; k++) {
+            q->cols[k] = get_text(in, false);
+            q->names[k] = get_text(in, false);
+        }
+    }
+    if (in->failed) return corrupt(e, path, in->at, "view is invalid");
+    View *full = view_new(&v, e);
+    if (!full) return ST_ERROR;
+    view_free(*slot);
+    *slot = full;
+    return ST_OK;
 }
 static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
     ForeignKey f = {0};
@@ -784,7 +824,7 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
     In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
     int64_t format = get_i64(&in);
-    if (format < FILE_FORMAT || format > CATALOG_EXPECTED) return corrupt(e, path, 8, "unknown format");
+    if (format < FILE_FORMAT || format > CATALOG_SOURCES) return corrupt(e, path, 8, "unknown format");
     int64_t next_id = get_i64(&in), n = get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
     n = get_count(&in, len);
@@ -794,6 +834,7 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
     for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++) db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
+    for (int64_t i = 0; i < db->catalog.n_views && format >= CATALOG_SOURCES; i++) TRY(load_view_sources(&in, path, &db->catalog.views[i], e));
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;

@@ -344,56 +344,27 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
     return ST_ERROR;
 }
 
-/* One that stands in the way goes (CASCADE) or refuses. */
-static Status drop_dependent(Session *s, ForeignKey *f, bool cascade, const char *what, const char *on) {
-    if (cascade) return session_drop_foreign(s, f);
-    err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
-    err_detail(&s->err, "constraint %s on table %s depends on %s", f->name, f->table, on);
-    err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
-    return ST_ERROR;
-}
-
-Status foreign_drop_table(Session *s, const Table *t, bool cascade, const AstDrop *also) {
+Status foreign_drop_table(Session *s, const Table *t) {
     const Catalog *k = &s->db->catalog;
-    char what[256];
-    snprintf(what, sizeof what, "table %.200s", t->name);
     for (int64_t i = k->n_foreign - 1; i >= 0; i--) {
         ForeignKey *f = k->foreign[i];
-        bool mine = strcmp(f->table, t->name) == 0, named = mine;
-        if (!mine && strcmp(f->ref_table, t->name) != 0) continue;
-        for (int64_t j = 0; j < also->n_names; j++) named |= strcmp(also->names[j].name, f->table) == 0;
-        TRY(drop_dependent(s, f, cascade || named, what, what));
+        if (strcmp(f->table, t->name) == 0 || strcmp(f->ref_table, t->name) == 0) TRY(session_drop_foreign(s, f));
     }
     return ST_OK;
 }
 
-Status foreign_drop_column(Session *s, const Table *t, const char *column, bool cascade) {
+Status foreign_drop_column(Session *s, const Table *t, const char *column) {
     const Catalog *k = &s->db->catalog;
-    char what[512];
-    snprintf(what, sizeof what, "column %.200s of table %.200s", column, t->name);
     for (int64_t i = k->n_foreign - 1; i >= 0; i--) {
         ForeignKey *f = k->foreign[i];
-        bool mine = false, theirs = false;
-        for (int c = 0; c < f->n_cols; c++) {
-            mine |= strcmp(f->table, t->name) == 0 && strcmp(f->cols[c], column) == 0;
-            theirs |= strcmp(f->ref_table, t->name) == 0 && strcmp(f->ref_cols[c], column) == 0;
-        }
-        if (mine || theirs) TRY(drop_dependent(s, f, cascade || mine, what, what));
+        bool mine = false;
+        for (int c = 0; c < f->n_cols; c++) mine |= strcmp(f->table, t->name) == 0 && strcmp(f->cols[c], column) == 0;
+        if (mine) TRY(session_drop_foreign(s, f));
     }
     return ST_OK;
 }
 
-Status foreign_drop_key(Session *s, const Table *t, const KeyConstraint *key, bool cascade) {
-    const Catalog *k = &s->db->catalog;
-    char what[512], on[512];
-    snprintf(what, sizeof what, "constraint %.200s on table %.200s", key->name, t->name);
-    snprintf(on, sizeof on, "index %.200s", key->name);
-    for (int64_t i = k->n_foreign - 1; i >= 0; i--) {
-        ForeignKey *f = k->foreign[i];
-        if (strcmp(f->ref_table, t->name) == 0 && parent_key(t, f) == key - t->keys) TRY(drop_dependent(s, f, cascade, what, on));
-    }
-    return ST_OK;
-}
+bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key) { return strcmp(f->ref_table, t->name) == 0 && parent_key(t, f) == key; }
 
 Status foreign_drop_constraint(Session *s, const Table *t, const char *name, bool *found) {
     const Catalog *k = &s->db->catalog;

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "session/session.h"
+#include "session/depend.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
@@ -162,46 +162,26 @@ Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routi
     return ST_OK;
 }
 
-/* Views that call it, themselves or through others: binding a view binds what it reads. */
-static Status drop_views(Session *s, Arena *a, const AstDropFunction *x, const Routine *r) {
-    const Catalog *k = &s->db->catalog;
-    for (int64_t i = 0; i < k->n_views; i++) {
-        View *v = k->views[i];
-        PlanCtx c;
-        BoundStmt *b;
-        AstStmt **list;
-        int64_t n;
-        Err e = {0};
-        plan_ctx_init(s, a, &c);
-        c.err = &e;
-        if (sql_parse(a, slice_of(v->sql), &list, &n, &e) != ST_OK || n != 1 || sql_bind(&c, list[0], 0, NULL, &b) != ST_OK) continue;
-        bool calls = false;
-        for (int64_t j = 0; j < c.routine_ids.len; j++) calls |= c.routine_ids.items[j] == r->id;
-        if (!calls) continue;
-        const char *sig = pl_signature_text(a, r);
-        if (!sig) return ST_ERROR;
-        if (!x->cascade) {
-            const char *what = r->is_procedure ? "procedure" : "function";
-            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s %s because other objects depend on it", what, sig);
-            err_detail(&s->err, "view %s depends on %s %s", v->name, what, sig);
-            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
-            return ST_ERROR;
-        }
-        TRY(session_drop_view(s, v));
-        i = -1;
-    }
-    return ST_OK;
-}
-
 Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
     snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
+    Arena *a = st->run_arena;
     TRY(session_begin_write(s));
+    TRY(views_fill_sources(s, a));
+    Dependents d;
+    dependents_init(&d, s, st);
+    VEC(Routine *) gone = {0};
     for (int64_t i = 0; i < x->n_items; i++) {
         Routine *r;
-        TRY(find(s, st->run_arena, x->what, x->if_exists, &x->items[i], &r));
-        if (!r) continue;
-        TRY(drop_views(s, st->run_arena, x, r));
-        TRY(session_drop_routine(s, r));
+        TRY(find(s, a, x->what, x->if_exists, &x->items[i], &r));
+        bool again = !r;
+        for (int64_t k = 0; k < gone.len; k++) again |= gone.items[k] == r;
+        if (again) continue;
+        if (!vec_push(a, &gone, r)) return ST_ERROR;
+        TRY(dependents_of_routine(&d, r));
     }
+    const char *sig = gone.len ? pl_signature_text(a, gone.items[0]) : NULL;
+    const char *what = x->n_items == 1 && sig ? arena_printf(a, "%s %s", gone.items[0]->is_procedure ? "procedure" : "function", sig) : NULL;
+    TRY(dependents_drop(&d, what, x->cascade));
+    for (int64_t i = 0; i < gone.len; i++) TRY(session_drop_routine(s, gone.items[i]));
     return ST_OK;
 }

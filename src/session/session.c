@@ -16,12 +16,12 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE, CU_EXPECTED_ROWS } UndoKind;
+typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_REPLACED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE, CU_EXPECTED_ROWS } UndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
     UndoKind kind;
     Table *table;
-    View *view;
+    View *view, *old_view;
     ForeignKey *foreign;
     Routine *routine;
     int64_t expected_rows; /* of the table before */
@@ -32,13 +32,14 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
-    *u = (CatalogUndo){s->catalog_undo, kind, t, v, f, q, t ? t->expected_rows : 0};
+    *u = (CatalogUndo){.next = s->catalog_undo, .kind = kind, .table = t, .view = v, .foreign = f, .routine = q, .expected_rows = t ? t->expected_rows : 0};
     Status r = ST_OK;
     switch (kind) {
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
     case CU_DROPPED_TABLE: (void)catalog_remove_table(c, slice_of(t->name)); break;
     case CU_ADDED_VIEW: r = catalog_add_view(c, v, &s->err); break;
     case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
+    case CU_REPLACED_VIEW: break; /* session_replace_view does it */
     case CU_ADDED_FOREIGN: r = catalog_add_foreign(c, f, &s->err); break;
     case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
     case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
@@ -58,6 +59,12 @@ Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE
 Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL, NULL); }
 Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL, NULL); }
 Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL, NULL); }
+Status session_replace_view(Session *s, View *old, View *v) {
+    TRY(change(s, CU_REPLACED_VIEW, NULL, v, NULL, NULL));
+    s->catalog_undo->old_view = old;
+    catalog_replace_view(&s->db->catalog, old, v);
+    return ST_OK;
+}
 Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDED_FOREIGN, NULL, NULL, f, NULL); }
 Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f, NULL); }
 Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
@@ -86,6 +93,10 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
             view_free(u->view);
             break;
         case CU_DROPPED_VIEW: (void)catalog_add_view(c, u->view, &ignored); break;
+        case CU_REPLACED_VIEW:
+            catalog_replace_view(c, u->view, u->old_view);
+            view_free(u->view);
+            break;
         case CU_ADDED_FOREIGN:
             catalog_remove_foreign(c, u->foreign);
             foreign_free(u->foreign);
@@ -111,6 +122,7 @@ void catalog_undo_forget(Session *s) {
             table_free(u->table);
         }
         if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
+        if (u->kind == CU_REPLACED_VIEW) view_free(u->old_view);
         if (u->kind == CU_DROPPED_FOREIGN) foreign_free(u->foreign);
         if (u->kind == CU_DROPPED_ROUTINE) routine_free(u->routine);
         mem_free(&s->account, u, (int64_t)sizeof *u);

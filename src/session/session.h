@@ -216,6 +216,7 @@ Status session_add_table(Session *s, Table *t);
 Status session_drop_table(Session *s, Table *t);
 Status session_add_view(Session *s, View *v);
 Status session_drop_view(Session *s, View *v);
+Status session_replace_view(Session *s, View *old, View *v); /* v may have another name, a free one */
 Status session_add_foreign(Session *s, ForeignKey *f);
 Status session_drop_foreign(Session *s, ForeignKey *f);
 Status session_add_routine(Session *s, Routine *r);
@@ -223,6 +224,11 @@ Status session_drop_routine(Session *s, Routine *r);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+
+/* ---- views.c, utility.c ---- */
+Status view_create(Session *s, Statement *st, const AstCreateView *x);
+Status view_rename(Session *s, Statement *st, View *v, const AstRename *x);
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k); /* one command of ALTER TABLE */
 
 /* ---- storage_options.c: *expected_rows stays what it is where the options do not name it ---- */
 /* WITH (...) of a new table (create), SET (...) of one that is there. 22023. */
@@ -248,10 +254,10 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
 Status foreign_check_table(Session *s, Statement *st, const Table *t);
 /* After the changes of a statement whose plan left `rows`; the first n of row_map (all without one) were inserted or updated. Runs actions. */
 Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map, int64_t n, int64_t changed);
-/* Before a definition changes: keys on (refuses: 2BP01) or from what goes. */
-Status foreign_drop_table(Session *s, const Table *t, bool cascade, const AstDrop *also);
-Status foreign_drop_column(Session *s, const Table *t, const char *column, bool cascade);
-Status foreign_drop_key(Session *s, const Table *t, const KeyConstraint *k, bool cascade);
+/* Before a definition changes: foreign keys from and to a table that goes, and from a column; those of other tables were asked about (depend.h). */
+Status foreign_drop_table(Session *s, const Table *t);
+Status foreign_drop_column(Session *s, const Table *t, const char *column);
+bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key); /* refers to that key of t */
 Status foreign_drop_constraint(Session *s, const Table *t, const char *name, bool *found);
 Status foreign_rename(Session *s, const char *table, const char *column, const char *new_name); /* column NULL: the table */
 Status foreign_rename_constraint(Session *s, const Table *t, const char *name, const char *new_name, bool *found);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "session/callpool.h"
+#include "session/depend.h"
 #include "session/pl_eval.h"
 #include "session/session.h"
 #include "session/transaction.h"
@@ -60,8 +61,6 @@ static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, c
         }
     return name;
 }
-
-static bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
 
 /* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
 static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
@@ -346,44 +345,7 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
 
 /* ---- views, drops, alterations ------------------------------------------------------------------- */
 
-static Status create_view(Session *s, Statement *st, const AstCreateView *x) {
-    TRY(session_begin_write(s));
-    tag(st, "CREATE VIEW");
-    TRY(check_schema(s, &x->name));
-    Slice name = slice_of(x->name.name);
-    View *old = catalog_view(&s->db->catalog, name);
-    if (catalog_table(&s->db->catalog, name) || (old && !x->or_replace))
-        return err_at(&s->err, x->name.location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name.name);
-    Arena *a = st->run_arena;
-    PlanCtx c;
-    plan_ctx_init(s, a, &c);
-    BoundStmt *b;
-    TRY(sql_bind(&c, (const AstStmt *)x->query, 0, NULL, &b)); /* names and types must be right now */
-    if (c.runs_bulk) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call in a view is not supported");
-    if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
-    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
-    for (int32_t i = 0; i < b->n_result; i++)
-        for (int32_t j = 0; j < i; j++) {
-            const char *n1 = i < x->n_columns ? x->columns[i] : b->names[i], *n2 = j < x->n_columns ? x->columns[j] : b->names[j];
-            if (strcmp(n1, n2) == 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", n1);
-        }
-    char *sql = arena_strndup(a, x->query_source.ptr, x->query_source.len);
-    if (!sql) return ST_ERROR;
-    View *v = view_new(x->name.name, sql, (int)x->n_columns, (char *const *)(uintptr_t)x->columns, &s->err);
-    if (!v) return ST_ERROR;
-    if (old && session_drop_view(s, old) != ST_OK) {
-        view_free(v);
-        return ST_ERROR;
-    }
-    if (session_add_view(s, v) != ST_OK) {
-        view_free(v);
-        return ST_ERROR;
-    }
-    return ST_OK;
-}
-
-/* Binds a query for what can be learnt from it. Returns false, and leaves the session's error alone, when it does not bind. */
-static bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
+bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b) {
     Err e = {0};
     AstStmt **list;
     int64_t n;
@@ -391,74 +353,62 @@ static bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundSt
     c->err = &e;
     bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 && sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
+    if (!ok && strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) == 0) err_copy(&s->err, &e);
     return ok;
 }
 
-static bool view_uses(Session *s, Arena *a, const View *v, const char *name) {
-    PlanCtx c;
-    BoundStmt *b;
-    if (!try_query(s, a, v->sql, &c, &b)) return false;
-    for (int64_t i = 0; i < c.relations.len; i++)
-        if (strcmp(c.relations.items[i], name) == 0) return true;
-    return false;
+bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
+    Err e = {0};
+    plan_ctx_init(s, a, c);
+    c->err = &e;
+    bool ok = sql_bind_view(c, v, b) == ST_OK;
+    c->err = &s->err;
+    if (!ok && strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) == 0) err_copy(&s->err, &e);
+    return ok;
 }
 
-/* `also` (may be NULL): the DROP whose other names may go with this one. */
-static Status drop_dependents(Session *s, Arena *a, const char *verb, const char *name, bool cascade, const char *kind, const AstDrop *also) {
-    for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
-        View *v = s->db->catalog.views[i];
-        if (strcmp(v->name, name) == 0 || !view_uses(s, a, v, name)) continue;
-        bool named = false;
-        for (int64_t k = 0; also && k < also->n_names; k++) named |= strcmp(also->names[k].name, v->name) == 0;
-        if (named) continue;
-        if (!cascade) {
-            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot %s %s %s because other objects depend on it", verb, kind, name);
-            err_detail(&s->err, "view %s depends on %s %s", v->name, kind, name);
-            if (also) err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
-            return ST_ERROR;
-        }
-        const char *dep = v->name;
-        TRY(drop_dependents(s, a, verb, dep, true, "view", NULL));
-        TRY(session_drop_view(s, v));
-        i = -1;
+/* The table or view that a DROP names; both NULL: there is none, and that is fine. */
+static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table **t, View **v) {
+    const char *what = x->object == AST_OBJ_TABLE ? "table" : "view", *other = x->object == AST_OBJ_TABLE ? "view" : "table";
+    *t = catalog_table(&s->db->catalog, slice_of(n->name));
+    *v = catalog_view(&s->db->catalog, slice_of(n->name));
+    if (x->object == AST_OBJ_TABLE ? *v != NULL : *t != NULL) {
+        err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a %s", n->name, what);
+        err_hint(&s->err, "Use DROP %s to remove a %s.", *v ? "VIEW" : "TABLE", other);
+        return ST_ERROR;
     }
+    if (*t || *v) return ST_OK;
+    if (!x->if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
+    session_notice_text(s, "NOTICE", "00000", "%s \"%s\" does not exist, skipping", what, n->name);
     return ST_OK;
 }
 
 static Status drop(Session *s, Statement *st, const AstDrop *x) {
+    Arena *a = st->run_arena;
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
+    if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
+        return x->if_exists ? ST_OK : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED, "DROP %s is not supported", x->object_name);
+    TRY(views_fill_sources(s, a));
+    Dependents d;
+    dependents_init(&d, s, st);
     for (int64_t i = 0; i < x->n_names; i++) {
-        const AstName *n = &x->names[i];
-        Slice name = slice_of(n->name);
-        Table *t = catalog_table(&s->db->catalog, name);
-        View *v = catalog_view(&s->db->catalog, name);
-        if (x->object == AST_OBJ_TABLE) {
-            if (v) {
-                err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", n->name);
-                err_hint(&s->err, "Use DROP VIEW to remove a view.");
-                return ST_ERROR;
-            }
-            if (!t && x->if_exists) continue;
-            if (!t) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "table \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, st->run_arena, "drop", n->name, x->cascade, "table", x));
-            TRY(foreign_drop_table(s, t, x->cascade, x));
-            TRY(session_drop_table(s, t));
-        } else if (x->object == AST_OBJ_VIEW) {
-            if (t) {
-                err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", n->name);
-                err_hint(&s->err, "Use DROP TABLE to remove a table.");
-                return ST_ERROR;
-            }
-            if (!v && x->if_exists) continue;
-            if (!v) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "view \"%s\" does not exist", n->name);
-            TRY(drop_dependents(s, st->run_arena, "drop", n->name, x->cascade, "view", x));
-            v = catalog_view(&s->db->catalog, name);
-            if (v) TRY(session_drop_view(s, v));
-        } else {
-            if (x->if_exists) continue;
-            return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "DROP %s is not supported", x->object_name);
-        }
+        Table *t;
+        View *v;
+        TRY(find_to_drop(s, x, &x->names[i], &t, &v));
+        if (t) TRY(dependents_spare_table(&d, t));
+        if (v) TRY(dependents_spare_view(&d, v));
+    }
+    for (int64_t i = 0; i < d.spared_tables.len; i++) TRY(dependents_of_table(&d, d.spared_tables.items[i]));
+    for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
+    const char *what = x->n_names == 1 ? arena_printf(a, "%s %s", x->object == AST_OBJ_TABLE ? "table" : "view", x->names[0].name) : NULL;
+    TRY(dependents_drop(&d, what, x->cascade));
+    for (int64_t i = 0; i < x->n_names; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(x->names[i].name)); /* a name may be there twice */
+        View *v = catalog_view(&s->db->catalog, slice_of(x->names[i].name));
+        if (t) TRY(foreign_drop_table(s, t));
+        if (t) TRY(session_drop_table(s, t));
+        if (v) TRY(session_drop_view(s, v));
     }
     return ST_OK;
 }
@@ -616,93 +566,38 @@ static Status check_rows(Session *s, Statement *st, const char *table, const Che
     return ST_ERROR;
 }
 
-/* Views over a table before a column of it changes, and what they must still be afterwards. */
-typedef struct Dependents {
-    View **views;
-    int32_t *n_result;
-    int64_t n;
-} Dependents;
-
-static Status dependents_of(Session *s, Arena *a, const char *table, Dependents *d) {
-    const Catalog *k = &s->db->catalog;
-    *d = (Dependents){arena_array(a, View *, k->n_views + 1), arena_array(a, int32_t, k->n_views + 1), 0};
-    if (!d->views || !d->n_result) return ST_ERROR;
-    for (int64_t i = 0; i < k->n_views; i++) {
-        PlanCtx c;
-        BoundStmt *b;
-        if (!try_query(s, a, k->views[i]->sql, &c, &b)) continue;
-        bool uses = false;
-        for (int64_t r = 0; r < c.relations.len; r++) uses |= strcmp(c.relations.items[r], table) == 0;
-        if (!uses) continue;
-        d->n_result[d->n] = b->n_result;
-        d->views[d->n++] = k->views[i];
-    }
-    return ST_OK;
-}
-
-typedef struct UsedCols {
-    PlanCtx *c;
-    ColSet set;
-} UsedCols;
-static void used_cols(UsedCols *u, Plan *p);
-static bool used_fn(void *ctx, Expr *e) {
-    UsedCols *u = ctx;
-    if (e->kind == EX_COL) colset_add(u->c, &u->set, e->u.col);
-    if (e->kind == EX_SUBQUERY) used_cols(u, e->u.sub.plan);
-    return true;
-}
-static Status used_slot(void *ctx, Expr **slot) {
-    (void)expr_walk(*slot, used_fn, ctx);
-    return ST_OK;
-}
-static void used_cols(UsedCols *u, Plan *p) {
-    (void)plan_each_expr(p, used_slot, u);
-    for (int32_t i = 0; i < p->n_children; i++) used_cols(u, p->children[i]);
-}
 /* A column that a view reads keeps its type. */
 static Status no_view_reads(Session *s, Arena *a, const Table *t, int col) {
     for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
         const View *v = s->db->catalog.views[i];
-        PlanCtx c;
-        BoundStmt *b;
-        if (!try_query(s, a, v->sql, &c, &b)) continue;
-        UsedCols used = {&c, colset_new(&c)};
-        used_cols(&used, b->plan);
-        for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
-        for (ColId id = 1; id < c.cols.len; id++) {
-            if (c.cols.items[id].table != t || c.cols.items[id].col != col || !colset_has(&used.set, id)) continue;
-            err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
-            err_detail(&s->err, "rule _RETURN on view %s depends on column \"%s\"", v->name, t->cols[col].name);
-            return ST_ERROR;
-        }
+        bool uses = view_uses_column(s, a, v, t, col);
+        if (err_is_set(&s->err)) return ST_ERROR;
+        if (!uses) continue;
+        err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
+        err_detail(&s->err, "rule _RETURN on view %s depends on column \"%s\"", v->name, t->cols[col].name);
+        return ST_ERROR;
     }
     return ST_OK;
 }
 
-/* After a column is gone: views that needed it go too (CASCADE) or keep it. */
-static Status check_dependents(Session *s, Arena *a, const char *table, const char *column, bool cascade, const Dependents *d) {
-    for (int64_t i = 0; i < d->n; i++) {
-        PlanCtx c;
-        BoundStmt *b;
-        View *v = d->views[i];
-        if (catalog_view(&s->db->catalog, slice_of(v->name)) != v) continue;
-        if (try_query(s, a, v->sql, &c, &b) && b->n_result == d->n_result[i]) continue;
-        if (!cascade) {
-            err_set(&s->err, ERR_DEPENDENT_OBJECTS, "cannot drop column %s of table %s because other objects depend on it", column, table);
-            err_detail(&s->err, "view %s depends on column %s of table %s", v->name, column, table);
-            err_hint(&s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
-            return ST_ERROR;
-        }
-        TRY(session_drop_view(s, v));
-    }
-    return ST_OK;
+/* What depends on a column or key of the table goes, or refuses. */
+static Status drop_dependents_of_column(Session *s, Statement *st, const Table *t, int col, bool cascade) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    TRY(dependents_of_column(&d, t, col));
+    return dependents_drop(&d, arena_printf(d.a, "column %s of table %s", t->cols[col].name, t->name), cascade);
+}
+static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, int key, bool cascade) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    TRY(dependents_of_key(&d, t, key));
+    return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
 }
 
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
     Arena *a = st->run_arena;
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
-    Dependents deps = {0};
     int cast_col = -1, new_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
     bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
@@ -732,8 +627,9 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         break;
     }
     case AST_ALTER_DROP_COLUMN:
-        TRY(foreign_drop_column(s, t, k->name, k->cascade));
-        TRY(dependents_of(s, a, t->name, &deps));
+        TRY(drop_dependents_of_column(s, st, t, col, k->cascade));
+        TRY(foreign_drop_column(s, t, k->name));
+        TRY(views_drop_column(s, a, t->name, k->name));
         for (int i = 0; i < d.n_keys; i++)
             for (int j = 0; j < d.keys[i].n_cols; j++)
                 if (d.keys[i].cols[j] == col) { /* the key goes with its column, as in PostgreSQL */
@@ -776,7 +672,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         TRY(foreign_drop_constraint(s, t, k->name, &found));
         if (found) return ST_OK;
         for (int i = 0; i < t->n_keys; i++)
-            if (strcmp(t->keys[i].name, k->name) == 0) TRY(foreign_drop_key(s, t, &t->keys[i], k->cascade));
+            if (strcmp(t->keys[i].name, k->name) == 0) TRY(drop_dependents_of_key(s, st, t, i, k->cascade));
         for (int i = 0; i < d.n_keys; i++)
             if (strcmp(d.keys[i].name, k->name) == 0) {
                 memmove(&d.keys[i], &d.keys[i + 1], sizeof(KeyDef) * (size_t)(d.n_keys - i - 1));
@@ -812,11 +708,14 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
     if (k->kind == AST_ALTER_ADD_COLUMN) TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
     if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(s, t->name));
-    return check_dependents(s, a, t->name, k->name, k->cascade, &deps);
+    return ST_OK;
 }
+
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) { return alter_one(s, st, catalog_table(&s->db->catalog, slice_of(table)), k); }
 
 static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
+    TRY(views_fill_sources(s, st->run_arena));
     tag(st, "ALTER TABLE");
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
@@ -839,19 +738,13 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) return x->if_exists ? ST_OK : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
+        return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
     bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
     if (is_relation && (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
-    if (v) {
-        if (!is_relation) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "view columns cannot be renamed; use CREATE OR REPLACE VIEW");
-        TRY(drop_dependents(s, a, "rename", v->name, false, "view", NULL));
-        View *n = view_new(x->new_name, v->sql, v->n_cols, v->cols, &s->err);
-        if (!n) return ST_ERROR;
-        if (session_drop_view(s, v) == ST_OK && session_add_view(s, n) == ST_OK) return ST_OK;
-        view_free(n);
-        return ST_ERROR;
-    }
-    TRY(drop_dependents(s, a, "rename", t->name, false, "table", NULL));
+    TRY(views_fill_sources(s, a));
+    if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     const char *name = t->name;
@@ -863,6 +756,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
             if (check_uses(s, a, t, d.checks[i].sql, c)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
+        TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
     } else if (x->object == AST_OBJ_CONSTRAINT) {
         bool found = false;
         TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
@@ -875,6 +769,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     } else {
         name = x->new_name;
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
+        TRY(views_rename(s, a, t->name, NULL, x->new_name));
     }
     char *sql = select_columns(a, t, -1, NULL);
     return sql ? rebuild(s, st, t, &d, name, sql, -1, -1) : err_oom(&s->err);
@@ -1270,7 +1165,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     switch (x->kind) {
     case AST_CREATE_TABLE: return create_table(s, st, AST_AS_CONST(AstCreateTable, x));
     case AST_CREATE_TABLE_AS: return create_table_as(s, st, AST_AS_CONST(AstCreateTableAs, x));
-    case AST_CREATE_VIEW: return create_view(s, st, AST_AS_CONST(AstCreateView, x));
+    case AST_CREATE_VIEW: return view_create(s, st, AST_AS_CONST(AstCreateView, x));
     case AST_CREATE_INDEX: return create_index(s, st, AST_AS_CONST(AstCreateIndex, x));
     case AST_DROP: return drop(s, st, AST_AS_CONST(AstDrop, x));
     case AST_ALTER_TABLE: return alter_table(s, st, AST_AS_CONST(AstAlterTable, x));

@@ -66,7 +66,7 @@ static void add_table(const char *name, const char *cols, const char *pk, const 
 
 static void add_view(const char *name, const char *sql) {
     Err e = {0};
-    View *v = view_new(name, sql, 0, NULL, &e);
+    View *v = view_new(&(View){.name = (char *)(uintptr_t)name, .sql = (char *)(uintptr_t)sql}, &e);
     assert_non_null(v);
     catalog.views[catalog.n_views++] = v;
 }

@@ -109,6 +109,18 @@ static uint64_t content(Database *db) {
         h = hash_combine(h, (uint64_t)t->n_keys * 10 + (uint64_t)t->n_checks);
         h = hash_combine(h, (uint64_t)t->expected_rows);
     }
+    for (int64_t i = 0; i < db->catalog.n_views; i++) {
+        const View *v = db->catalog.views[i];
+        h = hash_combine(h, hash_bytes(v->sql, (int64_t)strlen(v->sql)) + (uint64_t)v->n_cols);
+        for (int k = 0; k < v->n_sources; k++) {
+            const ViewSource *q = &v->sources[k];
+            h = hash_combine(h, hash_bytes(q->relation, (int64_t)strlen(q->relation)) + (uint64_t)q->location);
+            for (int c = 0; c < q->n_cols; c++) {
+                h = hash_combine(h, hash_bytes(q->cols[c], (int64_t)strlen(q->cols[c])));
+                h = hash_combine(h, hash_bytes(q->names[c], (int64_t)strlen(q->names[c])));
+            }
+        }
+    }
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) {
         const ForeignKey *f = db->catalog.foreign[i];
         char text[256];
@@ -123,6 +135,7 @@ static void clean(void) {
     snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
     assert_int_equal(system(cmd), 0);
 }
+static bool views_read; /* the view of make_small says what it reads */
 static uint64_t make_small(Vfs *v, int64_t expected_rows) {
     Err e = {0};
     Database *db;
@@ -135,7 +148,11 @@ static uint64_t make_small(Vfs *v, int64_t expected_rows) {
     int64_t ids[] = {0, 5, 11}, done;
     assert_int_equal(table_delete(t, 3, ids, NULL, &done, &e), ST_OK);
     static char *cols[] = {(char *)"x", NULL};
-    assert_int_equal(catalog_add_view(&db->catalog, view_new("v", "SELECT 1, 2", 2, cols, &e), &e), ST_OK);
+    static char *read[] = {(char *)"k", (char *)"a"}, *as[] = {(char *)"k", (char *)"old name"};
+    static ViewSource sources[] = {{24, (char *)"t", 2, read, as}, {27, (char *)"t", 0, read, as}};
+    View v1 = {.name = (char *)"v", .sql = (char *)"SELECT 1, k::text FROM t, t u", .n_cols = 2, .cols = cols};
+    if (views_read) v1.n_sources = 2, v1.sources = sources;
+    assert_int_equal(catalog_add_view(&db->catalog, view_new(&v1, &e), &e), ST_OK);
     static char *from[] = {(char *)"b", (char *)"f"}, *to[] = {(char *)"k", (char *)"a"};
     ForeignKey f = {.name = (char *)"fk", .table = (char *)"t", .ref_table = (char *)"t", .n_cols = 2, .cols = from, .ref_cols = to, .on_delete = 'c', .on_update = 'n'};
     assert_int_equal(catalog_add_foreign(&db->catalog, foreign_new(&f, &e), &e), ST_OK);
@@ -245,6 +262,9 @@ static void test_damage(void **state) {
     (void)state;
     damage_files(0);
     damage_files(1234567);
+    views_read = true;
+    damage_files(0);
+    views_read = false;
 }
 
 static int64_t catalog_format(void) {
@@ -281,6 +301,24 @@ static void test_expected_rows(void **state) {
         assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
         assert_int_equal(catalog_table(&db->catalog, slice_of("t"))->expected_rows, expected[i]);
         assert_int_equal(catalog_table(&db->catalog, slice_of("u"))->expected_rows, 99);
+        database_close(db);
+    }
+}
+
+/* What views read is in files that say so, and only where some view does. */
+static void test_view_sources(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        Err e = {0};
+        Database *db;
+        views_read = i > 0;
+        uint64_t want = make_small(NULL, i == 2 ? 7 : 0);
+        views_read = false;
+        assert_int_equal(catalog_format(), i ? 5 : 2);
+        assert_int_equal(database_open(dir, NULL, 1, 0, &db, &e), ST_OK);
+        assert_true(content(db) == want);
+        assert_int_equal(db->catalog.tables[0]->expected_rows, i == 2 ? 7 : 0);
+        assert_int_equal(db->catalog.views[0]->n_sources, i ? 2 : 0);
         database_close(db);
     }
 }
@@ -367,7 +405,7 @@ static void test_memory_database(void **state) {
 
 int main(void) {
     snprintf(dir, sizeof dir, "/tmp/stele_files_%d", (int)getpid());
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_expected_rows), cmocka_unit_test(test_failing_writes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_expected_rows), cmocka_unit_test(test_view_sources), cmocka_unit_test(test_failing_writes),
                                        cmocka_unit_test(test_memory_database)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     clean();

@@ -101,6 +101,17 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
     return finish(&b, st);
 }
 
+Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out) {
+    Binder b;
+    binder_init(&b, c);
+    Rel r;
+    BoundStmt *s = arena_new_of(c->arena, BoundStmt);
+    if (!s || !bind_view(&b, v, 0, &r) || bind_settle(&b, &r) != ST_OK) return finish(&b, ST_ERROR);
+    *s = (BoundStmt){.kind = STMT_SELECT, .plan = r.plan, .n_result = r.n, .result = r.cols, .names = r.names};
+    *out = s;
+    return ST_OK;
+}
+
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     Binder b;
     binder_init(&b, c);

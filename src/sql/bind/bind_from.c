@@ -120,7 +120,7 @@ static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location
     return ST_ERROR;
 }
 
-static Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
+Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
     for (const ViewGuard *g = b->views; g; g = g->up)
         if (g->view == v) {
             err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION, "infinite recursion detected in view \"%s\"", v->name);
@@ -174,6 +174,41 @@ static Plan *cte_scan(Binder *b, Cte *c, const char *alias, Rel *r) {
     return p;
 }
 
+/* What a view's text means by the name at `location`. NULL: what any text means. */
+static const ViewSource *view_source(const Binder *b, int64_t location) {
+    const View *v = b->views ? b->views->view : NULL;
+    for (int i = 0; v && i < v->n_sources; i++)
+        if (v->sources[i].location == location) return &v->sources[i];
+    return NULL;
+}
+
+/* Leaves an item the columns that it has in a view, under their names there. */
+static Status as_in_view(Binder *b, const ViewSource *s, NsItem *item) {
+    NsCol *cols = arena_array(b->a, NsCol, s->n_cols + 1);
+    if (!cols) return ST_ERROR;
+    for (int k = 0; k < s->n_cols; k++) {
+        int32_t at = 0;
+        while (at < item->n_cols && strcmp(item->cols[at].name, s->cols[k]) != 0) at++;
+        if (at == item->n_cols) return err_set(b->err, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", s->relation, s->cols[k]);
+        cols[k] = (NsCol){s->names[k], item->cols[at].id};
+    }
+    item->cols = cols;
+    item->n_cols = s->n_cols;
+    return ST_OK;
+}
+
+/* The columns of a table or view in FROM: a view's source has them with their aliases. */
+static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSource *source, const char *relation, NsItem *item) {
+    if (source) return as_in_view(b, source, item);
+    if (!b->c->keep_sources || !b->views || b->views->up) return rename_columns(b, &f->alias, item, f->location);
+    ViewSource s = {f->location, (char *)(uintptr_t)relation, item->n_cols, arena_array(b->a, char *, item->n_cols + 1), arena_array(b->a, char *, item->n_cols + 1)};
+    if (!s.cols || !s.names) return ST_ERROR;
+    for (int k = 0; k < s.n_cols; k++) s.cols[k] = (char *)(uintptr_t)item->cols[k].name;
+    TRY(rename_columns(b, &f->alias, item, f->location));
+    for (int k = 0; k < s.n_cols; k++) s.names[k] = (char *)(uintptr_t)item->cols[k].name;
+    return vec_push(b->a, &b->c->sources, s) ? ST_OK : ST_ERROR;
+}
+
 static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
     NsItem item;
     const char *alias = f->alias.name ? f->alias.name : f->name.name;
@@ -193,9 +228,13 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         View *v;
         AstName name = f->name;
         if (!name.location) name.location = f->location;
+        const ViewSource *source = view_source(b, f->location);
+        if (source) name.name = source->relation;
         if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
         if (t) p = bind_scan(b, q, t, alias, NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+        if (p && from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
+        return p && add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
     }
     if (!p || rename_columns(b, &f->alias, &item, f->location) != ST_OK || add_item(b, q, &item, f->location) != ST_OK) return NULL;
     return p;
@@ -360,9 +399,10 @@ static Plan *merge_columns(Binder *b, Query *q, Plan *join, AstJoinType type, in
     return bind_proj_plan(b, &proj, join);
 }
 
-static bool is_merged(const Merge *m, int64_t n, ColId id) {
+/* By name, which is unique on each side: another column of a side may be the same value under another name. */
+static bool is_merged(const Merge *m, int64_t n, const char *name) {
     for (int64_t i = 0; i < n; i++)
-        if (m[i].left == id || m[i].right == id) return true;
+        if (strcmp(m[i].name, name) == 0) return true;
     return false;
 }
 
@@ -383,7 +423,7 @@ static Status merged_item(Binder *b, Query *q, const AstFromJoin *f, int64_t sta
     for (int64_t i = start; i < end; i++) {
         NsItem *it = &q->ns.items[i];
         for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++)
-            if (!is_merged(m, n, it->cols[k].id) && !vec_push(b->a, &cols, it->cols[k])) return ST_ERROR;
+            if (!is_merged(m, n, it->cols[k].name) && !vec_push(b->a, &cols, it->cols[k])) return ST_ERROR;
         it->cols_visible = false;
         if (f->alias.name) it->rel_visible = false;
     }

@@ -206,6 +206,7 @@ Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *sta
 Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v);
 /* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
+Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
 

@@ -62,7 +62,7 @@ static int32_t item_find(const NsItem *it, const char *name) {
     int32_t found = -1;
     for (int32_t k = 0; k < it->n_cols; k++)
         if (strcmp(it->cols[k].name, name) == 0) {
-            if (found >= 0 && it->cols[found].id != it->cols[k].id) return -2;
+            if (found >= 0) return -2;
             found = k;
         }
     return found;

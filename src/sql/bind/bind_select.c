@@ -79,6 +79,19 @@ static Status regroup_plan(Group *g, Plan *p) {
     return ST_OK;
 }
 
+/* Whether one of the grouped keys is that column of the table, as the item has it. */
+static bool grouped_by_column(const Group *g, const NsItem *it, int col) {
+    for (int64_t j = 0; j < g->keys.len; j++) {
+        if (g->keys.items[j]->kind != EX_COL) continue;
+        ColId key = g->keys.items[j]->u.col;
+        const ColInfo *info = &g->b->c->cols.items[key];
+        if (info->table != it->table || info->col != col) continue;
+        for (int32_t k = 0; k < it->n_cols; k++)
+            if (it->cols[k].id == key) return true;
+    }
+    return false;
+}
+
 /* The grouped key columns include a primary key of the column's table: the column has one value per group. */
 static bool depends_on_key(const Group *g, ColId id) {
     for (int64_t i = 0; i < g->q->ns.len; i++) {
@@ -89,12 +102,9 @@ static bool depends_on_key(const Group *g, ColId id) {
         for (int k = 0; k < it->table->n_keys; k++) {
             const KeyConstraint *pk = &it->table->keys[k];
             bool all = pk->primary;
-            for (int c = 0; c < pk->n_cols && all; c++) {
-                bool found = false;
-                for (int64_t j = 0; j < g->keys.len && !found; j++)
-                    found = g->keys.items[j]->kind == EX_COL && g->keys.items[j]->u.col == it->cols[pk->cols[c]].id;
-                all = found;
-            }
+            for (int c = 0; c < pk->n_cols && all; c++) all = grouped_by_column(g, it, pk->cols[c]);
+            GroupedKey used = {it->table, k};
+            if (all && !vec_push(g->b->a, &g->b->c->grouped_keys, used)) return false;
             if (all) return true;
         }
     }

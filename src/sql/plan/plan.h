@@ -40,6 +40,11 @@ struct PlanVariables {
     bool prefer_variable, prefer_column;
 };
 
+typedef struct GroupedKey {
+    const Table *table;
+    int key;
+} GroupedKey;
+
 typedef struct PlanCtx {
     Arena *arena;
     Err *err;
@@ -49,6 +54,9 @@ typedef struct PlanCtx {
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
     int64_t n_ctes;
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
+    bool keep_sources;           /* sql_bind_view is to tell what the view's own text reads: */
+    VEC(ViewSource) sources;
+    VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
     PlanVariables *variables;    /* NULL: names are columns only */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
     bool runs_bulk;                     /* bulk_call in FROM */
