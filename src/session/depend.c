@@ -12,9 +12,6 @@
 
 void dependents_init(Dependents *d, Session *s, Statement *st) { *d = (Dependents){.s = s, .st = st, .a = st->run_arena}; }
 
-Status dependents_spare_view(Dependents *d, const View *v) { return vec_push(d->a, &d->spared_views, v) ? ST_OK : ST_ERROR; }
-Status dependents_spare_table(Dependents *d, const Table *t) { return vec_push(d->a, &d->spared_tables, t) ? ST_OK : ST_ERROR; }
-
 static bool spares_view(const Dependents *d, const View *v) {
     for (int64_t i = 0; i < d->spared_views.len; i++)
         if (d->spared_views.items[i] == v) return true;
@@ -25,6 +22,8 @@ static bool spares_table(const Dependents *d, const char *name) {
         if (strcmp(d->spared_tables.items[i]->name, name) == 0) return true;
     return false;
 }
+Status dependents_spare_view(Dependents *d, const View *v) { return spares_view(d, v) || vec_push(d->a, &d->spared_views, v) ? ST_OK : ST_ERROR; }
+Status dependents_spare_table(Dependents *d, const Table *t) { return spares_table(d, t->name) || vec_push(d->a, &d->spared_tables, t) ? ST_OK : ST_ERROR; }
 
 /* ---- finding ------------------------------------------------------------------------------------- */
 

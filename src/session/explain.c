@@ -67,25 +67,46 @@ static Status put_device(Statement *st, const DeviceStats *d, bool verbose) {
     return put_pipeline(st, d);
 }
 
-static Status option_flag(Session *s, const AstExplain *x, const char *name, bool *out) {
+Status session_option_bool(Session *s, const AstOption *o, bool *out) {
+    const char *v = o->value ? o->value : "true";
+    bool on = strcasecmp(v, "true") == 0 || strcasecmp(v, "on") == 0 || strcmp(v, "1") == 0;
+    bool off = strcasecmp(v, "false") == 0 || strcasecmp(v, "off") == 0 || strcmp(v, "0") == 0;
+    *out = on;
+    return on || off ? ST_OK : err_at(&s->err, o->location, ERR_SYNTAX, "%s requires a Boolean value", o->name);
+}
+
+/* PostgreSQL's options; of those that say what is shown only VERBOSE does. */
+static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bool *verbose) {
+    static const char *const known[] = {"analyze", "verbose", "costs", "buffers", "timing", "summary", "settings", "wal"};
+    static const char *const formats[] = {"xml", "json", "yaml"};
+    bool wal = false, timing = false;
     for (int64_t i = 0; i < x->n_options; i++) {
         const AstOption *o = &x->options[i];
-        static const char *const known[] = {"analyze", "verbose", "costs", "buffers", "timing", "summary", "settings", "wal", "format"};
-        bool ok = false;
-        for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= strcasecmp(o->name, known[k]) == 0;
+        bool ok = false, on;
+        if (strcmp(o->name, "format") == 0) {
+            const char *v = o->value ? o->value : "";
+            for (int64_t k = 0; k < ARRAY_LEN(formats); k++)
+                if (strcmp(v, formats[k]) == 0) return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN format \"%s\" is not supported", v);
+            if (strcmp(v, "text") != 0) return err_at(&s->err, o->location, ERR_INVALID_PARAMETER, "unrecognized value for EXPLAIN option \"%s\": \"%s\"", o->name, v);
+            continue;
+        }
+        for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= strcmp(o->name, known[k]) == 0;
         if (!ok) return err_at(&s->err, o->location, ERR_SYNTAX, "unrecognized EXPLAIN option \"%s\"", o->name);
-        if (strcasecmp(o->name, "format") == 0 && o->value && strcasecmp(o->value, "text") != 0)
-            return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN format \"%s\" is not supported", o->value);
-        if (strcasecmp(o->name, name) == 0) *out = !o->value || (strcasecmp(o->value, "off") != 0 && strcasecmp(o->value, "false") != 0 && strcmp(o->value, "0") != 0);
+        TRY(session_option_bool(s, o, &on));
+        if (strcmp(o->name, "analyze") == 0) *analyze = on;
+        if (strcmp(o->name, "verbose") == 0) *verbose = on;
+        if (strcmp(o->name, "wal") == 0) wal = on;
+        if (strcmp(o->name, "timing") == 0) timing = on;
     }
+    if (wal && !*analyze) return err_set(&s->err, ERR_INVALID_PARAMETER, "EXPLAIN option WAL requires ANALYZE");
+    if (timing && !*analyze) return err_set(&s->err, ERR_INVALID_PARAMETER, "EXPLAIN option TIMING requires ANALYZE");
     return ST_OK;
 }
 
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params) {
     Arena *a = st->run_arena;
     bool analyze = false, verbose = false;
-    TRY(option_flag(s, x, "analyze", &analyze));
-    TRY(option_flag(s, x, "verbose", &verbose));
+    TRY(explain_options(s, x, &analyze, &verbose));
     snprintf(st->tag, sizeof st->tag, "EXPLAIN");
     if (x->routine) {
         const Routine *r;

@@ -295,6 +295,7 @@ Status foreign_check_types(Session *s, const char *table) {
 
 Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column) {
     Arena *a = st->run_arena;
+    TRY(session_check_schema(s, &k->ref_table));
     const Table *p = catalog_table(&s->db->catalog, slice_of(k->ref_table.name));
     if (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name)))
         return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE, "referenced relation \"%s\" is not a table", k->ref_table.name);

@@ -221,7 +221,7 @@ static Status lock_for(Session *s, const AstFunc *f, Arena *a, int32_t n_params,
     for (int again = 0;; again++) {
         plan_ctx_init(s, a, c);
         TRY(sql_bind_call(c, f, procedure, n_params, param_types, call));
-        if (!*call || !c->writes_routine || s->read_only || s->lock == LOCK_EXCLUSIVE) return ST_OK;
+        if (!*call || !c->writes_routine || session_read_only(s) || s->lock == LOCK_EXCLUSIVE) return ST_OK;
         /* Nobody may come between reading and writing; an upgrade would fail when two do it at once. */
         if (!transaction_pinned(s) && again == 0) session_unlock(s);
         TRY(session_begin_write(s));
@@ -355,7 +355,7 @@ Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_par
     if (ast->kind == AST_CALL) return call_procedure(s, st, AST_AS_CONST(AstCall, ast), n_params, param_types, params);
     Outer outer;
     snprintf(st->tag, sizeof st->tag, "DO");
-    TRY(s->read_only ? session_lock(s, LOCK_SHARED) : session_begin_write(s));
+    TRY(session_read_only(s) ? session_lock(s, LOCK_SHARED) : session_begin_write(s));
     TRY(outer_begin(s, s->state != 'I', &outer));
     Status status = run_do(s, AST_AS_CONST(AstDo, ast));
     outer_end(s, &outer);

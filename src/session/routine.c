@@ -57,11 +57,6 @@ static int identity(const Routine *r, Type *out) {
     return n;
 }
 
-static Status check_schema(Session *s, const AstName *n) {
-    if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
-    return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
-}
-
 /* What OR REPLACE may not change, since others rely on it. */
 static Status check_replace(Session *s, Arena *a, const Routine *old, const Routine *r) {
     Err *e = &s->err;
@@ -114,7 +109,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     Catalog *c = &s->db->catalog;
     snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
     TRY(session_begin_write(s));
-    TRY(check_schema(s, &x->name));
+    TRY(session_check_schema(s, &x->name));
     Routine r;
     PlFunction *f;
     TRY(pl_signature(a, c, x, &r, &s->err));
@@ -147,7 +142,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
 
 static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFuncSignature *q, Routine **out) {
     const char *missing;
-    TRY(check_schema(s, &q->name));
+    TRY(session_check_schema(s, &q->name));
     TRY(sql_find_routine(&s->db->catalog, a, what, q, out, &missing, &s->err));
     if (*out) return ST_OK;
     if (!if_exists) return sql_no_routine(what, q, missing, &s->err);

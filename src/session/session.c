@@ -205,7 +205,7 @@ Status session_lock(Session *s, LockMode mode) {
 }
 
 Status session_begin_write(Session *s) {
-    if (s->read_only) return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
+    if (session_read_only(s)) return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     if (!s->undo) s->undo = undo_new(&s->db->account, &s->err); /* may outlive the session: transaction_end */
     return s->undo ? ST_OK : ST_ERROR;
@@ -218,6 +218,7 @@ static void release_lock(Session *s) {
 }
 static void start_transaction(Session *s) {
     s->state = 'T';
+    s->read_only = s->settings.default_read_only;
     s->settings_before = s->settings_keep = s->settings;
 }
 static void roll_back_all(Session *s) {
@@ -296,9 +297,17 @@ Status session_end_statement(Session *s, Status outcome) {
     return outcome;
 }
 
-void session_transaction_options(Session *s, int64_t n, const AstOption *options) {
-    for (int64_t i = 0; i < n; i++)
-        if (strcmp(options[i].name, "transaction_read_only") == 0) s->read_only = options[i].value && strcmp(options[i].value, "1") == 0;
+Status session_transaction_options(Session *s, int64_t n, const AstOption *options) {
+    for (int64_t i = 0; i < n; i++) { /* whatever the level of isolation, it gets more */
+        bool on = options[i].value && strcmp(options[i].value, "1") == 0;
+        if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+        if (strcmp(options[i].name, "transaction_read_only") != 0) continue;
+        if (!on && s->read_only && s->savepoints) return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "cannot set transaction read-write mode inside a read-only transaction");
+        if (!on && s->read_only && s->txn) return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "transaction read-write mode must be set before any query");
+        s->read_only = on;
+    }
+    return ST_OK;
 }
 
 static void end_block(Session *s) {
@@ -316,17 +325,23 @@ static Status lock_latest(Session *s) {
     return st;
 }
 
+static Status nothing_to_end(Session *s, const AstTransaction *t, const char *chain) {
+    if (t->chain) return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", chain);
+    session_notice_text(s, "WARNING", "25P01", "there is no transaction in progress");
+    return ST_OK;
+}
+
 static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
     switch (t->tx_kind) {
     case AST_TX_BEGIN:
-        if (s->state == 'T') log_write(LOG_WARNING, "there is already a transaction in progress");
+        if (s->state == 'T') session_notice_text(s, "WARNING", "25001", "there is already a transaction in progress");
         if (s->state != 'T') start_transaction(s);
-        session_transaction_options(s, t->n_options, t->options);
+        TRY(session_transaction_options(s, t->n_options, t->options));
         snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)t));
         return ST_OK;
     case AST_TX_COMMIT:
         snprintf(st->tag, sizeof st->tag, s->state == 'E' ? "ROLLBACK" : "COMMIT");
-        if (s->state == 'I') return ST_OK; /* PostgreSQL warns; there is nothing to end */
+        if (s->state == 'I') return nothing_to_end(s, t, "COMMIT AND CHAIN");
         if (s->state == 'T') {
             bool changes = s->catalog_undo || transaction_changed(s);
             if (changes && lock_latest(s) != ST_OK) { /* 40001, or the lock was not to be had */
@@ -351,7 +366,7 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         return savepoint_back(s, t->name);
     case AST_TX_ROLLBACK:
         snprintf(st->tag, sizeof st->tag, "ROLLBACK");
-        if (s->state == 'I') return ST_OK;
+        if (s->state == 'I') return nothing_to_end(s, t, "ROLLBACK AND CHAIN");
         roll_back_all(s);
         break;
     default: {
@@ -359,8 +374,10 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
         return r;
     }
     }
+    bool read_only = s->read_only;
     end_block(s);
     if (t->chain) start_transaction(s);
+    if (t->chain) s->read_only = read_only;
     return ST_OK;
 }
 

@@ -35,6 +35,8 @@ typedef struct Settings {
     char isa[16];
     char search_path[64];
     bool merge_auto;
+    char default_isolation[20];
+    bool default_read_only, default_deferrable;
     int64_t snapshot_memory_limit;
     int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us, bulk_replay_memory;
     char bulk_strategy[8], bulk_order[12], bulk_release[12], bulk_cut[12];
@@ -63,7 +65,7 @@ typedef struct Session {
     Settings settings_before, settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
     SessionInfo info;
     char state; /* 'I', 'T', 'E' */
-    bool read_only;
+    bool read_only; /* the open transaction */
     LockMode lock;
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged there */
     UndoLog *undo;
@@ -194,6 +196,7 @@ Status session_utility(Session *s, Statement *st, const AstStmt *ast);
 /* kept: of the statement's text or prepared statement; NULL: nothing is kept. */
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept);
 void plan_release(CachedPlan *p); /* NULL is fine */
+Status session_option_bool(Session *s, const AstOption *o, bool *out); /* of EXPLAIN, VACUUM; without a value it is on. 42601 */
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
@@ -204,7 +207,9 @@ Status savepoint_release(Session *s, const char *name);
 Status savepoint_back(Session *s, const char *name); /* the transaction goes on, from state 'E' too */
 void savepoint_after_error(Session *s);              /* state 'T' becomes 'E'; there are savepoints */
 void savepoints_free(Session *s);
-void session_transaction_options(Session *s, int64_t n, const AstOption *options);
+/* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
+Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
+static inline bool session_read_only(const Session *s) { return s->state == 'I' ? s->settings.default_read_only : s->read_only; }
 void catalog_undo_all(Session *s);
 void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */
 void catalog_undo_forget(Session *s);
@@ -224,6 +229,7 @@ Status session_drop_routine(Session *s, Routine *r);
 Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
 
 char *quote_name(Arena *a, const char *name); /* "name" for SQL text */
+Status session_check_schema(Session *s, const AstName *n); /* there is one: 3F000 */
 
 /* ---- views.c, utility.c ---- */
 Status view_create(Session *s, Statement *st, const AstCreateView *x);
@@ -235,6 +241,7 @@ Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAl
 Status storage_options_read(int64_t n, const AstOption *options, bool create, int64_t *expected_rows, Err *e);
 /* RESET (...): as in PostgreSQL any name will do. 42601 with a value. */
 Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expected_rows, Err *e);
+Status storage_options_index(int64_t n, const AstOption *options, Err *e); /* WITH (...) of a unique index: none has an effect. 22023 */
 
 /* ---- routines (routine.c; calls: pl_run.h) ---- */
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);

@@ -1,6 +1,7 @@
 /* utility.c - definitions, COPY, settings, prepared statements, maintenance. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/log.h"
 #include "session/callpool.h"
@@ -27,7 +28,8 @@ static Status tag(Statement *st, const char *text) {
     return ST_OK;
 }
 
-static Status check_schema(Session *s, const AstName *n) {
+Status session_check_schema(Session *s, const AstName *n) {
+    if (n->catalog) return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: \"%s.%s.%s\"", n->catalog, n->schema, n->name);
     if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
     return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
 }
@@ -42,6 +44,11 @@ typedef struct TableDraft {
     CheckDef *checks;
     int n_checks;
 } TableDraft;
+
+static Status column_type(Session *s, const AstColumnDef *c, Type *out) {
+    TRY(sql_bind_type(c->type, out, &s->err));
+    return c->collation.name ? sql_check_collation(&c->collation, *out, c->location, &s->err) : ST_OK;
+}
 
 static int draft_column(const TableDraft *d, const char *name) {
     for (int i = 0; i < d->n_cols; i++)
@@ -112,6 +119,10 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
     }
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: {
+        if (k->nulls_not_distinct) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NULLS NOT DISTINCT is not supported");
+        TRY(storage_options_index(k->n_options, k->options, &s->err));
+        for (int64_t i = 0; i < k->n_include; i++) /* they would be in the index, which nobody sees */
+            if (draft_column(d, k->include[i]) < 0) return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist", k->include[i]);
         KeyDef *q = &d->keys[d->n_keys];
         int n = k->n_columns > 0 ? (int)k->n_columns : 1;
         int *cols = arena_array(a, int, n);
@@ -140,9 +151,23 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
     }
 }
 
+static Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c) {
+    int defaults = 0, nulls = 0, not_nulls = 0;
+    for (int64_t i = 0; i < c->n_constraints; i++) {
+        const AstConstraint *k = &c->constraints[i];
+        defaults += k->kind == AST_CON_DEFAULT;
+        nulls += k->kind == AST_CON_NULL;
+        not_nulls += k->kind == AST_CON_NOT_NULL;
+        if (defaults > 1) return err_at(&s->err, k->location, ERR_SYNTAX, "multiple default values specified for column \"%s\" of table \"%s\"", c->name, table);
+        if (nulls && not_nulls) return err_at(&s->err, k->location, ERR_SYNTAX, "conflicting NULL/NOT NULL declarations for column \"%s\" of table \"%s\"", c->name, table);
+    }
+    return ST_OK;
+}
+
 /* CHECKs come last, in the order of the text: their names depend on it. */
 static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x) {
     int64_t next = 0;
+    for (int64_t i = 0; i < x->n_columns; i++) TRY(check_column_constraints(s, x->name.name, x->columns[i]));
     for (int64_t i = 0; i < x->n_columns; i++)
         for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
             if (x->columns[i]->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
@@ -166,7 +191,7 @@ static Status foreign_keys(Session *s, Statement *st, const char *table, int64_t
 
 static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
     *skip = false;
-    TRY(check_schema(s, n));
+    TRY(session_check_schema(s, n));
     Slice name = slice_of(n->name);
     if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name)) return ST_OK;
     if (if_not_exists) return *skip = true, ST_OK;
@@ -196,11 +221,20 @@ static Status try_bind(Session *s, Arena *a, Table *t) {
     return sql_bind(&c, list[0], 0, NULL, &b);
 }
 
+/* Rows stay (PRESERVE ROWS) or the table is refused: nothing here happens to tables at COMMIT. */
+static Status check_on_commit(Session *s, int64_t location, bool temporary, char on_commit) {
+    if (on_commit && !temporary) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
+    if (on_commit == 'd' || on_commit == 'x')
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "ON COMMIT %s is not supported", on_commit == 'd' ? "DELETE ROWS" : "DROP");
+    return ST_OK;
+}
+
 static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     Arena *a = st->run_arena;
     tag(st, "CREATE TABLE");
     TRY(session_begin_write(s));
     bool skip;
+    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
@@ -212,7 +246,7 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
         const AstColumnDef *c = x->columns[i];
         if (draft_column(&d, c->name) >= 0) return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", c->name);
         d.cols[d.n_cols].name = c->name;
-        TRY(sql_bind_type(c->type, &d.cols[d.n_cols].type, &s->err));
+        TRY(column_type(s, c, &d.cols[d.n_cols].type));
         d.n_cols++;
     }
     TRY(add_constraints(s, a, &d, x));
@@ -304,6 +338,7 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
     TRY(session_begin_write(s));
     tag(st, "CREATE TABLE AS");
     bool skip;
+    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
     if (x->materialized_view) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
@@ -370,6 +405,13 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
 /* The table or view that a DROP names; both NULL: there is none, and that is fine. */
 static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table **t, View **v) {
     const char *what = x->object == AST_OBJ_TABLE ? "table" : "view", *other = x->object == AST_OBJ_TABLE ? "view" : "table";
+    *t = NULL;
+    *v = NULL;
+    if (x->if_exists && n->schema && strcmp(n->schema, "public") != 0) {
+        session_notice_text(s, "NOTICE", "00000", "schema \"%s\" does not exist, skipping", n->schema);
+        return ST_OK;
+    }
+    TRY(session_check_schema(s, n));
     *t = catalog_table(&s->db->catalog, slice_of(n->name));
     *v = catalog_view(&s->db->catalog, slice_of(n->name));
     if (x->object == AST_OBJ_TABLE ? *v != NULL : *t != NULL) {
@@ -403,13 +445,12 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
     const char *what = x->n_names == 1 ? arena_printf(a, "%s %s", x->object == AST_OBJ_TABLE ? "table" : "view", x->names[0].name) : NULL;
     TRY(dependents_drop(&d, what, x->cascade));
-    for (int64_t i = 0; i < x->n_names; i++) {
-        Table *t = catalog_table(&s->db->catalog, slice_of(x->names[i].name)); /* a name may be there twice */
-        View *v = catalog_view(&s->db->catalog, slice_of(x->names[i].name));
-        if (t) TRY(foreign_drop_table(s, t));
-        if (t) TRY(session_drop_table(s, t));
-        if (v) TRY(session_drop_view(s, v));
+    for (int64_t i = 0; i < d.spared_tables.len; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(d.spared_tables.items[i]->name));
+        TRY(foreign_drop_table(s, t));
+        TRY(session_drop_table(s, t));
     }
+    for (int64_t i = 0; i < d.spared_views.len; i++) TRY(session_drop_view(s, catalog_view(&s->db->catalog, slice_of(d.spared_views.items[i]->name))));
     return ST_OK;
 }
 
@@ -594,13 +635,26 @@ static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, 
     return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
 }
 
+/* Rows that were there when a CHECK came with NOT VALID pass it now, or the statement fails. Foreign keys are valid ever. */
+static Status validate_constraint(Session *s, Statement *st, const Table *t, const AstAlterCmd *k) {
+    const Catalog *c = &s->db->catalog;
+    for (int i = 0; i < t->n_checks; i++)
+        if (strcmp(t->checks[i].name, k->name) == 0) return check_rows(s, st, t->name, &(CheckDef){t->checks[i].name, t->checks[i].sql});
+    for (int64_t i = 0; i < c->n_foreign; i++)
+        if (strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, k->name) == 0) return ST_OK;
+    for (int i = 0; i < t->n_keys; i++)
+        if (strcmp(t->keys[i].name, k->name) == 0)
+            return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE, "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name, t->name);
+    return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+}
+
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
     Arena *a = st->run_arena;
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     int cast_col = -1, new_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
-    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
+    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_VALIDATE_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
         if (k->if_exists) return ST_OK;
         return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", k->name, t->name);
@@ -614,7 +668,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         }
         Type ty;
         char tn[64];
-        TRY(sql_bind_type(k->column->type, &ty, &s->err));
+        TRY(check_column_constraints(s, t->name, k->column));
+        TRY(column_type(s, k->column, &ty));
         d.cols[d.n_cols++] = (ColumnDef){.name = k->column->name, .type = ty};
         d.keys = arena_array(a, KeyDef, t->n_keys + k->column->n_constraints + 1);
         d.checks = arena_array(a, CheckDef, t->n_checks + k->column->n_constraints + 1);
@@ -664,6 +719,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_SET_DEFAULT: d.cols[col].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); break;
     case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
     case AST_ALTER_ADD_CONSTRAINT:
+        if (k->constraint->kind == AST_CON_FOREIGN_KEY && k->constraint->not_valid)
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NOT VALID of a foreign key is not supported");
         if (k->constraint->kind == AST_CON_FOREIGN_KEY) return foreign_define(s, st, t, k->constraint, NULL);
         TRY(add_constraint(s, a, &d, t->name, k->constraint, -1));
         break;
@@ -686,9 +743,10 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         if (!found && !k->if_exists) return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
         break;
     }
+    case AST_ALTER_VALIDATE_CONSTRAINT: return validate_constraint(s, st, t, k);
     case AST_ALTER_SET_TYPE: {
         TRY(no_view_reads(s, a, t, col));
-        TRY(sql_bind_type(k->column->type, &d.cols[col].type, &s->err));
+        TRY(column_type(s, k->column, &d.cols[col].type));
         cast_col = col;
         if (k->expr) sql = select_using(a, t, col, k->expr_source);
         break;
@@ -704,7 +762,7 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     if (!sql) sql = select_columns(a, t, -1, NULL);
     if (!sql) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &d, t->name, sql, cast_col, new_col));
-    if (k->kind == AST_ALTER_ADD_COLUMN || k->kind == AST_ALTER_ADD_CONSTRAINT)
+    if (k->kind == AST_ALTER_ADD_COLUMN || (k->kind == AST_ALTER_ADD_CONSTRAINT && !k->constraint->not_valid))
         for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
     if (k->kind == AST_ALTER_ADD_COLUMN) TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
     if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(s, t->name));
@@ -717,6 +775,7 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
     TRY(views_fill_sources(s, st->run_arena));
     tag(st, "ALTER TABLE");
+    TRY(session_check_schema(s, &x->table));
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
         if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
@@ -735,6 +794,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(session_begin_write(s));
     tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
     Arena *a = st->run_arena;
+    TRY(session_check_schema(s, &x->name));
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) return x->if_exists ? ST_OK : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
@@ -778,6 +838,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
 static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     TRY(session_begin_write(s));
     tag(st, "TRUNCATE TABLE");
+    for (int64_t i = 0; i < x->n_tables; i++) TRY(session_check_schema(s, &x->tables[i]));
     TRY(foreign_truncate(s, x));
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
@@ -792,20 +853,61 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
 
 /* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
 
+/* Keys share the names of tables and views. */
+static bool index_name_taken(const Session *s, const char *name) {
+    const Catalog *c = &s->db->catalog;
+    if (catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name))) return true;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_keys; k++)
+            if (strcmp(c->tables[i]->keys[k].name, name) == 0) return true;
+    return false;
+}
+
+/* What is said of a key's column in an index, which changes nothing where it is right: order, operator class, collation. */
+static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
+    static const char *const classes[] = {"text_ops", "varchar_ops", "bpchar_ops", "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "int2_ops", "int4_ops", "int8_ops", "numeric_ops",
+                                          "float4_ops", "float8_ops", "date_ops", "time_ops", "timestamp_ops", "timestamptz_ops", "interval_ops", "uuid_ops", "bool_ops", "bytea_ops", "array_ops"};
+    if (!e->column) return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
+    int col = table_find_column(t, slice_of(e->column));
+    if (col < 0) return err_at(&s->err, e->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", e->column);
+    if (e->collation.name) TRY(sql_check_collation(&e->collation, t->cols[col].type, e->location, &s->err));
+    bool known = !e->opclass;
+    for (int64_t i = 0; i < ARRAY_LEN(classes) && !known; i++) known = strcmp(e->opclass, classes[i]) == 0;
+    return known ? ST_OK : err_at(&s->err, e->location, ERR_UNDEFINED_OBJECT, "operator class \"%s\" does not exist for access method \"btree\"", e->opclass);
+}
+
+static Status check_index_method(Session *s, const AstCreateIndex *x) {
+    static const char *const others[] = {"hash", "gist", "spgist", "gin", "brin"};
+    if (strcmp(x->method, "btree") == 0) return ST_OK;
+    for (int64_t i = 0; i < ARRAY_LEN(others); i++)
+        if (strcmp(x->method, others[i]) == 0) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes", x->method);
+    return err_set(&s->err, ERR_UNDEFINED_OBJECT, "access method \"%s\" does not exist", x->method);
+}
+
 static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     TRY(session_begin_write(s));
     tag(st, "CREATE INDEX");
+    TRY(session_check_schema(s, &x->table));
     Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
     if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
     if (!x->unique || x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "only CREATE UNIQUE INDEX on columns is supported");
+    if (x->name && index_name_taken(s, x->name)) {
+        if (!x->if_not_exists) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name);
+        session_notice_text(s, "NOTICE", "42P07", "relation \"%s\" already exists, skipping", x->name);
+        return ST_OK;
+    }
+    TRY(check_index_method(s, x));
+    TRY(storage_options_index(x->n_options, x->options, &s->err));
     Arena *a = st->run_arena;
-    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = x->location, .n_columns = x->n_elems};
+    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = x->location, .n_columns = x->n_elems, .nulls_not_distinct = x->nulls_not_distinct};
     k.columns = arena_array(a, const char *, x->n_elems + 1);
     if (!k.columns) return ST_ERROR;
     for (int64_t i = 0; i < x->n_elems; i++) {
-        if (!x->elems[i].column) return err_at(&s->err, x->elems[i].location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
+        TRY(check_index_elem(s, t, &x->elems[i]));
         k.columns[i] = x->elems[i].column;
     }
+    for (int64_t i = 0; i < x->n_include; i++)
+        if (table_find_column(t, slice_of(x->include[i])) < 0) return err_at(&s->err, x->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->include[i]);
     k.name = x->name;
     AstAlterCmd cmd = {.kind = AST_ALTER_ADD_CONSTRAINT, .constraint = &k, .location = x->location};
     return alter_one(s, st, t, &cmd);
@@ -855,6 +957,7 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
     if (x->program) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
     CopyOptions o;
+    if (x->table.name) TRY(session_check_schema(s, &x->table));
     if (x->from) {
         if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
         TRY(session_begin_write(s));
@@ -989,21 +1092,32 @@ static Status change_setting(Session *s, const AstSet *x, const char *name, cons
     return st;
 }
 
+static Status reset_settings(Session *s, const AstSet *x) {
+    TRY(change_setting(s, x, "memory_limit", NULL)); /* the one that may be refused: then all stay */
+    for (int64_t i = 0; i < settings_count(); i++) {
+        const char *name, *doc;
+        settings_at(i, &name, &doc);
+        TRY(change_setting(s, x, name, NULL));
+    }
+    return ST_OK;
+}
+
 static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     Arena *a = st->run_arena;
     tag(st, x->is_reset ? "RESET" : "SET");
     switch (x->set_kind) {
     case AST_RESET_ALL:
-        TRY(change_setting(s, x, "memory_limit", NULL)); /* the one that may be refused: then all stay */
-        for (int64_t i = 0; i < settings_count(); i++) {
-            const char *name, *doc;
-            settings_at(i, &name, &doc);
-            TRY(change_setting(s, x, name, NULL));
-        }
-        return ST_OK;
+        return reset_settings(s, x);
     case AST_SET_TRANSACTION:
+        if (s->state == 'T') return session_transaction_options(s, x->n_options, x->options);
+        session_notice_text(s, "WARNING", "25P01", "SET TRANSACTION can only be used in transaction blocks");
+        return ST_OK;
     case AST_SET_SESSION_CHARACTERISTICS:
-        if (s->state == 'T') session_transaction_options(s, x->n_options, x->options);
+        for (int64_t i = 0; i < x->n_options; i++) {
+            const char *name = arena_printf(a, "default_%s", x->options[i].name);
+            if (!name) return ST_ERROR;
+            TRY(change_setting(s, x, name, x->options[i].value));
+        }
         return ST_OK;
     case AST_SET_VALUE: {
         const char *v = "";
@@ -1144,19 +1258,58 @@ static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
 
 /* ---- maintenance --------------------------------------------------------------------------------------------- */
 
+/* PostgreSQL's options, which change nothing here; others are 42601. *analyze: VACUUM (ANALYZE). */
+static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
+    static const char *const names[] = {"verbose", "skip_locked", "analyze", "freeze", "full", "disable_page_skipping", "process_toast", "truncate", "index_cleanup", "parallel"};
+    const char *what = x->is_vacuum ? "VACUUM" : "ANALYZE";
+    for (int64_t i = 0; i < x->n_options; i++) {
+        const AstOption *o = &x->options[i];
+        int64_t k = 0, known = x->is_vacuum ? (int64_t)ARRAY_LEN(names) : 2;
+        while (k < known && strcmp(o->name, names[k]) != 0) k++;
+        if (k == known) return err_at(&s->err, o->location, ERR_SYNTAX, "unrecognized %s option \"%s\"", what, o->name);
+        bool on = true;
+        if (strcmp(o->name, "parallel") == 0) {
+            char *end = NULL;
+            long n = o->value ? strtol(o->value, &end, 10) : -1;
+            if (!o->value) return err_at(&s->err, o->location, ERR_SYNTAX, "parallel option requires a value between 0 and %d", 1024);
+            if (*end || n < 0 || n > 1024) return err_at(&s->err, o->location, ERR_SYNTAX, "parallel workers for vacuum must be between 0 and %d", 1024);
+        } else if (!(strcmp(o->name, "index_cleanup") == 0 && o->value && strcasecmp(o->value, "auto") == 0)) {
+            TRY(session_option_bool(s, o, &on));
+        }
+        if (strcmp(o->name, "analyze") == 0) *analyze = on;
+    }
+    return ST_OK;
+}
+
+static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
+    if (x->is_vacuum && table_has_undo(t)) session_notice_text(s, "WARNING", "01000", "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
+    else if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
+    TRY(table_analyze(t, s->db->pool, &s->err));
+    s->db->dirty = true;
+    return ST_OK;
+}
+
 static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
+    bool analyze = !x->is_vacuum;
     tag(st, x->is_vacuum ? "VACUUM" : "ANALYZE");
+    TRY(vacuum_options(s, x, &analyze));
+    for (int64_t i = 0; i < x->n_tables; i++)
+        if (x->n_columns[i] && !analyze) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "ANALYZE option must be specified when a column list is provided");
     if (x->is_vacuum && s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     Catalog *c = &s->db->catalog;
-    int64_t n = x->n_tables ? x->n_tables : c->n_tables;
-    for (int64_t i = 0; i < n; i++) {
-        Table *t = x->n_tables ? catalog_table(c, slice_of(x->tables[i].name)) : c->tables[i];
+    for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++) TRY(vacuum_table(s, x, c->tables[i]));
+    for (int64_t i = 0; i < x->n_tables; i++) {
+        TRY(session_check_schema(s, &x->tables[i]));
+        Table *t = catalog_table(c, slice_of(x->tables[i].name));
+        if (!t && catalog_view(c, slice_of(x->tables[i].name))) {
+            session_notice_text(s, "WARNING", "01000", "skipping \"%s\" --- cannot %s non-tables or special system tables", x->tables[i].name, x->is_vacuum ? "vacuum" : "analyze");
+            continue;
+        }
         if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
-        if (x->is_vacuum && table_has_undo(t)) session_notice_text(s, "WARNING", "01000", "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
-        else if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
-        TRY(table_analyze(t, s->db->pool, &s->err));
-        s->db->dirty = true;
+        for (int64_t k = 0; k < x->n_columns[i]; k++)
+            if (table_find_column(t, slice_of(x->columns[i][k])) < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", x->columns[i][k], t->name);
+        TRY(vacuum_table(s, x, t));
     }
     return ST_OK;
 }
@@ -1183,7 +1336,11 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "CHECKPOINT cannot run inside a transaction block");
         TRY(session_lock(s, LOCK_EXCLUSIVE));
         return database_save(s->db, &s->err);
-    case AST_DISCARD: session_free_prepared(s); return tag(st, "DISCARD ALL");
+    case AST_DISCARD:
+        tag(st, "DISCARD ALL");
+        if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
+        session_free_prepared(s);
+        return reset_settings(s, &(AstSet){0});
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:

@@ -58,8 +58,7 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "CREATE VIEW");
     TRY(check_options(s, x));
-    if (x->name.schema && strcmp(x->name.schema, "public") != 0)
-        return err_at(&s->err, x->name.location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", x->name.schema);
+    TRY(session_check_schema(s, &x->name));
     Slice name = slice_of(x->name.name);
     Arena *a = st->run_arena;
     PlanCtx c;

@@ -1092,16 +1092,27 @@ static void clip_range(IntervalSum *t, int range) {
     }
 }
 
-Status interval_parse(Slice text, int range, Interval *out, Err *e) {
-    Slice t = text_trim(text);
+void interval_fit(Type t, Interval *v) {
+    static const int64_t unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+    IntervalSum sum = {.months = v->months, .days = v->days, .micros = v->micros};
+    clip_range(&sum, t.length);
+    *v = (Interval){.micros = sum.micros, .days = (int32_t)sum.days, .months = (int32_t)sum.months};
+    int64_t u = t.precision ? unit[t.precision - 1] : 1, rest = v->micros % u, up;
+    v->micros -= rest;
+    if (rest && (rest >= u / 2 || rest <= -(u / 2)) && !__builtin_add_overflow(v->micros, rest > 0 ? u : -u, &up)) v->micros = up;
+}
+
+Status interval_parse(Slice text, Type t, Interval *out, Err *e) {
+    const int range = t.length;
+    Slice in = text_trim(text);
     IntervalSum sum = {0, 0, 0};
     Scan sc;
-    if (t.len > 1 && (*t.ptr == 'P' || *t.ptr == 'p')) {
-        sc = scan_iso_interval(t.ptr + 1, t.ptr + t.len, &sum);
-    } else if (t.len == 0) {
+    if (in.len > 1 && (*in.ptr == 'P' || *in.ptr == 'p')) {
+        sc = scan_iso_interval(in.ptr + 1, in.ptr + in.len, &sum);
+    } else if (in.len == 0) {
         sc = SC_SYNTAX;
     } else {
-        sc = scan_interval(t.ptr, t.ptr + t.len, range, &sum);
+        sc = scan_interval(in.ptr, in.ptr + in.len, range, &sum);
     }
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, "interval", text, e);
     if (sc == SC_OK) clip_range(&sum, range);
@@ -1110,6 +1121,7 @@ Status interval_parse(Slice text, int range, Interval *out, Err *e) {
                        (int)MIN_OF(text.len, 512), text.ptr);
     }
     *out = (Interval){.micros = sum.micros, .days = (int32_t)sum.days, .months = (int32_t)sum.months};
+    interval_fit(t, out);
     return ST_OK;
 }
 

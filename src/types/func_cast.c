@@ -10,6 +10,7 @@
 
 #include "types/array.h"
 #include "types/func_int.h"
+#include "types/type_int.h"
 
 /* ---- the matrix -------------------------------------------------------------------- */
 
@@ -60,6 +61,8 @@ bool cast_is_noop(Type from, Type to) {
     case T_NUMERIC:
         return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision && type_phys(from) == type_phys(to);
     case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
+    case T_INTERVAL:
+        return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) && (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
     case T_ARRAY: return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) && cast_is_noop(type_element(from), type_element(to));
     default: return from.id == to.id;
     }
@@ -280,7 +283,14 @@ K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? x + LOCAL : x)
 K1F(ts_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision); })
 K1F(tz_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x + LOCAL, USECS_PER_DAY), ctx->ret.precision); })
 K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
-K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), { z.micros = x; })
+K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), {
+    z.micros = x;
+    interval_fit(ctx->ret, &z);
+})
+K1F(iv_to_iv, Interval, Interval, ((Interval){0, 0, 0}), {
+    z = x;
+    interval_fit(ctx->ret, &z);
+})
 K1F(iv_to_time, Interval, int64_t, 0, { z = round_usecs(floor_mod(x.micros, USECS_PER_DAY), ctx->ret.precision); })
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
@@ -333,7 +343,7 @@ FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     case T_TIME: return from.id == T_TIMESTAMP ? ts_to_time : from.id == T_TIMESTAMPTZ ? tz_to_time : from.id == T_TIME ? time_to_time : iv_to_time;
     case T_TIMESTAMP: return from.id == T_DATE ? date_to_ts : from.id == T_TIMESTAMP ? ts_to_ts : tz_to_ts;
     case T_TIMESTAMPTZ: return from.id == T_DATE ? date_to_tz : from.id == T_TIMESTAMPTZ ? ts_to_ts : ts_to_tz;
-    case T_INTERVAL: return time_to_iv;
+    case T_INTERVAL: return from.id == T_INTERVAL ? iv_to_iv : time_to_iv;
     default: return NULL;
     }
 }

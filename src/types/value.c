@@ -366,7 +366,7 @@ Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, E
     case T_TIME: return time_parse(text, t.precision, tz_offset, cell, e);
     case T_TIMESTAMP: return timestamp_parse(text, t.precision, false, tz_offset, cell, e);
     case T_TIMESTAMPTZ: return timestamp_parse(text, t.precision, true, tz_offset, cell, e);
-    case T_INTERVAL: return interval_parse(text, t.length, cell, e);
+    case T_INTERVAL: return interval_parse(text, t, cell, e);
     case T_UUID:
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
@@ -380,7 +380,7 @@ Status value_from_text(Type t, Slice text, int tz_offset, Arena *a, Value *out, 
     memset(out, 0, sizeof *out);
     out->type = t;
     /* Field restrictions act on input only; the value is an ordinary interval. */
-    if (t.id == T_INTERVAL) out->type.length = 0;
+    if (t.id == T_INTERVAL) out->type = type_make(T_INTERVAL);
     return cell_from_text(t, text, tz_offset, a, value_cell(out), e);
 }
 

@@ -40,6 +40,8 @@ Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine *
  * "w(integer)", or the name). 42725 when several are. */
 Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out, const char **missing, Err *e);
 Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
+/* COLLATE: of a text, by its bytes (42804, 42704). */
+Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
 /* A type name with modifiers. */
 Status sql_bind_type(const AstTypeName *ast, Type *out, Err *e);
 /* Replaces parameters by values (cast to their types) throughout the statement. */

@@ -294,21 +294,21 @@ static Expr *bind_bool_op(Binder *b, Query *q, const AstBool *x) {
     return bind_nary(b, x->kind == AST_AND ? EX_AND : EX_OR, x->n_items, args, x->location);
 }
 
-static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
+Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e) {
     static const char *const binary[] = {"C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"};
-    for (int64_t i = 0; i < ARRAY_LEN(binary); i++) {
-        if (strcmp(binary[i], c->collation.name) != 0) continue;
-        Expr *e = bind_expr(b, q, c->arg);
-        if (e && !type_is_text(e->type)) {
-            err_at(b->err, bind_pos(b, c->location), ERR_DATATYPE_MISMATCH, "collations are not supported by type %s",
-                   type_plain_name(e->type));
-            return NULL;
-        }
-        return e;
-    }
-    err_at(b->err, bind_pos(b, c->location), ERR_UNDEFINED_OBJECT, "collation \"%s\" for encoding \"UTF8\" does not exist", c->collation.name);
-    err_hint(b->err, "Text is always ordered by its bytes, as with COLLATE \"C\".");
-    return NULL;
+    if (t.id == T_ARRAY) t = type_element(t);
+    if (!type_is_text(t)) return err_at(e, position, ERR_DATATYPE_MISMATCH, "collations are not supported by type %s", type_plain_name(t));
+    if (collation->schema) return err_at(e, position, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", collation->schema);
+    for (int64_t i = 0; i < ARRAY_LEN(binary); i++)
+        if (strcmp(binary[i], collation->name) == 0) return ST_OK;
+    err_at(e, position, ERR_UNDEFINED_OBJECT, "collation \"%s\" for encoding \"UTF8\" does not exist", collation->name);
+    err_hint(e, "Text is always ordered by its bytes, as with COLLATE \"C\".");
+    return ST_ERROR;
+}
+
+static Expr *bind_collate(Binder *b, Query *q, const AstCollate *c) {
+    Expr *e = bind_expr(b, q, c->arg);
+    return e && sql_check_collation(&c->collation, e->type, bind_pos(b, c->location), b->err) == ST_OK ? e : NULL;
 }
 
 static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {

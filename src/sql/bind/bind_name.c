@@ -197,6 +197,9 @@ static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
     return column_ref(b, id, col->location);
 }
 
+/* schema.table.column: all tables are in one. */
+static bool known_schema(const AstColumn *col) { return !col->schema || strcmp(col->schema, "public") == 0; }
+
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     Type type;
     int32_t variable;
@@ -207,6 +210,11 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     }
     if (q->is_default) {
         err_at(b->err, bind_pos(b, col->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression");
+        return NULL;
+    }
+    if (!known_schema(col)) { /* a record's field in a block may be meant */
+        if ((variable = find_variable(b, col, false, &type)) > 0) return bind_variable(b, variable, type, col->location);
+        if (variable == 0) no_table(b, NULL, col->table, col->location);
         return NULL;
     }
     if (!col->table) {
@@ -251,6 +259,7 @@ Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int6
     VEC(StarCol) cols = {0};
     if (star->table) {
         const NsItem *it = NULL;
+        if (!known_schema(star)) return no_table(b, NULL, star->table, star->location);
         for (Query *s = q; s && !it; s = s->outer) it = find_item(s, star->table);
         if (!it) return no_table(b, q, star->table, star->location);
         for (int32_t k = 0; k < it->n_cols; k++) {

@@ -418,6 +418,68 @@ static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, c
     return p;
 }
 
+/* ---- FOR UPDATE ------------------------------------------------------------------------- */
+
+/* What the item of that name in FROM is: a table (or subquery), or what has no rows to lock. NULL: there is none. */
+static const char *locked_item(const SelectEnv *env, const AstFrom *f, const char *name) {
+    const AstAlias *alias = NULL;
+    const char *what = "table", *own = NULL;
+    switch ((int)f->kind) {
+    case AST_FROM_TABLE: {
+        const AstFromTable *t = AST_AS_CONST(AstFromTable, f);
+        alias = &t->alias;
+        own = t->name.name;
+        for (const Cte *c = t->name.schema ? NULL : env->ctes; c; c = c->next)
+            if (strcmp(c->name, own) == 0) what = "WITH query";
+        break;
+    }
+    case AST_FROM_SUBQUERY:
+        alias = &AST_AS_CONST(AstFromSubquery, f)->alias;
+        if (AST_AS_CONST(AstFromSubquery, f)->query->n_values) what = "VALUES";
+        break;
+    case AST_FROM_FUNC:
+        alias = &AST_AS_CONST(AstFromFunc, f)->alias;
+        own = bind_target_name(AST_AS_CONST(AstFromFunc, f)->call);
+        what = "function";
+        break;
+    case AST_FROM_JOIN: {
+        const AstFromJoin *j = AST_AS_CONST(AstFromJoin, f);
+        const char *inside = j->alias.name ? NULL : locked_item(env, j->left, name);
+        if (!inside && !j->alias.name) inside = locked_item(env, j->right, name);
+        if (inside) return inside;
+        alias = &j->alias;
+        what = "join";
+        if (j->using_alias && strcmp(j->using_alias, name) == 0) return what;
+        break;
+    }
+    default: return NULL;
+    }
+    if (alias->name) own = alias->name;
+    return own && strcmp(own, name) == 0 ? what : NULL;
+}
+
+/* Nobody waits for rows here (session/transaction.h), but FOR UPDATE must be one that could lock rows. */
+static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s, const Query *q) {
+    const char *with = s->set_op != AST_SETOP_NONE          ? "UNION/INTERSECT/EXCEPT"
+                       : s->distinct                        ? "DISTINCT clause"
+                       : s->n_group_by                      ? "GROUP BY clause"
+                       : s->having                          ? "HAVING clause"
+                       : q && q->aggs.len                   ? "aggregate functions"
+                       : q && q->srf                        ? "set-returning functions in the target list"
+                                                            : NULL;
+    b->c->locks_rows = true;
+    if (s->n_values) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
+    if (with) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s is not allowed with %s", s->lock, with);
+    for (int64_t i = 0; i < s->n_lock_of; i++) {
+        const char *what = NULL;
+        for (int64_t k = 0; k < s->n_from && !what; k++) what = locked_item(env, s->from[k], s->lock_of[i]);
+        if (!what) return err_set(b->err, ERR_UNDEFINED_TABLE, "relation \"%s\" in %s clause not found in FROM clause", s->lock_of[i], s->lock);
+        if (strcmp(what, "VALUES") == 0) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
+        if (strcmp(what, "table") != 0) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to a %s", s->lock, what);
+    }
+    return ST_OK;
+}
+
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
@@ -447,6 +509,7 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     q->clause = NULL;
     Expr *having = NULL;
     if (s->having && !(having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location))) return ST_ERROR;
+    if (s->lock) TRY(check_locking(b, env, s, q));
     OrderVec order = {0};
     for (int64_t i = 0; i < s->n_order_by; i++) {
         OrderKey k;
@@ -661,6 +724,7 @@ Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out
     BIND_ENTER(b, s->location, ST_ERROR);
     SelectEnv in = *env;
     TRY(bind_with(b, env->outer, s->with, &in.ctes, env->sibling));
+    if (s->lock && (s->set_op != AST_SETOP_NONE || s->n_values)) TRY(check_locking(b, &in, s, NULL));
     if (s->set_op != AST_SETOP_NONE) {
         TRY(bind_setop(b, &in, s, out));
         TRY(order_result(b, s, out));

@@ -523,7 +523,9 @@ struct AstSelect {
     AstExpr *limit; /* NULL = none or LIMIT ALL / NULL */
     AstExpr *offset;
     bool limit_with_ties; /* FETCH FIRST ... WITH TIES */
-    bool for_update;      /* FOR UPDATE / SHARE: accepted, has no effect on a single writer */
+    const char *lock;     /* "FOR UPDATE" ...: nobody waits for rows here, so that it only has to be one that could be; NULL = none */
+    const char **lock_of; /* OF: names of FROM's items */
+    int64_t n_lock_of;
 };
 
 /* ---- data changes ---------------------------------------------------------------- */
@@ -635,6 +637,11 @@ typedef struct AstConstraint {
     char on_delete; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default; 0 if no foreign key */
     char on_update;
     bool nulls_not_distinct;
+    bool not_valid; /* NOT VALID: rows that are there need not pass */
+    const char **include; /* INCLUDE: of a key, to be columns */
+    int64_t n_include;
+    AstOption *options; /* of the index behind a key */
+    int64_t n_options;
     bool identity_always;
     int64_t location;
 } AstConstraint;
@@ -696,6 +703,8 @@ typedef struct AstCreateView {
 typedef struct AstIndexElem {
     const char *column; /* or */
     AstExpr *expr;
+    const char *opclass; /* NULL = the type's */
+    AstName collation;   /* name NULL = none */
     bool desc;
     AstNulls nulls;
     int64_t location;
@@ -755,6 +764,7 @@ typedef enum AstAlterKind {
     AST_ALTER_SET_TYPE,
     AST_ALTER_ADD_CONSTRAINT,
     AST_ALTER_DROP_CONSTRAINT,
+    AST_ALTER_VALIDATE_CONSTRAINT,
     AST_ALTER_SET_OPTIONS,
     AST_ALTER_RESET_OPTIONS,
     AST_ALTER_OTHER /* 0A000 with `what` */
@@ -899,6 +909,8 @@ typedef struct AstVacuum {
     int64_t n_options;
     AstName *tables; /* none = all */
     int64_t n_tables;
+    const char ***columns; /* of each table: those to analyze, */
+    int64_t *n_columns;    /* 0 = all */
 } AstVacuum;
 
 /* ---- routines ----------------------------------------------------------------------------- */

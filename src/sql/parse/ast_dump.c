@@ -442,7 +442,7 @@ static void dump_select_body(Dump *d, const AstSelect *s) {
     dump_opt(d, "limit", s->limit);
     put_flag(d, "with_ties", s->limit_with_ties);
     dump_opt(d, "offset", s->offset);
-    put_flag(d, "for_update", s->for_update);
+    put_flag(d, "for_update", s->lock != NULL);
 }
 
 static void dump_select(Dump *d, const AstSelect *s) {
@@ -648,7 +648,7 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     }
     case AST_ALTER_TABLE: {
-        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "set_options", "reset_options", "other"};
+        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "validate_constraint", "set_options", "reset_options", "other"};
         const AstAlterTable *x = AST_AS_CONST(AstAlterTable, s);
         put_qualified(d, &x->table);
         for (int64_t i = 0; i < x->n_cmds; i++) {

@@ -298,7 +298,12 @@ static AstExpr *conv_column(Conv *c, ColumnRef *r) {
     int n = list_length(r->fields);
     if (!x) return NULL;
     if (n > 3) {
-        err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented");
+        char *name = arena_strdup(c->a, "");
+        for (int i = 0; name && i < n; i++) {
+            Node *f = list_nth(r->fields, i);
+            name = arena_printf(c->a, "%s%s%s", name, i ? "." : "", IsA(f, String) ? strVal(f) : "*");
+        }
+        if (name) err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: %s", name);
         return NULL;
     }
     for (int i = 0; i < n; i++) {
@@ -952,6 +957,28 @@ static bool conv_plain_select(Conv *c, SelectStmt *s, AstSelect *x) {
     return true;
 }
 
+/* FOR UPDATE ...; of several the first is named in messages. */
+static bool conv_locking(Conv *c, List *l, AstSelect *x) {
+    if (!l) return true;
+    int n = 0;
+    for (int i = 0; i < list_length(l); i++) n += list_length(((LockingClause *)list_nth(l, i))->lockedRels);
+    if (!(x->lock_of = new_array(c, n, (int64_t)sizeof(char *)))) return false;
+    for (int i = 0; i < list_length(l); i++) {
+        LockingClause *k = list_nth(l, i);
+        const char *name = k->strength == LCS_FORKEYSHARE ? "FOR KEY SHARE" : k->strength == LCS_FORSHARE ? "FOR SHARE" : k->strength == LCS_FORNOKEYUPDATE ? "FOR NO KEY UPDATE" : "FOR UPDATE";
+        if (!x->lock && !copy_str(c, name, &x->lock)) return false;
+        for (int j = 0; j < list_length(k->lockedRels); j++) {
+            RangeVar *r = list_nth(k->lockedRels, j);
+            if (r->schemaname) {
+                err_at(c->e, pos_of(r->location), ERR_SYNTAX, "%s must specify unqualified relation names", name);
+                return false;
+            }
+            if (!copy_str(c, r->relname, &x->lock_of[x->n_lock_of++])) return false;
+        }
+    }
+    return true;
+}
+
 /* Set operations are a chain through their left inputs. */
 static AstSelect *conv_select(Conv *c, SelectStmt *s) {
     AstSelect *root = NULL, **slot = &root;
@@ -970,7 +997,7 @@ static AstSelect *conv_select(Conv *c, SelectStmt *s) {
             !conv_opt_expr(c, s->limitCount, &x->limit))
             goto done;
         x->limit_with_ties = s->limitOption == LIMIT_OPTION_WITH_TIES;
-        x->for_update = s->lockingClause != NIL;
+        if (!conv_locking(c, s->lockingClause, x)) goto done;
         if (s->op == SETOP_NONE) break;
         x->set_op = s->op == SETOP_UNION ? AST_SETOP_UNION : s->op == SETOP_INTERSECT ? AST_SETOP_INTERSECT : AST_SETOP_EXCEPT;
         x->set_all = s->all;
@@ -1053,6 +1080,7 @@ static bool conv_on_conflict(Conv *c, OnConflictClause *o, AstOnConflict **out) 
         if (!(x->target = new_array(c, x->n_target, (int64_t)sizeof(AstExpr *)))) return false;
         for (int64_t i = 0; i < x->n_target; i++) {
             IndexElem *el = list_nth(o->infer->indexElems, (int)i);
+            if (el->opclass || el->collation) return unsupported(c, o->infer->location, "an operator class or collation in ON CONFLICT") != NULL;
             if (el->expr) {
                 if (!(x->target[i] = conv_expr(c, el->expr))) return false;
             } else {
@@ -1195,6 +1223,7 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     x->location = pos_of(k->location);
     if (k->deferrable || k->initdeferred) return unsupported(c, k->location, "a deferrable constraint") != NULL;
     if (!copy_str(c, k->conname, &x->name)) return false;
+    x->not_valid = k->skip_validation;
     switch (k->contype) {
     case CONSTR_NULL: x->kind = AST_CON_NULL; return true;
     case CONSTR_NOTNULL: x->kind = AST_CON_NOT_NULL; return true;
@@ -1218,6 +1247,8 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
     case CONSTR_UNIQUE:
         x->kind = k->contype == CONSTR_PRIMARY ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE;
         x->nulls_not_distinct = k->nulls_not_distinct;
+        if (k->indexspace) return unsupported(c, k->location, "USING INDEX TABLESPACE") != NULL;
+        if (!conv_names(c, k->including, &x->include, &x->n_include) || !conv_options(c, k->options, &x->options, &x->n_options)) return false;
         if (k->indexname) return unsupported(c, k->location, "USING INDEX") != NULL;
         return conv_names(c, k->keys, &x->columns, &x->n_columns);
     case CONSTR_FOREIGN:
@@ -1244,6 +1275,10 @@ static bool conv_constraints(Conv *c, List *l, AstConstraint **out, int64_t *n_o
         if (is_constraint_attr(x)) {
             if (x->contype == CONSTR_ATTR_DEFERRABLE || x->contype == CONSTR_ATTR_DEFERRED)
                 return unsupported(c, x->location, "a deferrable constraint") != NULL;
+            if (k == 0 || (v[k - 1].kind != AST_CON_PRIMARY_KEY && v[k - 1].kind != AST_CON_UNIQUE && v[k - 1].kind != AST_CON_FOREIGN_KEY)) {
+                err_at(c->e, pos_of(x->location), ERR_SYNTAX, "misplaced %s clause", x->contype == CONSTR_ATTR_IMMEDIATE ? "INITIALLY IMMEDIATE" : "NOT DEFERRABLE");
+                return false;
+            }
             continue;
         }
         if (!conv_constraint(c, x, &v[k++])) return false;
@@ -1260,6 +1295,8 @@ static AstColumnDef *conv_column_def(Conv *c, ColumnDef *d) {
     if (d->typeName && !(x->type = conv_type(c, d->typeName))) return NULL;
     if (d->collClause && !conv_qualified(c, d->collClause->collname, d->collClause->location, &x->collation)) return NULL;
     drop_pg_catalog(&x->collation);
+    if (d->compression) return unsupported(c, d->location, "COMPRESSION");
+    if (d->fdwoptions) return unsupported(c, d->location, "OPTIONS of a column");
     return conv_constraints(c, d->constraints, &x->constraints, &x->n_constraints) ? x : NULL;
 }
 
@@ -1363,7 +1400,10 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
     for (int64_t i = 0; i < x->n_elems; i++) {
         IndexElem *el = list_nth(s->indexParams, (int)i);
         AstIndexElem *y = &x->elems[i];
-        /* Operator classes are ignored: text order is binary, which is what text_pattern_ops asks for. */
+        if (el->opclassopts) return unsupported(c, s->relation->location, "an operator class with parameters");
+        if (el->opclass && !copy_str(c, strVal(llast(el->opclass)), &y->opclass)) return NULL;
+        if (el->collation && !conv_qualified(c, el->collation, -1, &y->collation)) return NULL;
+        drop_pg_catalog(&y->collation);
         y->desc = el->ordering == SORTBY_DESC;
         y->nulls = el->nulls_ordering == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
                    : el->nulls_ordering == SORTBY_NULLS_LAST ? AST_NULLS_LAST
@@ -1529,7 +1569,7 @@ static bool conv_alter_cmd(Conv *c, AlterTableCmd *s, int location, AstAlterCmd 
     case AT_AddIdentity:
     case AT_SetIdentity:
     case AT_DropIdentity: x->what = "IDENTITY"; break;
-    case AT_ValidateConstraint: x->what = "VALIDATE CONSTRAINT"; break;
+    case AT_ValidateConstraint: x->kind = AST_ALTER_VALIDATE_CONSTRAINT; return true;
     case AT_AlterConstraint: x->what = "ALTER CONSTRAINT"; break;
     default: x->what = "this form"; break;
     }
@@ -1689,10 +1729,13 @@ static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
     if (!x || !conv_options(c, s->options, &x->options, &x->n_options)) return NULL;
     x->is_vacuum = s->is_vacuumcmd;
     x->n_tables = list_length(s->rels);
-    if (!(x->tables = new_array(c, x->n_tables, (int64_t)sizeof(AstName)))) return NULL;
+    if (!(x->tables = new_array(c, x->n_tables, (int64_t)sizeof(AstName))) || !(x->columns = new_array(c, x->n_tables, (int64_t)sizeof(char **))) ||
+        !(x->n_columns = new_array(c, x->n_tables, (int64_t)sizeof(int64_t))))
+        return NULL;
     for (int64_t i = 0; i < x->n_tables; i++) {
         VacuumRelation *r = list_nth(s->rels, (int)i);
         if (!conv_rangevar(c, r->relation, &x->tables[i])) return NULL;
+        if (!conv_names(c, r->va_cols, &x->columns[i], &x->n_columns[i])) return NULL;
     }
     return (AstStmt *)x;
 }
@@ -1742,6 +1785,33 @@ static bool conv_body(Conv *c, Node *arg, Slice *body, int64_t *offset) {
     return true;
 }
 
+static double option_number(const DefElem *d) { return IsA(d->arg, Integer) ? (double)intVal(d->arg) : strtod(((Float *)d->arg)->fval, NULL); }
+
+/* COST, ROWS, PARALLEL, LEAKPROOF and SECURITY say nothing about results here; they must be right nevertheless. */
+static bool check_func_option(Conv *c, DefElem *d, bool returns_set) {
+    if (strcmp(d->defname, "cost") == 0 && !(option_number(d) > 0)) {
+        err_set(c->e, ERR_INVALID_PARAMETER, "COST must be positive");
+    } else if (strcmp(d->defname, "rows") == 0 && !(option_number(d) > 0)) {
+        err_set(c->e, ERR_INVALID_PARAMETER, "ROWS must be positive");
+    } else if (strcmp(d->defname, "rows") == 0 && !returns_set) {
+        err_set(c->e, ERR_INVALID_PARAMETER, "ROWS is not applicable when function does not return a set");
+    } else if (strcmp(d->defname, "parallel") == 0) {
+        const char *v = strVal(d->arg);
+        if (strcmp(v, "safe") == 0 || strcmp(v, "unsafe") == 0 || strcmp(v, "restricted") == 0) return true;
+        err_set(c->e, ERR_SYNTAX, "parameter \"parallel\" must be SAFE, RESTRICTED, or UNSAFE");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool of_procedures(const char *option) {
+    static const char *const names[] = {"language", "as", "security", "set", "transform"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (strcmp(option, names[i]) == 0) return true;
+    return false;
+}
+
 static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     AstCreateFunction *x = NEW(AstCreateFunction, AST_CREATE_FUNCTION, -1);
     if (!x || !conv_qualified(c, s->funcname, -1, &x->name) || !conv_func_params(c, s->parameters, &x->params, &x->n_params)) return NULL;
@@ -1753,6 +1823,11 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     if (s->returnType && !(x->ret = conv_type(c, s->returnType))) return NULL;
     for (int i = 0; i < list_length(s->options); i++) {
         DefElem *d = list_nth(s->options, i);
+        for (int k = 0; k < i; k++)
+            if (strcmp(((DefElem *)list_nth(s->options, k))->defname, d->defname) == 0 && strcmp(d->defname, "set") != 0) {
+                err_at(c->e, pos_of(d->location), ERR_SYNTAX, "conflicting or redundant options");
+                return NULL;
+            }
         if (strcmp(d->defname, "language") == 0) {
             if (!copy_str(c, strVal(d->arg), &x->language)) return NULL;
         } else if (strcmp(d->defname, "as") == 0) {
@@ -1767,7 +1842,15 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
             x->unsupported = "a window function";
         } else if (strcmp(d->defname, "transform") == 0) {
             x->unsupported = "TRANSFORM";
-        } /* cost, rows, parallel, leakproof, security, support say nothing about results here */
+        } else if (strcmp(d->defname, "support") == 0) {
+            x->unsupported = "SUPPORT";
+        } else if (!check_func_option(c, d, x->ret && x->ret->setof)) {
+            return NULL;
+        }
+        if (x->is_procedure && !of_procedures(d->defname)) {
+            err_at(c->e, pos_of(d->location), ERR_INVALID_FUNCTION_DEFINITION, "invalid attribute in procedure definition");
+            return NULL;
+        }
     }
     return (AstStmt *)x;
 }
@@ -1946,6 +2029,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     case T_VacuumStmt: return conv_vacuum(c, (VacuumStmt *)n);
     case T_CheckPointStmt: return NEW(AstStmt, AST_CHECKPOINT, -1);
     case T_DiscardStmt:
+        if (((DiscardStmt *)n)->target == DISCARD_TEMP) return unsupported_stmt(c, "DISCARD TEMP");
         if (((DiscardStmt *)n)->target != DISCARD_ALL) return unsupported_stmt(c, "this form of DISCARD");
         return NEW(AstStmt, AST_DISCARD, -1);
     case T_DefineStmt: return unsupported_on(c, "CREATE", ((DefineStmt *)n)->kind);

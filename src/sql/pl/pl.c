@@ -229,7 +229,6 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     if (!x->language) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no language specified");
     if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
     if (!x->body.ptr) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no function body specified");
-    if (x->is_procedure && x->strict) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "invalid attribute in procedure definition");
     if (x->n_params > PL_MAX_PARAMS) return err_set(e, ERR_TOO_MANY_ARGUMENTS, "%s cannot have more than %d arguments", x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
     r->name = (char *)(uintptr_t)x->name.name;
     r->language = (char *)(uintptr_t)x->language;

@@ -60,6 +60,7 @@ typedef struct PlanCtx {
     PlanVariables *variables;    /* NULL: names are columns only */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
     bool runs_bulk;                     /* bulk_call in FROM */
+    bool locks_rows;                    /* FOR UPDATE and the like */
     VEC(int64_t) routine_ids;           /* which */
     VEC(const FuncDef *) routine_defs;  /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
