@@ -123,6 +123,7 @@ stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
     Session *s = b->conn->s;
     err_clear(&s->err);
     if (api_bulk_reserve(b, 1) != ST_OK) return STELE_ERROR;
+    if (b->n == 0) session_begin_clock(s); /* for 'now' in texts */
     for (int i = 0; i < b->n_params; i++) {
         BulkParam *c = &b->params[i];
         uint8_t *cell = c->cells + b->n * phys_size(c->phys);
@@ -136,7 +137,7 @@ stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
             if (!copy) return err_oom(&s->err), STELE_ERROR;
             text.ptr = copy;
         }
-        if (value_from_text(c->type, text, s->settings.tz_offset, b->texts, &v, &s->err) != ST_OK) {
+        if (value_from_text(c->type, text, &s->info, b->texts, &v, &s->err) != ST_OK) {
             err_context(&s->err, "parameter %d of call %lld", i + 1, (long long)b->n + 1);
             return STELE_ERROR;
         }

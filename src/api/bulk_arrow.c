@@ -198,7 +198,7 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
         }
         Value v;
         if (utf8_check(copy, to - from) >= 0) err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
-        if (err_is_set(e) || value_from_text(c->type, (Slice){copy, to - from}, 0, a, &v, e) != ST_OK) {
+        if (err_is_set(e) || value_from_text(c->type, (Slice){copy, to - from}, NULL, a, &v, e) != ST_OK) {
             err_context(e, "row %lld of the Arrow column of parameter %d", (long long)i + 1, c->param);
             return ST_ERROR;
         }

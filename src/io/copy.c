@@ -355,7 +355,7 @@ static Status worker_init(Worker *w, Err *e) {
         w->cols[i].type = tab->cols[t->cols[i]].type;
         w->cols[i].name = tab->cols[t->cols[i]].name;
     }
-    TRY(copy_parser_init(&w->parser, l->o, t->n_cols, w->cols, &l->months, t->session ? t->session->tz_offset : 0, w->arena));
+    TRY(copy_parser_init(&w->parser, l->o, t->n_cols, w->cols, &l->months, t->session, w->arena));
     w->parser.arena = w->strings;
     arena_set_err(w->strings, &w->parser.err);
     return ST_OK;

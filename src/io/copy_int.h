@@ -47,7 +47,7 @@ typedef struct CopyParser {
     int64_t n;                      /* rows in the batch */
     const char *rows[COPY_BATCH];   /* where each starts */
     int64_t extra_lines;            /* line ends inside records (text format) */
-    int tz_offset;
+    const SessionInfo *session;
     const CopyMonths *months;
     Arena *arena;                   /* unescaped strings: set by the caller, who resets it between batches */
     Err err;
@@ -60,7 +60,7 @@ typedef struct CopyParser {
 
 void copy_months_init(CopyMonths *m);
 /* cells and valid are from `a`. cols[i].type and name are set by the caller before. */
-Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, int tz_offset, Arena *a);
+Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, const SessionInfo *session, Arena *a);
 /* A new batch: parses records from *at until COPY_BATCH rows or `end`. On an error p->n rows before it are complete. */
 Status copy_parse(CopyParser *p, const char **at, const char *end);
 /* Next field of a record at *at (left on its delimiter or line end); text is borrowed or in the arena. */

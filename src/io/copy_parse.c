@@ -182,7 +182,7 @@ static CopyKind kind_of(Type t) {
     }
 }
 
-Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, int tz_offset, Arena *a) {
+Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, const SessionInfo *session, Arena *a) {
     p->o = o;
     p->delimiter = o->delimiter;
     p->eol = '\n';
@@ -192,7 +192,7 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
     p->cols = cols;
     p->n = 0;
     p->extra_lines = 0;
-    p->tz_offset = tz_offset;
+    p->session = session;
     p->months = months;
     p->fail_col = -1;
     p->err.sqlstate[0] = 0;
@@ -426,7 +426,7 @@ static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
         return ST_OK;
     case CK_OTHER: case CK_BOOL: case CK_NUM128: case CK_TIMESTAMP: case CK_STR: break;
     }
-    return cell_from_text(k->type, text, p->tz_offset, p->arena, cell, &p->err);
+    return cell_from_text(k->type, text, p->session, p->arena, cell, &p->err);
 }
 
 static void set_null(CopyCol *k, int64_t row) {

@@ -487,10 +487,7 @@ static void use_settings(CallPool *p, CallSettings *set) {
         p->runner_settings = set;
         s->settings = set->settings;
     }
-    s->info.tz_offset = s->settings.tz_offset;
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
+    session_begin_clock(s);
 }
 /* Their owners can stop them from now on. Under the mutex. */
 static void begin_running(CallPool *p, const Session *l, CallEntry *list) {

@@ -293,12 +293,12 @@ static bool is_volatile_value(const Routine *r) {
 Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int32_t n_params, const Type *param_types, BoundCall **out) {
     PlanCtx c;
     BoundCall *b;
-    int64_t clock = time_reads;
+    int64_t clock = time_reads, zone = zone_reads;
     *out = NULL;
     plan_ctx_init(s, a, &c);
     TRY(sql_bind_call(&c, f, procedure, n_params, param_types, &b));
     if (!b || (!procedure && !is_volatile_value(b->routine))) return ST_OK;
-    bool plain = time_reads == clock && c.routine_ids.len <= 1 && c.relations.len == 0 && b->n_params <= n_params; /* the routine itself is one */
+    bool plain = time_reads == clock && zone_reads == zone && c.routine_ids.len <= 1 && c.relations.len == 0 && b->n_params <= n_params; /* the routine itself is one */
     for (int32_t i = 0; i < b->n_args; i++) plain = plain && eval_can(b->args[i], 0);
     if (!plain) return ST_OK;
     /* What is used without a lock must not be the catalog's. */

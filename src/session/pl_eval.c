@@ -47,7 +47,7 @@ static Status cast(const EvalCtx *x, const Value *v, Type to, CastCtx how, Value
         *out = (Value){.type = to, .is_null = true};
         return ST_OK;
     }
-    if (v->type.id == T_UNKNOWN) return value_from_text(to, (Slice){v->u.str.ptr, v->u.str.len}, x->session ? x->session->tz_offset : 0, x->arena, out, x->err);
+    if (v->type.id == T_UNKNOWN) return value_from_text(to, (Slice){v->u.str.ptr, v->u.str.len}, x->session, x->arena, out, x->err);
     if (cast_is_noop(v->type, to) && type_phys(v->type) == type_phys(to)) {
         *out = *v;
         out->type = to;
@@ -68,7 +68,7 @@ Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out) {
     int64_t n;
     char *text = value_to_text_tz(x->arena, v, x->session ? x->session->tz_offset : 0, &n);
     if (!text) return err_is_set(x->err) ? ST_ERROR : err_oom(x->err);
-    return value_from_text(to, (Slice){text, n}, x->session ? x->session->tz_offset : 0, x->arena, out, x->err);
+    return value_from_text(to, (Slice){text, n}, x->session, x->arena, out, x->err);
 }
 
 static void set_bool(Value *out, bool b) { *out = (Value){.type = type_make(T_BOOL), .u.b = b}; }

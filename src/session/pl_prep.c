@@ -292,7 +292,9 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     PlPrep *p = &fr->r->preps[x->number];
     int64_t version = s->db->catalog.version + 1;
     *out = p;
-    if (p->version == version && type_eq(p->want, want) && same_types(fr, p)) return ST_OK;
+    const SessionInfo *now = &s->info;
+    bool same_time = !p->of_moment || (p->moment == now->now_micros && p->zone == now->tz_offset);
+    if (p->version == version && same_time && type_eq(p->want, want) && same_types(fr, p)) return ST_OK;
     p->version = 0;
     if (p->arena && p->busy) {
         if (!vec_push(fr->r->arena, &fr->r->dead, p->arena)) return err_oom(&s->err);
@@ -300,7 +302,11 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
         arena_free(p->arena);
     }
     if (!(p->arena = arena_new(&s->account, &s->err))) return ST_ERROR;
+    int64_t clock = time_reads, zone = zone_reads;
     if (bind(fr, x, want, p) != ST_OK) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    p->of_moment = time_reads != clock || zone_reads != zone;
+    p->moment = now->now_micros;
+    p->zone = now->tz_offset;
     p->version = version;
     return ST_OK;
 }

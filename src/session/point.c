@@ -46,7 +46,7 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
     struct TextPoint *t = a ? arena_new_of(a, struct TextPoint) : NULL;
     PlanCtx *c = a ? arena_new_of(a, PlanCtx) : NULL;
     BoundStmt *b = NULL;
-    int64_t clock = time_reads;
+    int64_t clock = time_reads, zone = zone_reads;
     Status st = t && c ? ST_OK : err_oom(&s->err);
     if (st == ST_OK) {
         plan_ctx_init(s, a, c);
@@ -58,7 +58,7 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
     }
     *t = (struct TextPoint){.older = text->point, .arena = a, .catalog_version = s->db->catalog.version, .bound = b};
     text->point = t;
-    if (time_reads != clock || c->calls_routine || b->n_params > n_params) return ST_OK;
+    if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
     t->point = pl_point_of(s, a, c, b);
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }

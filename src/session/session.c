@@ -803,16 +803,20 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     return session_dml(s, st, &c, b);
 }
 
-static Status run_statement(Statement *st) {
-    Session *s = st->session;
-    st->run_arena = arena_new(&st->account, &s->err);
-    if (!st->run_arena) return err_oom(&s->err);
+void session_begin_clock(Session *s) {
     if (s->state == 'I') {
         struct timespec ts;
         clock_gettime(CLOCK_REALTIME, &ts);
         s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
     }
     s->info.tz_offset = s->settings.tz_offset;
+}
+
+static Status run_statement(Statement *st) {
+    Session *s = st->session;
+    st->run_arena = arena_new(&st->account, &s->err);
+    if (!st->run_arena) return err_oom(&s->err);
+    session_begin_clock(s);
     s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;

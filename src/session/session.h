@@ -142,6 +142,8 @@ void statement_free(Statement *st);
 void statement_reset(Statement *st);
 void statement_clear_param(Statement *st, int32_t i); /* frees a bound text; the parameter is NULL again */
 Status statement_run(Statement *st);
+/* The session's clock and time zone, for what comes next: outside a transaction it is now, inside one its beginning. */
+void session_begin_clock(Session *s);
 
 /* ---- shared by session's files only ---- */
 Status settings_init(Settings *s, Database *db, MemAccount *account);

@@ -199,7 +199,7 @@ static Status element(Slice text, const char **at, const char *end, char *buf, i
     return ST_OK;
 }
 
-Status array_from_text(Type t, Slice text, int tz_offset, Arena *a, Str *out, Err *e) {
+Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Str *out, Err *e) {
     Type et = type_element(t);
     Phys phys = type_phys(et);
     int64_t w = phys_size(phys), announced, n = 0, cap = 1;
@@ -221,7 +221,7 @@ Status array_from_text(Type t, Slice text, int tz_offset, Arena *a, Str *out, Er
         int64_t len = -1;
         TRY(element(text, &p, end, buf, &len, e));
         valid[n] = len >= 0;
-        if (len >= 0) TRY(cell_from_text(et, (Slice){buf, len}, tz_offset, a, cells + n * w, e));
+        if (len >= 0) TRY(cell_from_text(et, (Slice){buf, len}, session, a, cells + n * w, e));
         if (len > 0 && phys == PH_STR) buf += len; /* the cell may point there */
         n++;
         more = *p == ',';

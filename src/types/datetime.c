@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "types/func.h"
 #include "types/type.h"
 #include "types/type_int.h"
 
@@ -554,11 +555,18 @@ static inline int64_t time_of(const DateParse *p) {
     return ((p->hour * 60 + p->minute) * 60 + p->second) * USECS_PER_SEC + p->micros;
 }
 
-_Thread_local int64_t time_reads;
+_Thread_local int64_t time_reads, zone_reads;
 
-static int64_t now_micros(void) {
+static int zone_of(const SessionInfo *session) {
+    zone_reads++;
+    return session ? session->tz_offset : 0;
+}
+
+/* The transaction's time: the words mean one moment wherever they are read in it. */
+static int64_t now_micros(const SessionInfo *session) {
     struct timespec t;
     time_reads++;
+    if (session) return session->now_micros;
     clock_gettime(CLOCK_REALTIME, &t);
     return ((int64_t)t.tv_sec + (int64_t)UNIX_EPOCH_DAYS * USECS_PER_DAY_S) * USECS_PER_SEC + t.tv_nsec / 1000;
 }
@@ -646,7 +654,14 @@ static int64_t round_micros(int64_t v, int precision) {
     return v >= 0 ? (v + u / 2) / u * u : -((-v + u / 2) / u * u);
 }
 
-Status date_parse(Slice text, int tz_offset, int32_t *out, Err *e) {
+/* The local day (and time of day) that 'now', 'today', 'tomorrow' or 'yesterday' means. */
+static int64_t day_of_word(const DateParse *p, const SessionInfo *session, int64_t *us) {
+    int64_t today = split_days(now_micros(session) + (int64_t)zone_of(session) * USECS_PER_SEC, us);
+    if (p->special != S_NOW) *us = 0;
+    return p->special == S_TOMORROW ? today + 1 : p->special == S_YESTERDAY ? today - 1 : today;
+}
+
+Status date_parse(Slice text, const SessionInfo *session, int32_t *out, Err *e) {
     int64_t days = 0;
     if (text.len == 10 && fast_date(text.ptr, &days)) {
         *out = (int32_t)days;
@@ -656,14 +671,12 @@ Status date_parse(Slice text, int tz_offset, int32_t *out, Err *e) {
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian) sc = SC_SYNTAX;
-        int64_t us, today = split_days(now_micros() + (int64_t)tz_offset * USECS_PER_SEC, &us);
+        int64_t us;
         switch (p.special) {
         case S_NEG_INF: days = DATE_NEG_INF; break;
         case S_POS_INF: days = DATE_POS_INF; break;
         case S_EPOCH: days = UNIX_EPOCH_DAYS; break;
-        case S_TOMORROW: days = today + 1; break;
-        case S_YESTERDAY: days = today - 1; break;
-        default: days = today; break;
+        default: days = day_of_word(&p, session, &us); break;
         }
         if (sc) return scan_error(sc, "date", text, e);
         *out = (int32_t)days;
@@ -676,7 +689,7 @@ Status date_parse(Slice text, int tz_offset, int32_t *out, Err *e) {
     return ST_OK;
 }
 
-Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e) {
+Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t *out, Err *e) {
     int64_t us = 0;
     if (fast_time(text.ptr, text.len, &us)) {
         *out = round_micros(us, precision);
@@ -700,7 +713,7 @@ Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e
         sc = scan_all(&p);
     }
     if (sc == SC_OK && p.special == S_NOW) {
-        split_days(now_micros() + (int64_t)tz_offset * USECS_PER_SEC, &us);
+        day_of_word(&p, session, &us);
         *out = round_micros(us, precision);
         return ST_OK;
     }
@@ -712,10 +725,10 @@ Status time_parse(Slice text, int precision, int tz_offset, int64_t *out, Err *e
     return ST_OK;
 }
 
-Status timestamp_parse(Slice text, int precision, bool with_tz, int tz_offset, int64_t *out, Err *e) {
+Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInfo *session, int64_t *out, Err *e) {
     const char *type = with_tz ? "timestamp with time zone" : "timestamp";
     int64_t days = 0, us = 0;
-    int64_t shift = with_tz ? (int64_t)tz_offset * USECS_PER_SEC : 0;
+    int64_t shift = with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
     if (text.len >= 10 && fast_date(text.ptr, &days)) {
         if (text.len == 10 || ((text.ptr[10] == ' ' || text.ptr[10] == 'T') &&
                                fast_time(text.ptr + 11, text.len - 11, &us))) {
@@ -728,8 +741,6 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, int tz_offset, i
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian) return scan_error(SC_SYNTAX, type, text, e);
-        int64_t now = now_micros() + (int64_t)tz_offset * USECS_PER_SEC;
-        int64_t rest, today = split_days(now, &rest);
         switch (p.special) {
         case S_NEG_INF: *out = TS_NEG_INF; return ST_OK;
         case S_POS_INF: *out = TS_POS_INF; return ST_OK;
@@ -738,11 +749,10 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, int tz_offset, i
             return ST_OK;
         case S_NOW:
             if (p.have_time) return scan_error(SC_SYNTAX, type, text, e);
-            *out = round_micros(now - shift, precision);
+            days = day_of_word(&p, session, &us);
+            *out = round_micros(days * USECS_PER_DAY + us - shift, precision);
             return ST_OK;
-        case S_TOMORROW: days = today + 1; break;
-        case S_YESTERDAY: days = today - 1; break;
-        default: days = today; break;
+        default: days = day_of_word(&p, session, &us); break;
         }
     } else if (sc == SC_OK) {
         sc = resolve_day(&p, &days);

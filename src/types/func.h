@@ -29,7 +29,7 @@ typedef struct Vec {
 } Vec;
 
 typedef struct SessionInfo {
-    int64_t now_micros; /* transaction_timestamp(), timestamptz */
+    int64_t now_micros; /* transaction_timestamp(), timestamptz; also 'now' in texts */
     int tz_offset;      /* seconds east of UTC */
     const char *user;
     const char *database;
@@ -42,8 +42,8 @@ typedef struct SessionInfo {
 } SessionInfo;
 
 /* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and times. What was computed meanwhile is
- * good for once. */
-extern _Thread_local int64_t time_reads;
+ * good for once, or as long as its transaction. zone_reads: the same for the session's time zone. */
+extern _Thread_local int64_t time_reads, zone_reads;
 
 typedef struct FuncCtx {
     Arena *arena; /* results' strings: live until the batch of rows has left the pipeline */

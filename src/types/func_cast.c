@@ -247,7 +247,7 @@ KERNEL(from_text) {
             if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
             continue;
         }
-        if (cell_from_text(ctx->ret, slice_of_str(AT(Str, 0, i)), ctx_tz(ctx), ctx->arena, cell, ctx->err) != ST_OK) return FAILED(i);
+        if (cell_from_text(ctx->ret, slice_of_str(AT(Str, 0, i)), ctx->session, ctx->arena, cell, ctx->err) != ST_OK) return FAILED(i);
     }
     return ST_OK;
 }

@@ -43,7 +43,10 @@ static inline bool arg_null(const Vec *v, int64_t i) { return v->valid && !v->va
 static inline const void *arg_cell(const Vec *v, int64_t i) {
     return (const char *)v->data + (v->is_const ? 0 : i * phys_size((Phys)v->phys));
 }
-static inline int ctx_tz(const FuncCtx *ctx) { return ctx->session ? ctx->session->tz_offset : 0; }
+static inline int ctx_tz(const FuncCtx *ctx) {
+    zone_reads++;
+    return ctx->session ? ctx->session->tz_offset : 0;
+}
 static inline int64_t ctx_now(const FuncCtx *ctx) {
     time_reads++;
     return ctx->session ? ctx->session->now_micros : 0;

@@ -221,9 +221,11 @@ char *value_to_text(Arena *a, const Value *v, int64_t *len_out);
 char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out);
 /* Text to a cell, PostgreSQL's input syntax, blanks trimmed where it trims; PH_STR results
  * borrow or are allocated in `a` (bytea). varchar(n)/char(n) too long: 22001. Malformed: 22P02
- * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. */
-Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, Err *e);
-Status value_from_text(Type t, Slice text, int tz_offset, Arena *a, Value *out, Err *e);
+ * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. The session (types/func.h) has the time zone
+ * and what 'now' and 'today' mean; NULL: UTC and the clock. */
+struct SessionInfo;
+Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, void *cell, Err *e);
+Status value_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Value *out, Err *e);
 
 /* ---- cells --------------------------------------------------------------- */
 void *value_cell(Value *v);

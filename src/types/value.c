@@ -339,7 +339,7 @@ static Status text_cell(Type t, Slice text, Str *out, Err *e) {
     return ST_OK;
 }
 
-Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, Err *e) {
+Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, void *cell, Err *e) {
     int64_t v = 0;
     switch ((TypeId)t.id) {
     case T_BOOL: {
@@ -362,26 +362,26 @@ Status cell_from_text(Type t, Slice text, int tz_offset, Arena *a, void *cell, E
     case T_FLOAT8: return float_parse(text, false, cell, e);
     case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: return text_cell(t, text, cell, e);
     case T_BYTEA: return bytea_parse(text, a, cell, e);
-    case T_DATE: return date_parse(text, tz_offset, cell, e);
-    case T_TIME: return time_parse(text, t.precision, tz_offset, cell, e);
-    case T_TIMESTAMP: return timestamp_parse(text, t.precision, false, tz_offset, cell, e);
-    case T_TIMESTAMPTZ: return timestamp_parse(text, t.precision, true, tz_offset, cell, e);
+    case T_DATE: return date_parse(text, session, cell, e);
+    case T_TIME: return time_parse(text, t.precision, session, cell, e);
+    case T_TIMESTAMP: return timestamp_parse(text, t.precision, false, session, cell, e);
+    case T_TIMESTAMPTZ: return timestamp_parse(text, t.precision, true, session, cell, e);
     case T_INTERVAL: return interval_parse(text, t, cell, e);
     case T_UUID:
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
-    case T_ARRAY: return array_from_text(t, text, tz_offset, a, cell, e);
+    case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
     case T_VOID: case T_COUNT_: break;
     }
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot accept a value of type %s", type_plain_name(t));
 }
 
-Status value_from_text(Type t, Slice text, int tz_offset, Arena *a, Value *out, Err *e) {
+Status value_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Value *out, Err *e) {
     memset(out, 0, sizeof *out);
     out->type = t;
     /* Field restrictions act on input only; the value is an ordinary interval. */
     if (t.id == T_INTERVAL) out->type = type_make(T_INTERVAL);
-    return cell_from_text(t, text, tz_offset, a, value_cell(out), e);
+    return cell_from_text(t, text, session, a, value_cell(out), e);
 }
 
 /* ---- cells ---------------------------------------------------------------------------- */

@@ -310,7 +310,7 @@ static bool make_piece(const Case *k, Session *s, int64_t from, int64_t to, Piec
                 const char *text = k->calls[c].args[in];
                 Value x;
                 if (strcmp(text, "\\N") != 0) {
-                    ok = value_from_text(t, slice_of(text), 0, a, &x, &s->err) == ST_OK;
+                    ok = value_from_text(t, slice_of(text), NULL, a, &x, &s->err) == ST_OK;
                     if (ok) memcpy((char *)v[in].data + at * size, value_cell(&x), (size_t)size);
                     v[in].valid[at] = 1;
                 }

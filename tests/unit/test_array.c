@@ -19,7 +19,7 @@ static Type named(const char *name) {
 static Str parse(Type t, const char *text) {
     Str s;
     Err e = {0};
-    if (array_from_text(t, slice_of(text), 0, arena, &s, &e) != ST_OK) fail_msg("%s: %s", text, e.message);
+    if (array_from_text(t, slice_of(text), NULL, arena, &s, &e) != ST_OK) fail_msg("%s: %s", text, e.message);
     return s;
 }
 
@@ -28,7 +28,7 @@ static const char *round_trip(const char *type, const char *text) {
     Type t = named(type);
     Str s, out;
     Err e = {0};
-    if (array_from_text(t, slice_of(text), 0, arena, &s, &e) != ST_OK) return arena_strdup(arena, e.sqlstate);
+    if (array_from_text(t, slice_of(text), NULL, arena, &s, &e) != ST_OK) return arena_strdup(arena, e.sqlstate);
     assert_true(array_ok(s, type_phys(type_element(t))));
     assert_int_equal(array_to_text(t, s, 0, arena, &out, &e), ST_OK);
     return arena_strndup(arena, out.ptr, out.len);
@@ -162,11 +162,11 @@ static void test_fuzz(void **state) {
         Type t = named(types[rnd(5)]);
         Str s, out, again;
         Err e = {0};
-        if (array_from_text(t, (Slice){text, n}, 0, arena, &s, &e) == ST_OK) {
+        if (array_from_text(t, (Slice){text, n}, NULL, arena, &s, &e) == ST_OK) {
             accepted++;
             assert_true(array_ok(s, type_phys(type_element(t))));
             assert_int_equal(array_to_text(t, s, 0, arena, &out, &e), ST_OK);
-            assert_int_equal(array_from_text(t, (Slice){out.ptr, out.len}, 0, arena, &again, &e), ST_OK);
+            assert_int_equal(array_from_text(t, (Slice){out.ptr, out.len}, NULL, arena, &again, &e), ST_OK);
             assert_true(str_eq(s, again));
         } else {
             assert_non_null(strstr("22P02 0A000 22003 22023 2202E", e.sqlstate));

@@ -3,15 +3,19 @@
 
 #include <stdlib.h>
 
+#include "types/func.h"
 #include "types/type.h"
 
 static char out[128];
+enum { NOW_DAY = 8000 };
+static const int64_t NOW = NOW_DAY * USECS_PER_DAY + INT64_C(12345678);
 
 /* The text of a text's value, or the SQLSTATE. */
 static const char *conv(Type t, const char *text, int tz) {
     char cell[16] __attribute__((aligned(16)));
     Err e = {0};
-    if (cell_from_text(t, slice_of(text), tz, NULL, cell, &e) != ST_OK) return memcpy(out, e.sqlstate, 6);
+    SessionInfo in = {.now_micros = NOW, .tz_offset = tz};
+    if (cell_from_text(t, slice_of(text), &in, NULL, cell, &e) != ST_OK) return memcpy(out, e.sqlstate, 6);
     int64_t n = cell_to_text(t, cell, tz, out);
     assert_true(n <= VALUE_TEXT_MAX);
     out[n] = 0;
@@ -119,6 +123,19 @@ static void test_timestamps(void **state) {
         {"2001-02-16 20:38:40 +16", ERR_DATETIME_OVERFLOW},
     };
     check(type_make(T_TIMESTAMPTZ), zoned, ARRAY_LEN(zoned));
+    static const Case words[] = {
+        {"now", "2021-11-26 00:00:12.345678"}, {"today", "2021-11-26 00:00:00"}, {"tomorrow", "2021-11-27 00:00:00"}, {"yesterday 04:05", "2021-11-25 04:05:00"},
+    };
+    int64_t looked = time_reads;
+    check(type_make(T_TIMESTAMP), words, ARRAY_LEN(words));
+    assert_int_equal(time_reads - looked, 4);
+    assert_string_equal(conv(type_make(T_DATE), "now", -3600), "2021-11-25");
+    assert_string_equal(conv(type_make(T_TIME), "now", 3600), "01:00:12.345678");
+    assert_string_equal(conv(type_make(T_TIMESTAMPTZ), "now", 3600), "2021-11-26 01:00:12.345678+01");
+    looked = time_reads;
+    conv(type_make(T_DATE), "epoch", 0);
+    conv(type_make(T_TIMESTAMP), "infinity", 0);
+    assert_int_equal(time_reads, looked);
     Type tz = type_make(T_TIMESTAMPTZ);
     assert_string_equal(conv(tz, "2020-01-01 00:00", 19800), "2020-01-01 00:00:00+05:30");
     assert_string_equal(conv(tz, "2020-01-01 00:00Z", -3600), "2019-12-31 23:00:00-01");
@@ -178,7 +195,7 @@ static void test_intervals(void **state) {
     assert_int_equal(type_from_name(slice_of("interval"), 1, &mask, &t, &e), ST_OK);
     assert_string_equal(conv(t, "1:30", 0), "00:01:30");
     Value v;
-    assert_int_equal(value_from_text(t, slice_of("1"), 0, NULL, &v, &e), ST_OK);
+    assert_int_equal(value_from_text(t, slice_of("1"), NULL, NULL, &v, &e), ST_OK);
     assert_true(type_eq(v.type, type_make(T_INTERVAL)));
 }
 
@@ -187,8 +204,8 @@ static const char *add(const char *ts, const char *iv, int sign) {
     int64_t a, r;
     Interval i;
     Err e = {0};
-    assert_int_equal(cell_from_text(t, slice_of(ts), 0, NULL, &a, &e), ST_OK);
-    assert_int_equal(cell_from_text(type_make(T_INTERVAL), slice_of(iv), 0, NULL, &i, &e), ST_OK);
+    assert_int_equal(cell_from_text(t, slice_of(ts), NULL, NULL, &a, &e), ST_OK);
+    assert_int_equal(cell_from_text(type_make(T_INTERVAL), slice_of(iv), NULL, NULL, &i, &e), ST_OK);
     if (timestamp_add_interval(a, &i, sign, &r)) return "range";
     out[cell_to_text(t, &r, 0, out)] = 0;
     return out;
@@ -234,9 +251,9 @@ static void test_noise(void **state) {
         Err e = {0};
         memset(cell, 0, sizeof cell);
         memset(again, 0, sizeof again);
-        if (cell_from_text(t, (Slice){exact, n}, 0, NULL, cell, &e) == ST_OK) {
+        if (cell_from_text(t, (Slice){exact, n}, NULL, NULL, cell, &e) == ST_OK) {
             int64_t len = cell_to_text(t, cell, 0, out);
-            Status st = cell_from_text(t, (Slice){out, len}, 0, NULL, again, &e);
+            Status st = cell_from_text(t, (Slice){out, len}, NULL, NULL, again, &e);
             out[len] = 0;
             if (st != ST_OK || memcmp(cell, again, (size_t)phys_size(type_phys(t))) != 0) {
                 fail_msg("'%.*s' gives %s, which reads differently", (int)n, s, out);

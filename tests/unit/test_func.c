@@ -52,7 +52,7 @@ static int parse_args(Arena *a, const char *text, Value *v, Type *types) {
         v[n].type = types[n];
         if (val.len == 4 && memcmp(val.ptr, "NULL", 4) == 0) v[n].is_null = true;
         else if (types[n].id == T_UNKNOWN) v[n].u.str = str_make(val.ptr, val.len);
-        else if (value_from_text(types[n], val, 0, a, &v[n], &err) != ST_OK) fail_msg("value %.*s: %s", (int)val.len, val.ptr, err.message);
+        else if (value_from_text(types[n], val, NULL, a, &v[n], &err) != ST_OK) fail_msg("value %.*s: %s", (int)val.len, val.ptr, err.message);
         n++;
         text = end ? end + 1 : text + len;
     }
@@ -544,7 +544,7 @@ static void test_casts(void **s) {
         Type from = parse_type(slice_of(casts[i].from)), to = parse_type(slice_of(casts[i].to));
         Value v = {.type = from};
         if (from.id == T_UNKNOWN) v.u.str = str_make(casts[i].value, (int64_t)strlen(casts[i].value));
-        else assert_int_equal(value_from_text(from, slice_of(casts[i].value), 0, a, &v, &err), ST_OK);
+        else assert_int_equal(value_from_text(from, slice_of(casts[i].value), NULL, a, &v, &err), ST_OK);
         err_clear(&err);
         CastCtx how = casts[i].ctx[0] == 'i' ? CAST_IMPLICIT : casts[i].ctx[0] == 'a' ? CAST_ASSIGNMENT : CAST_EXPLICIT;
         Status st = cast(a, &v, to, how);

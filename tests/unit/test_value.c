@@ -12,7 +12,7 @@ static Arena *arena;
 static const char *conv(Type t, const char *text) {
     Value v;
     Err e = {0};
-    if (value_from_text(t, slice_of(text), 0, arena, &v, &e) != ST_OK) return arena_strdup(arena, e.sqlstate);
+    if (value_from_text(t, slice_of(text), NULL, arena, &v, &e) != ST_OK) return arena_strdup(arena, e.sqlstate);
     return value_to_text(arena, &v, NULL);
 }
 
@@ -98,12 +98,12 @@ static void test_text(void **state) {
     assert_string_equal(conv(named("char", 1, 2, 0), "abc"), ERR_STRING_TRUNCATION);
     Value v;
     Err e = {0};
-    assert_int_equal(value_from_text(named("char", 1, 4, 0), slice_of("ab  "), 0, arena, &v, &e), ST_OK);
+    assert_int_equal(value_from_text(named("char", 1, 4, 0), slice_of("ab  "), NULL, arena, &v, &e), ST_OK);
     assert_int_equal(v.u.str.len, 2);
-    value_from_text(type_make(T_INT4), slice_of("x"), 0, arena, &v, &e);
+    value_from_text(type_make(T_INT4), slice_of("x"), NULL, arena, &v, &e);
     assert_string_equal(e.message, "invalid input syntax for type integer: \"x\"");
     err_clear(&e);
-    value_from_text(type_numeric(4, 2), slice_of("100"), 0, arena, &v, &e);
+    value_from_text(type_numeric(4, 2), slice_of("100"), NULL, arena, &v, &e);
     assert_string_equal(e.message, "numeric field overflow");
     assert_string_equal(e.detail, "A field with precision 4, scale 2 must round to an absolute value less than 10^2.");
     v = (Value){.type = type_make(T_INT4), .is_null = true};
@@ -126,7 +126,7 @@ static void test_float_round_trip(void **state) {
         Err e = {0};
         int64_t n = cell_to_text(type_make(T_FLOAT8), &d, 0, text);
         text[n] = 0;
-        assert_int_equal(cell_from_text(type_make(T_FLOAT8), (Slice){text, n}, 0, NULL, &back, &e), ST_OK);
+        assert_int_equal(cell_from_text(type_make(T_FLOAT8), (Slice){text, n}, NULL, NULL, &back, &e), ST_OK);
         if (memcmp(&d, &back, sizeof d) != 0 || strtod(text, NULL) != d) fail_msg("%.17g as %s", d, text);
         float f, fback;
         uint32_t fbits = (uint32_t)bits;
@@ -134,7 +134,7 @@ static void test_float_round_trip(void **state) {
         if (isnan(f)) continue;
         n = cell_to_text(type_make(T_FLOAT4), &f, 0, text);
         text[n] = 0;
-        assert_int_equal(cell_from_text(type_make(T_FLOAT4), (Slice){text, n}, 0, NULL, &fback, &e), ST_OK);
+        assert_int_equal(cell_from_text(type_make(T_FLOAT4), (Slice){text, n}, NULL, NULL, &fback, &e), ST_OK);
         if (memcmp(&f, &fback, sizeof f) != 0 || strtof(text, NULL) != f) fail_msg("%.9g as %s", (double)f, text);
     }
 }

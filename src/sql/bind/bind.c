@@ -159,7 +159,7 @@ static Status param_value(ParamCtx *k, const Value *v, Type to, Value *out) {
     }
     if (v->type.id == T_UNKNOWN) {
         Slice text = {v->u.str.ptr, v->u.str.len};
-        return value_from_text(to, text, c->session ? c->session->tz_offset : 0, c->arena, out, c->err);
+        return value_from_text(to, text, c->session, c->arena, out, c->err);
     }
     FuncKernel kernel = cast_exists(v->type, to, CAST_ASSIGNMENT) ? cast_kernel(v->type, to, CAST_ASSIGNMENT) : NULL;
     if (!kernel) {

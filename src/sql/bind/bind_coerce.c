@@ -123,7 +123,7 @@ Expr *bind_literal(Binder *b, const AstExpr *ast) {
             /* Beyond 38 digits a literal is a double: PostgreSQL's numeric would hold it, ours does not. */
             if (strcmp(b->err->sqlstate, ERR_NUMERIC_RANGE) != 0) return NULL;
             err_clear(b->err);
-            if (value_from_text(type_make(T_FLOAT8), l->text, 0, b->c->arena, &v, b->err) != ST_OK) {
+            if (value_from_text(type_make(T_FLOAT8), l->text, NULL, b->c->arena, &v, b->err) != ST_OK) {
                 if (!b->err->position) b->err->position = bind_pos(b, ast->location);
                 return NULL;
             }
@@ -221,7 +221,7 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
         last.length = 0;
         in = to.id == T_ARRAY ? type_array_of(last) : last;
     }
-    if (value_from_text(in, text, b->c->session ? b->c->session->tz_offset : 0, b->a, &v, b->err) != ST_OK) {
+    if (value_from_text(in, text, b->c->session, b->a, &v, b->err) != ST_OK) {
         if (!b->err->position) b->err->position = bind_pos(b, e->location ? e->location : location);
         return NULL;
     }

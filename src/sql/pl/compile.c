@@ -279,7 +279,7 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
     }
     if (!cast_exists(e->type, to, CAST_ASSIGNMENT) && e->kind == EX_CONST && type_is_text(e->type)) { /* PL/pgSQL assigns by way of the text */
         Value v;
-        if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session ? c->reg->session->tz_offset : 0, c->arena, &v, &c->scratch) != ST_OK) {
+        if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session, c->arena, &v, &c->scratch) != ST_OK) {
             (void)cp_refuse_error(c);
             return NULL;
         }
@@ -644,6 +644,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     builder_init(&c->pipe.b, a);
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
     c->in_scope = colset_new(&c->ctx);
+    int64_t clock = time_reads, zone = zone_reads;
     Status st = cp_declare(c);
     if (st == ST_OK && c->uses_found && c->at.var_of[f->found] >= 0) st = cp_store_int(c, c->at.var_of[f->found], 0);
     if (st == ST_OK && c->at.row_count >= 0) st = cp_store_int(c, c->at.row_count, 0);
@@ -662,6 +663,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
     if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL);
     if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
+    if (st == ST_OK && time_reads != clock) st = cp_refuse(c, "a value depends on the time at which it is read ('now')");
+    if (st == ST_OK && zone_reads != zone) st = cp_refuse(c, "a value depends on the time zone in which it is read");
     if (st == ST_OK) cp_mark(c); /* else the calls that it stopped in are gone */
     if (st == ST_OK && c->oom) st = ST_ERROR;
     *uses_found |= c->found_seen;
