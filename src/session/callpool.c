@@ -972,6 +972,7 @@ struct CallText {
     const Type *in_types;
     char tags[2][sizeof ((Statement *)0)->tag]; /* of no row, and of one */
     int32_t n_ins, n_outs;   /* outs: without the number of rows */
+    bool nulls_apart;        /* with a parameter that is NULL the statement runs in the ordinary way */
     const char **names;      /* of OUT values */
     Type *types;
 };
@@ -1045,7 +1046,7 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
         s->in_bulk = false;
         if (st != ST_OK) break;
         *t = (struct CallText){.arena = a, .catalog_version = s->db->catalog.version};
-        st = point_for_pool(s, text, ast, n_params, param_types, &b, &types);
+        st = point_for_pool(s, text, ast, n_params, param_types, &b, &types, &t->nulls_apart);
         if (st == ST_OK && b) {
             BulkText x = {.sql = text->sql, .n_params = n_params, .n_results = b->n_result, .param_types = b->param_types, .result_types = types};
             CallPool *pool;
@@ -1123,6 +1124,8 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     }
     const struct CallText *t = *slot;
     if (!t->routine) return ST_OK;
+    for (int32_t i = 0; t->nulls_apart && i < n_params; i++)
+        if (params[i].is_null) return ST_OK;
     Arena *a = st->run_arena;
     Value *args = arena_array(a, Value, t->n_ins + 1);
     Vec *vecs = arena_array(a, Vec, t->n_ins + 1);

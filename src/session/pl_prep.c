@@ -263,6 +263,7 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
     plan_ctx_init(s, p->arena, &c);
     pl_names(fr, p->arena, x, &names);
     c.variables = &names.hook;
+    c.of_routine = true;
     p->expr = NULL;
     p->call = NULL;
     p->point = NULL;
@@ -399,6 +400,7 @@ static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     plan_ctx_init(s, a, &c);
     pl_names(fr, a, x, &names);
     c.variables = &names.hook;
+    c.of_routine = true;
     Status r = sql_bind_value(&c, x->ast, want, &e);
     Plan *one = r == ST_OK ? plan_new(&c, LP_VALUES, 0) : NULL;
     BoundStmt *b = arena_new_of(a, BoundStmt);

@@ -96,6 +96,7 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     plan_ctx_init(s, st->run_arena, &c);
     pl_names(fr, st->run_arena, x, &names);
     c.variables = &names.hook;
+    c.of_routine = true;
     TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
     Value *values = arena_array(st->run_arena, Value, p->n_refs + 1);
     if (!values) return ST_ERROR;

@@ -80,8 +80,9 @@ void text_release(SqlText *t);            /* NULL is fine */
 
 /* point.c. A statement on one row found by its key. *done false: it is to run in the ordinary way. */
 Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, bool *done);
-/* The statement, bound, when it is such a one that the pool of calls can run for others (callpool.h): whatever its parameters are. NULL: it is not. Under any lock. The result lives as long as the text. */
-Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, const BoundStmt **out, const Type **result_types);
+/* The statement, bound, when it is such a one that the pool of calls can run for others (callpool.h): whatever its parameters are. NULL: it is not. Under any lock. The result lives as long as the text.
+ * nulls_apart: not with a parameter that is NULL. */
+Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, const BoundStmt **out, const Type **result_types, bool *nulls_apart);
 /* Parameters in the types that the statement gives them. */
 Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params, Value *out);
 void text_point_free(struct TextPoint *t);

@@ -15,6 +15,7 @@ struct TextPoint {
     int64_t catalog_version;
     const BoundStmt *bound;
     PlPoint *point;          /* NULL: there is none */
+    bool nulls_apart;        /* it stands for the statement only when no parameter is NULL (sql_null_params_matter) */
 };
 
 void text_point_free(struct TextPoint *t) {
@@ -60,7 +61,14 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
     t->point = pl_point_of(s, a, c, b);
+    t->nulls_apart = t->point && sql_null_params_matter(c, b);
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
+}
+
+static bool some_null(int32_t n, const Value *params) {
+    for (int32_t i = 0; i < n; i++)
+        if (params[i].is_null) return true;
+    return false;
 }
 
 Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params, Value *out) {
@@ -69,13 +77,14 @@ Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, in
     return ST_OK;
 }
 
-Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, const BoundStmt **out, const Type **result_types) {
+Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
     *out = NULL;
     if (!text || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
     if (!text->point || text->point->catalog_version != s->db->catalog.version) TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || t->bound->n_params != n_params) return ST_OK;
     *out = t->bound;
+    *nulls_apart = t->nulls_apart;
     *result_types = pl_point_types(t->point);
     return ST_OK;
 }
@@ -88,7 +97,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     TRY(ast->kind == AST_SELECT ? session_lock(s, LOCK_SHARED) : session_begin_write(s));
     if (!text->point || text->point->catalog_version != s->db->catalog.version) TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
-    if (!t->point) return ST_OK;
+    if (!t->point || (t->nulls_apart && some_null(n_params, params))) return ST_OK;
     const Value **refs = arena_array(a, const Value *, n_params + 1);
     Value *given = arena_array(a, Value, n_params + 1);
     if (!refs || !given) return err_oom(&s->err);

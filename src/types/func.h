@@ -70,6 +70,7 @@ enum {
     FN_AGGREGATE = 64,
     FN_ANY_NUMERIC_SCALE = 128, /* numeric arguments keep their own scales; otherwise all get a common one */
     FN_COMMON_TYPE = 256,       /* all arguments and the result have their common type (greatest, least) */
+    FN_NULL_ARGS = 512,         /* NULL when an argument is, as a strict one, but also of other values, so that the kernel fills validity */
 };
 
 typedef enum AggKind {

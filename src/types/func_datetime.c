@@ -678,9 +678,9 @@ static Type tf_num20_6(const FuncDef *f, int nargs, const Type *a) {
 #define OP2(nm, a, b, r, fn, dc) DEF(nm, OPF, r, 2, ARGS(a, b), OP_NONE, fn, NULL, dc)
 #define EXTRACT_DEFS(T, op)                                                                                            \
     DEF("extract_int", SF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),                   \
-    DEF("extract_num", FN_CAN_FAIL, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),         \
-    DEF("extract", FN_CAN_FAIL, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),             \
-    DEF("date_part", FN_CAN_FAIL, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
+    DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),         \
+    DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),             \
+    DEF("date_part", NF, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
 #define NOW_DEF(nm, T, fn, dc) DEF(nm, S_ | FN_STABLE, T, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 #define I4 T_INT4
 

@@ -174,6 +174,7 @@ bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char 
 #define DEF(nm, fl, rt, na, as, op, kn, tf, dc) \
     {.name = nm, .flags = (fl), .ret = rt, .nargs = na, .args = as, .opcode = op, .kernel = kn, .type_fn = tf, .doc = dc}
 #define SF (FN_STRICT | FN_CAN_FAIL)
+#define NF (FN_NULL_ARGS | FN_CAN_FAIL)
 #define S_ FN_STRICT
 
 #endif

@@ -911,7 +911,7 @@ static const FuncDef defs[] = {
     DEF("substr", S_, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, bytea_substr2, NULL, "from a position on"),
     DEF("substring", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL, "part of a byte string"),
     DEF("substr", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL, "part of a byte string"),
-    DEF("substring", FN_CAN_FAIL, T_TEXT, 2, TT, OP_NONE, func_substring_regex, NULL, "what matches a regular expression"),
+    DEF("substring", NF, T_TEXT, 2, TT, OP_NONE, func_substring_regex, NULL, "what matches a regular expression"),
     DEF("position", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),
     DEF("position", S_, T_INT4, 2, ARGS(T_BYTEA, T_BYTEA), OP_NONE, position_bytea, NULL, "position of the second in the first, 0 if absent"),
     DEF("strpos", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),

@@ -97,6 +97,7 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
     default: s->kind = STMT_UTILITY; break;
     }
     if (st == ST_OK) st = settle_params(&b, n_params, s);
+    if (st == ST_OK) bind_null_plan(c, s->plan);
     if (st == ST_OK) *out = s;
     return finish(&b, st);
 }
@@ -134,6 +135,7 @@ Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
             e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);
         }
     }
+    if (e) bind_null_expr(c, e);
     if (e) *out = e;
     return finish(&b, e ? ST_OK : ST_ERROR);
 }
@@ -219,5 +221,6 @@ Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values)
     ParamCtx k = {.c = c, .n = n, .values = values};
     if (!s->plan) return ST_OK;
     Status st = param_plan(&k, s->plan);
+    if (st == ST_OK && !c->of_routine) bind_null_plan(c, s->plan);
     return st != ST_OK && !err_is_set(c->err) ? err_oom(c->err) : st;
 }

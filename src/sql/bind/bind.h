@@ -44,7 +44,9 @@ Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing,
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
 /* A type name with modifiers. */
 Status sql_bind_type(const AstTypeName *ast, Type *out, Err *e);
-/* Replaces parameters by values (cast to their types) throughout the statement. */
+/* Replaces parameters by values (cast to their types) throughout the statement. Strict calls of those that are NULL become NULL, unless PlanCtx.of_routine. */
 Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values);
+/* Whether a parameter that is NULL makes a call NULL whose other arguments could fail: then the statement is not the same with the parameter's value put in late. */
+bool sql_null_params_matter(const PlanCtx *c, const BoundStmt *s);
 
 #endif

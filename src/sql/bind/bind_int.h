@@ -197,6 +197,14 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
 Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name);
 
+/* A call of a routine of the catalog that is declared STRICT. */
+bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
+
+/* ---- bind_null.c ----------------------------------------------------------------------------- */
+/* Strict calls with a constant NULL among their arguments become NULL, in place. */
+void bind_null_plan(PlanCtx *c, Plan *p);
+void bind_null_expr(PlanCtx *c, Expr *e);
+
 /* ---- bind_from.c ------------------------------------------------------------------------- */
 Plan *bind_one_row(Binder *b); /* LP_VALUES without columns */
 Plan *bind_filter(Binder *b, Plan *child, Expr *cond);

@@ -279,6 +279,13 @@ static Expr *scalar_call(Binder *b, const Routine *r, Expr **args, int64_t locat
     return e;
 }
 
+bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e) {
+    if (e->u.func->kernel != call_kernel) return false;
+    for (int64_t i = 0; i < c->catalog->n_routines; i++)
+        if (c->catalog->routines[i]->id == e->args[0]->u.value.u.i64) return c->catalog->routines[i]->strict;
+    return false;
+}
+
 /* ---- rows --------------------------------------------------------------------------------------- */
 
 static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *name, int64_t location) {
@@ -360,6 +367,7 @@ Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
         if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) e = bind_coerce(&b, e, type, CAST_EXPLICIT, ast->location); /* through text, as PL/pgSQL does */
         else e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);
     }
+    if (e) bind_null_expr(c, e);
     if (e) *out = e;
     return finish(&b, e ? ST_OK : ST_ERROR);
 }
@@ -385,6 +393,7 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     c->routine = r;
     c->n_args = r->n_args;
     c->args = args;
+    for (int32_t i = 0; i < c->n_args; i++) bind_null_expr(b->c, args[i]);
     c->n_params = (int32_t)b->params.len;
     for (int64_t i = 0; i < b->params.len; i++) {
         c->param_types[i] = b->params.items[i];

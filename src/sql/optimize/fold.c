@@ -137,19 +137,25 @@ static Expr *unwrap_in(Opt *o, Expr *e) {
     return r;
 }
 
-/* NULL, whatever the other arguments are: unless one of them may fail, which a call whose NULL is not known before it runs would tell. */
-static bool surely_null(const Expr *e) {
+/* NULL, whatever the other arguments are (bind_null.c). In a routine not where one of them may fail, which a call whose NULL is not known before it runs would tell. */
+/* False: constants whose value is an error. */
+static bool could_be_folded(void *ctx, Expr *e) {
+    (void)ctx;
+    bool computed = e->kind == EX_CAST || (e->kind == EX_FUNC && !(e->u.func->flags & (FN_VOLATILE | FN_AGGREGATE)) && e->u.func->kernel);
+    return !computed || !all_const(e) || !expr_can_fail(e);
+}
+static bool surely_null(const Opt *o, const Expr *e) {
     bool null = false;
     for (int32_t i = 0; i < e->n_args; i++) {
         if (opt_const_null(e->args[i])) null = true;
-        else if (expr_can_fail(e->args[i])) return false;
+        else if (expr_can_fail(e->args[i]) && (o->c->of_routine || !expr_walk(e->args[i], could_be_folded, NULL))) return false;
     }
     return null;
 }
 static Expr *fold_func(Opt *o, Expr *e) {
     const FuncDef *f = e->u.func;
     if (f->flags & (FN_VOLATILE | FN_AGGREGATE)) return e;
-    if ((f->flags & FN_STRICT) && surely_null(e)) return opt_null(o, e->type);
+    if ((f->flags & (FN_STRICT | FN_NULL_ARGS)) && surely_null(o, e)) return opt_null(o, e->type);
     if (all_const(e) && f->kernel) {
         Value *args = arena_array(o->a, Value, e->n_args + 1), out;
         if (!args) return NULL;

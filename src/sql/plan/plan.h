@@ -58,6 +58,7 @@ typedef struct PlanCtx {
     VEC(ViewSource) sources;
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
     PlanVariables *variables;    /* NULL: names are columns only */
+    bool of_routine;             /* parameters are a routine's variables: a call that is NULL because one of them is computes its other arguments (bind_null.c) */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
     bool runs_bulk;                     /* bulk_call in FROM */
     bool locks_rows;                    /* FOR UPDATE and the like */
