@@ -69,11 +69,12 @@ static Status shape_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
     return ST_OK;
 }
 
-static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct) {
+static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, bool guarded) {
     Session *s = p->session;
     int64_t clock = time_reads, runs = s->n_runs;
     PlanCtx c;
     plan_ctx_init(s, p->arena, &c);
+    c.guarded = guarded;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     if (c.locks_rows && session_read_only(s)) return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
@@ -84,6 +85,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
         TRY(sql_bind_params(&c, b, n_params, params));
     }
     TRY(session_resolve_limits(s, &c, b->plan, acct));
+    p->may_guard = !guarded && !c.calls_routine && sql_subqueries_can_fail(b);
     TRY(sql_optimize(&c, b));
     TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
     if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;
@@ -97,6 +99,27 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     return ST_OK;
 }
 
+static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
+    CachedPlan *p = mem_calloc(&s->cache_account, (int64_t)sizeof *p, &s->err);
+    if (!p) return ST_ERROR;
+    p->refs = 1;
+    p->session = s;
+    mem_account_init(&p->account, &s->cache_account, "plan", 0, NULL);
+    p->arena = arena_new(&p->account, &s->err);
+    if (!p->arena || make(p, ast, n_params, param_types, params, acct, guarded) != ST_OK) {
+        plan_release(p);
+        return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    }
+    *out = p;
+    return ST_OK;
+}
+
+Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **out) {
+    TRY(plan_new_for(s, ast, n_params, param_types, params, acct, true, out));
+    (*out)->keep = false;
+    return ST_OK;
+}
+
 Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **slot, CachedPlan **out) {
     *out = NULL;
     if (slot && *slot && holds(s, *slot, n_params, params)) {
@@ -105,16 +128,8 @@ Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *pa
         s->n_plans_found++;
         return ST_OK;
     }
-    CachedPlan *p = mem_calloc(&s->cache_account, (int64_t)sizeof *p, &s->err);
-    if (!p) return ST_ERROR;
-    p->refs = 1;
-    p->session = s;
-    mem_account_init(&p->account, &s->cache_account, "plan", 0, NULL);
-    p->arena = arena_new(&p->account, &s->err);
-    if (!p->arena || make(p, ast, n_params, param_types, params, acct) != ST_OK) {
-        plan_release(p);
-        return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
-    }
+    CachedPlan *p;
+    TRY(plan_new_for(s, ast, n_params, param_types, params, acct, false, &p));
     if (slot) {
         plan_release(*slot); /* it did not hold */
         *slot = p->keep ? p : NULL;

@@ -38,6 +38,7 @@ struct CachedPlan {
     Type *types;
     struct DevPlan *device;
     bool keep;
+    bool may_guard; /* when it fails, the guarded plan may not: PlanCtx.guarded */
     /* what it was made from */
     int64_t catalog_version;
     VEC(struct PlanDep) deps;
@@ -90,5 +91,7 @@ void text_point_free(struct TextPoint *t);
 /* Binds and lowers a SELECT, or finds the slot's plan (slot NULL: none) to hold for these parameters. The caller, who has the shared lock, gets a reference. A
  * new plan takes the slot when it can be kept. LIMIT's subqueries run in `acct`. */
 Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **slot, CachedPlan **out);
+/* Likewise, with PlanCtx.guarded; not kept. */
+Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **out);
 
 #endif

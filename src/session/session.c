@@ -714,10 +714,10 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
     return ST_OK;
 }
 
-Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
-    int64_t start = clock_ns();
-    memset(out, 0, sizeof *out);
-    TRY(session_resolve_limits(s, c, b->plan, acct));
+/* A failure that may be of a subquery's value that no row wants. */
+static bool by_data(const Err *e) { return strncmp(e->sqlstate, "22", 2) == 0 || strcmp(e->sqlstate, ERR_CARDINALITY) == 0; }
+
+static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, int64_t start, RunOutput *out) {
     TRY(sql_optimize(c, b));
     if (s->txn) {
         TxnReads reads;
@@ -728,6 +728,19 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     if (!out->plan) return ST_ERROR;
     out->plan_ns = clock_ns() - start;
     return run_lowered(s, out->plan, acct, NULL, NULL, out);
+}
+
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
+    int64_t start = clock_ns();
+    memset(out, 0, sizeof *out);
+    TRY(session_resolve_limits(s, c, b->plan, acct));
+    Plan *again = !c->guarded && !c->calls_routine && sql_subqueries_can_fail(b) ? sql_copy_plan(c, b->plan) : NULL;
+    if (plan_and_run(s, c, b, n, ids, acct, start, out) == ST_OK) return ST_OK;
+    if (!again || !by_data(&s->err)) return ST_ERROR;
+    err_clear(&s->err);
+    c->guarded = true;
+    b->plan = again;
+    return plan_and_run(s, c, b, n, ids, acct, start, out);
 }
 
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
@@ -743,7 +756,19 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     st->names = p->names;
     st->types = p->types;
     RunOutput r = {0};
-    TRY(run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r));
+    Status status = run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r);
+    if (status != ST_OK && p->may_guard && by_data(&s->err)) {
+        err_clear(&s->err);
+        plan_release(st->plan);
+        st->plan = NULL;
+        TRY(plan_get_guarded(s, ast, n_params, param_types, params, &st->account, &st->plan));
+        p = st->plan;
+        TRY(transaction_reads(s, &p->reads));
+        st->names = p->names;
+        st->types = p->types;
+        status = run_lowered(s, p->plan, &st->account, NULL, NULL, &r);
+    }
+    if (status != ST_OK) return status;
     st->query = r.query;
     st->rows = r.rows;
     st->n_rows = rows_count(r.rows);

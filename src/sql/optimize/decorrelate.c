@@ -14,11 +14,17 @@
  *      its distinct correlated values, D is crossed into the right side's leaves and
  *      carried up, and the result is joined back on D, null-safely.
  *
- * Columns of outer levels that a right side uses stay free in it until the outer level's own join is made. */
+ * Columns of outer levels that a right side uses stay free in it until the outer level's own join is made.
+ *
+ * So made, subqueries are computed whether a row wants their values or not. That is fast, and right as long as nothing fails: CASE, COALESCE, AND or a
+ * FROM without rows may stand in front of a subquery whose values cannot be computed, or that has too many rows. When a statement fails and one of its subqueries
+ * could have been the reason, it is planned once more with PlanCtx.guarded: then whatever of a subquery can fail is computed for D alone, and D is made of those rows
+ * of the left side that want a value (`need`, the conditions on the way to the subquery in its expression). Subqueries without correlation have a D too, of one row
+ * or none. */
 #include "sql/optimize/optimize_int.h"
 
 static Plan *lift_plan(Opt *o, Plan *p);
-static Expr *lift_expr(Opt *o, Expr *e, Plan **child);
+static Expr *lift_expr(Opt *o, Expr *e, Plan **child, const Expr *need);
 
 static bool depends(Opt *o, const Plan *p, const ColSet *corr) {
     ColSet f = opt_free(o, p);
@@ -290,8 +296,9 @@ typedef struct Unnest {
     ColSet corr;
     int64_t n;
     const ColId *outer;
+    bool guard; /* also what can fail is to be computed for D alone */
     int64_t dom_cte;
-    const ColId *dom_cols;
+    const ColId *dom_cols; /* n, or one that says nothing when n is 0 */
     struct CorrCte {
         struct CorrCte *next;
         int64_t id;
@@ -307,7 +314,8 @@ static bool scans_corr_cte(const Unnest *u, const Plan *p) {
         if (scans_corr_cte(u, p->children[i])) return true;
     return false;
 }
-static bool un_depends(const Unnest *u, const Plan *p) { return depends(u->o, p, &u->corr) || (u->ctes && scans_corr_cte(u, p)); }
+static bool un_uses(const Unnest *u, const Plan *p) { return depends(u->o, p, &u->corr) || (u->ctes && scans_corr_cte(u, p)); }
+static bool un_depends(const Unnest *u, const Plan *p) { return un_uses(u, p) || (u->guard && opt_plan_can_fail(p)); }
 static ColId *fresh_locals(Unnest *u) {
     ColId *l = arena_array(u->o->a, ColId, u->n + 1);
     for (int64_t i = 0; l && i < u->n; i++)
@@ -316,8 +324,12 @@ static ColId *fresh_locals(Unnest *u) {
 }
 static Plan *dom_scan(Unnest *u, ColId **local) {
     *local = fresh_locals(u);
-    return *local ? opt_cte_scan(u->o, u->dom_cte, u->n, *local, u->dom_cols) : NULL;
+    if (!*local || u->n > 0) return *local ? opt_cte_scan(u->o, u->dom_cte, u->n, *local, u->dom_cols) : NULL;
+    ColId id = opt_new_like(u->o, u->dom_cols[0]);
+    return id > 0 ? opt_cte_scan(u->o, u->dom_cte, 1, &id, u->dom_cols) : NULL;
 }
+/* p for every row of D. */
+static Plan *dom_times(Unnest *u, Plan *p, ColId **local) { return opt_join(u->o, JN_INNER, dom_scan(u, local), p, NULL); }
 static void localise(Unnest *u, Expr *e, const ColId *local) {
     for (int64_t i = 0; i < u->n; i++) {
         ColMap m = {u->outer[i], local[i]};
@@ -513,7 +525,8 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     }
     bool dl = un_depends(u, p->children[0]), dr = un_depends(u, p->children[1]), dc = false;
     for (int32_t i = 0; i < p->n_conds; i++) dc |= opt_uses(o, p->conds[i], &u->corr);
-    if (p->join == JN_MARK && (dr || dc)) {
+    if (p->join == JN_MARK && !p->mark_exists && u->n > 0 && dr) dr = un_uses(u, p->children[1]); /* no more conditions then */
+    if (p->join == JN_MARK && (u->n > 0 || dc) && (dr || dc)) {
         if (!p->mark_exists) {
             unsupported(o, "this form of IN");
             return NULL;
@@ -591,7 +604,7 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
     }
     if (add_same(u, &conds, dl, keys, d, NULL) != ST_OK) return NULL;
     *local = dl;
-    return opt_project(o, opt_join(o, JN_LEFT, d, p, &conds), ids.len, ids.items, ex.items);
+    return opt_project(o, opt_join(o, u->n == 0 ? JN_INNER : JN_LEFT, d, p, &conds), ids.len, ids.items, ex.items);
 }
 
 /* ---- series over columns ----------------------------------------------------------------------- */
@@ -656,12 +669,9 @@ static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
 
 static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
-    if (!un_depends(u, p)) {
-        Plan *d = dom_scan(u, local);
-        return opt_join(o, JN_INNER, d, p, NULL);
-    }
+    if (!un_depends(u, p)) return dom_times(u, p, local);
     switch ((PlanKind)p->kind) {
-    case LP_SCAN: { /* correlated pushed conditions */
+    case LP_SCAN: { /* correlated pushed conditions, and those that can fail */
         ExprVec conds = {0};
         for (int32_t i = 0; i < p->n_conds; i++)
             if (opt_push(o, &conds, p->conds[i]) != ST_OK) return NULL;
@@ -682,6 +692,10 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     case LP_JOIN: return unnest_join(u, p, local);
     case LP_AGG: return unnest_agg(u, p, local);
     case LP_SORT: case LP_LIMIT: {
+        if (u->n == 0) { /* D has one row at most */
+            p->children[0] = unnest(u, p->children[0], local);
+            return p->children[0] ? p : NULL;
+        }
         Plan *sort = p;
         int64_t limit = p->limit, offset = p->offset > 0 ? p->offset : 0;
         if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit < 0) sort = p->children[0];
@@ -697,7 +711,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     case LP_SETOP: {
         ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
         ColId *out = fresh_locals(u);
-        if (!locals || !out || p->setop != SO_UNION_ALL) return NULL;
+        if (!un_uses(u, p) && u->n > 0 && p->setop != SO_UNION_ALL) return dom_times(u, p, local);
+        if (!locals || !out || (u->n > 0 && p->setop != SO_UNION_ALL)) return NULL;
         for (int32_t k = 0; k < p->n_children; k++) {
             if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
             ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
@@ -731,8 +746,9 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     case LP_CTE_SCAN: {
         struct CorrCte *c = u->ctes;
         while (c && c->id != p->cte_id) c = c->next;
+        if (!c) return dom_times(u, p, local);
         ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1), *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
-        if (!c || !l || !oc || !cc) return NULL;
+        if (!l || !oc || !cc) return NULL;
         for (int32_t i = 0; i < p->n_out; i++) {
             oc[i] = p->out_cols[i];
             cc[i] = p->cte_cols[i];
@@ -749,6 +765,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     }
     case LP_VALUES: {
         /* each row is a projection over D */
+        if (p->cells || p->n_out + u->n == 0) return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
         Plan *un = NULL;
         ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
         Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
@@ -788,6 +805,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         return un;
     }
     case LP_SERIES: {
+        if (!un_uses(u, p)) return dom_times(u, p, local);
         Plan *d = dom_scan(u, local);
         if (!d) return NULL;
         for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], *local);
@@ -829,9 +847,89 @@ static Plan *tell_apart(Opt *o, Plan *l, IdVec *outer) {
         if (!vec_push(o->a, &all, ids.items[i]) || opt_push(o, &exprs, ex.items[i]) != ST_OK) return NULL;
     return opt_project(o, l, all.len, all.items, exprs.items);
 }
-static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
+static Plan *limit_1(Opt *o, Plan *p) {
+    Plan *l = plan_new(o->c, LP_LIMIT, 1);
+    if (!l) return NULL;
+    l->children[0] = p;
+    l->limit = 1;
+    l->offset = 0;
+    return l;
+}
+/* The general way. need: D is made of the rows of l for which it is true, and what can fail in r is computed for D alone; NULL: of all rows. */
+static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const ColSet *corr, const Expr *need) {
+    Unnest u = {.o = o, .corr = *corr, .guard = need != NULL};
+    IdVec outer = {0}, lids = {0};
+    for (int64_t w = 0; w < corr->n_words; w++)
+        for (uint64_t b = corr->bits[w]; b; b &= b - 1)
+            if (!vec_push(o->a, &outer, (ColId)(w * 64 + __builtin_ctzll(b)))) return NULL;
+    MapVec map = {0};
+    if (!(l = tell_apart(o, l, &outer)) || opt_out_ids(o, l, &lids) != ST_OK) return NULL;
+    if (lids.len == 0) { /* a CTE has columns */
+        ColId one = plan_new_col(o->c, "row", type_make(T_BOOL), false);
+        Expr *yes = expr_bool(o->c, true);
+        if (one <= 0 || !yes || !vec_push(o->a, &lids, one) || !(l = opt_project(o, l, 1, &one, &yes))) return NULL;
+    }
+    if (opt_plan_rename(o, l, &map) != ST_OK) return NULL;
+    u.n = outer.len;
+    u.outer = outer.items;
+    ColId *def = arena_array(o->a, ColId, lids.len + 1), *seen = arena_array(o->a, ColId, lids.len + 1), *dout = arena_array(o->a, ColId, u.n + 1);
+    Expr **keys = arena_array(o->a, Expr *, u.n + 1);
+    MapVec here = {0};
+    if (!def || !seen || !dout || !keys) return NULL;
+    for (int64_t i = 0; i < lids.len; i++) {
+        def[i] = opt_mapped(&map, lids.items[i]);
+        ColMap m = {lids.items[i], seen[i] = opt_new_like(o, lids.items[i])};
+        if (m.to <= 0 || !vec_push(o->a, &here, m)) return NULL;
+    }
+    int64_t cte_l = ++o->c->n_ctes;
+    u.dom_cte = ++o->c->n_ctes;
+    u.dom_cols = dout;
+    Plan *scan = opt_cte_scan(o, cte_l, lids.len, lids.items, def), *dom = opt_cte_scan(o, cte_l, lids.len, seen, def);
+    if (need && dom) {
+        ExprVec want = {0};
+        Expr *copy = expr_copy(o->c, need);
+        if (!copy) return NULL;
+        expr_remap(copy, here.len, here.items);
+        if (opt_split(o, copy, &want) != ST_OK) return NULL;
+        dom = opt_filter(o, dom, &want);
+    }
+    for (int64_t i = 0; i < u.n; i++) {
+        keys[i] = opt_col(o, opt_mapped(&here, u.outer[i]));
+        if (!keys[i] || (dout[i] = opt_new_like(o, u.outer[i])) <= 0) return NULL;
+    }
+    if (u.n > 0) {
+        dom = opt_agg(o, dom, u.n, dout, keys, 0, NULL);
+    } else {
+        dout[0] = plan_new_col(o->c, "wanted", type_make(T_BOOL), false);
+        keys[0] = expr_bool(o->c, true);
+        dom = dom && dout[0] > 0 && keys[0] ? limit_1(o, opt_project(o, dom, 1, dout, keys)) : NULL;
+    }
+    ColId *local;
+    Plan *right = unnest(&u, r, &local);
+    if (!scan || !dom || !right) {
+        if (!err_is_set(o->err)) err_internal(o->err, "a dependent join could not be unnested");
+        return NULL;
+    }
+    ExprVec all = {0};
+    for (int64_t i = 0; i < conds->len; i++)
+        if (opt_push(o, &all, conds->items[i]) != ST_OK) return NULL;
+    if (add_same(&u, &all, u.outer, local, NULL, NULL) != ST_OK) return NULL;
+    Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2), *j = plain_join(o, kind, scan, right, &all, mark);
+    if (!cl || !cd || !j) return NULL;
+    cl->cte_id = cte_l;
+    cl->children[0] = l;
+    cl->children[1] = cd;
+    cd->cte_id = u.dom_cte;
+    cd->children[0] = dom;
+    cd->children[1] = j;
+    return cl;
+}
+
+/* need: of a subquery's values (see above), NULL where no guard is wanted. */
+static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const Expr *need) {
     ColSet lo = opt_outputs(o, l), fr = opt_free(o, r), corr = opt_set_and(o, &lo, &fr);
     if (kind == JN_SINGLE && opt_max_one_row(r)) kind = JN_LEFT;
+    if (need && (kind == JN_SINGLE || opt_plan_can_fail(r))) return domain_join(o, kind, l, r, conds, mark, &corr, need);
     if (opt_set_empty(&corr)) {
         if (kind == JN_LEFT && conds->len == 0 && opt_one_row(r)) kind = JN_INNER;
         return plain_join(o, kind, l, r, conds, mark);
@@ -882,49 +980,7 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
         }
         return plain_join(o, kind, l, copy, &st.conds, mark);
     }
-    /* the general way */
-    Unnest u = {.o = o, .corr = corr};
-    IdVec outer = {0}, lids = {0};
-    for (int64_t w = 0; w < corr.n_words; w++)
-        for (uint64_t b = corr.bits[w]; b; b &= b - 1)
-            if (!vec_push(o->a, &outer, (ColId)(w * 64 + __builtin_ctzll(b)))) return NULL;
-    MapVec map = {0};
-    if (!(l = tell_apart(o, l, &outer)) || opt_out_ids(o, l, &lids) != ST_OK || opt_plan_rename(o, l, &map) != ST_OK) return NULL;
-    u.n = outer.len;
-    u.outer = outer.items;
-    ColId *def = arena_array(o->a, ColId, lids.len + 1), *ddef = arena_array(o->a, ColId, u.n + 1);
-    ColId *dscan = fresh_locals(&u), *dout = fresh_locals(&u);
-    Expr **keys = arena_array(o->a, Expr *, u.n + 1);
-    if (!def || !ddef || !dscan || !dout || !keys) return NULL;
-    for (int64_t i = 0; i < lids.len; i++) def[i] = opt_mapped(&map, lids.items[i]);
-    for (int64_t i = 0; i < u.n; i++) {
-        ddef[i] = opt_mapped(&map, u.outer[i]);
-        keys[i] = opt_col(o, dscan[i]);
-    }
-    int64_t cte_l = ++o->c->n_ctes;
-    u.dom_cte = ++o->c->n_ctes;
-    u.dom_cols = dout;
-    Plan *scan = opt_cte_scan(o, cte_l, lids.len, lids.items, def);
-    Plan *dom = opt_agg(o, opt_cte_scan(o, cte_l, u.n, dscan, ddef), u.n, dout, keys, 0, NULL);
-    ColId *local;
-    Plan *right = unnest(&u, r, &local);
-    if (!scan || !dom || !right) {
-        if (!err_is_set(o->err)) err_internal(o->err, "a dependent join could not be unnested");
-        return NULL;
-    }
-    ExprVec all = {0};
-    for (int64_t i = 0; i < conds->len; i++)
-        if (opt_push(o, &all, conds->items[i]) != ST_OK) return NULL;
-    if (add_same(&u, &all, u.outer, local, NULL, NULL) != ST_OK) return NULL;
-    Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2), *j = plain_join(o, kind, scan, right, &all, mark);
-    if (!cl || !cd || !j) return NULL;
-    cl->cte_id = cte_l;
-    cl->children[0] = l;
-    cl->children[1] = cd;
-    cd->cte_id = u.dom_cte;
-    cd->children[0] = dom;
-    cd->children[1] = j;
-    return cl;
+    return domain_join(o, kind, l, r, conds, mark, &corr, NULL);
 }
 
 /* ---- lifting subqueries ------------------------------------------------------------------------ */
@@ -938,14 +994,6 @@ static Plan *strip_exists(Plan *p) {
         else return p;
     }
 }
-static Plan *limit_1(Opt *o, Plan *p) {
-    Plan *l = plan_new(o->c, LP_LIMIT, 1);
-    if (!l) return NULL;
-    l->children[0] = p;
-    l->limit = 1;
-    l->offset = 0;
-    return l;
-}
 static Plan *cross(Opt *o, Plan *l, Plan *r) {
     if (!l || !r) return NULL;
     if (l->kind == LP_VALUES && l->n_out == 0 && l->n_rows == 1) return r;
@@ -956,7 +1004,18 @@ static bool closed(Opt *o, const Plan *p) {
     return opt_set_empty(&f);
 }
 
-static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
+static ColSet no_cols(Opt *o) { return colset_new(o->c); }
+
+/* r, which has no columns of *child, beside it: one row. *sure false: its columns are NULL where it is not wanted. */
+static bool beside(Opt *o, Plan **child, Plan *r, const Expr *need, bool *sure) {
+    ExprVec none = {0};
+    ColSet corr = no_cols(o);
+    *sure = !need || !opt_plan_can_fail(r);
+    *child = *sure ? cross(o, *child, r) : domain_join(o, JN_LEFT, *child, r, &none, 0, &corr, need);
+    return *child != NULL;
+}
+
+static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds, const Expr *need) {
     if (conds->len == 0) {
         r = strip_exists(r);
         if (opt_one_row(r)) return expr_bool(o->c, true);
@@ -964,21 +1023,28 @@ static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds) {
             AggCall g = {.kind = AGG_COUNT_STAR, .func = opt_agg_func(AGG_COUNT_STAR, type_make(T_INT8))};
             g.out = plan_new_col(o->c, "n", type_make(T_INT8), false);
             Plan *a = opt_agg(o, limit_1(o, r), 0, NULL, NULL, 1, &g);
-            if (!(*child = cross(o, *child, a))) return NULL;
-            return opt_op(o, ">", opt_col(o, g.out), opt_int8(o, 0));
+            bool sure;
+            if (!a || !beside(o, child, a, need, &sure)) return NULL;
+            return opt_op(o, ">", sure ? opt_col(o, g.out) : opt_coalesce(o, opt_col(o, g.out), opt_int8(o, 0)), opt_int8(o, 0));
         }
     }
     ColId mark = plan_new_col(o->c, "exists", type_make(T_BOOL), true);
     if (mark <= 0) return NULL;
-    if (!(*child = dep_join(o, JN_MARK, *child, r, conds, mark))) return NULL;
+    if (!(*child = dep_join(o, JN_MARK, *child, r, conds, mark, need))) return NULL;
     return opt_unary(o, EX_IS_TRUE, opt_col(o, mark));
 }
 
 /* The comparison of x op ANY (subquery) as one condition; its own subqueries are lifted into the left side. */
-static Expr *in_condition(Opt *o, Expr *e, Plan **child) {
+static Expr *in_condition(Opt *o, Expr *e, Plan **child, const Plan *r, const Expr *need) {
     ExprVec parts = {0};
+    ColSet ro = opt_outputs(o, r);
     for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
-        Expr *c = lift_expr(o, e->u.sub.compare[i], child);
+        Expr *c = lift_expr(o, e->u.sub.compare[i], child, need);
+        for (int32_t k = 0; c && need && !opt_const_true(need) && k < c->n_args; k++) { /* the left side is for those rows only, too */
+            if (!expr_can_fail(c->args[k]) || opt_uses(o, c->args[k], &ro)) continue;
+            c->args[k] = opt_case(o, expr_copy(o->c, need), c->args[k], opt_null(o, c->args[k]->type));
+            if (!c->args[k]) return NULL;
+        }
         if (opt_push(o, &parts, c) != ST_OK) return NULL;
     }
     return opt_fold(o, opt_nary(o, EX_AND, parts.len, parts.items));
@@ -1017,12 +1083,15 @@ static bool hash_mark(Opt *o, Plan **child, Plan *r, Expr *cond) {
     }
     return false;
 }
-static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark) {
+static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark, const Expr *need) {
     ExprVec conds = {0};
+    ColSet corr = no_cols(o);
     if (opt_push(o, &conds, cond) != ST_OK) return NULL;
-    Plan *j = plain_join(o, JN_MARK, child, r, &conds, mark);
+    bool guard = need && opt_plan_can_fail(r);
+    Plan *top = guard ? domain_join(o, JN_MARK, child, r, &conds, mark, &corr, need) : plain_join(o, JN_MARK, child, r, &conds, mark);
+    Plan *j = top && guard ? top->children[1]->children[1] : top; /* below the two CTEs */
     if (j) j->mark_exists = false;
-    return j;
+    return top;
 }
 static Plan *drop_order(Plan *r) {
     while (r->kind == LP_SORT && r->limit < 0 && r->offset <= 0) r = r->children[0];
@@ -1059,7 +1128,7 @@ static Expr *compare_bound(Opt *o, Expr *cond, int y, bool greatest, AggCall *ca
 }
 /* Joins the aggregation to *child and fills *b. *ok: the comparison is of that form, and the aggregation does not depend on *child in ways that
  * would make it a loop again. */
-static Status find_bounds(Opt *o, Plan **child, Plan *r, Expr *cond, bool all, Bounds *b, bool *ok) {
+static Status find_bounds(Opt *o, Plan **child, Plan *r, Expr *cond, bool all, const Expr *need, Bounds *b, bool *ok) {
     *ok = false;
     ColSet ro = opt_outputs(o, r);
     if (cond->kind != EX_FUNC || cond->n_args != 2 || !(cond->u.func->flags & FN_OPERATOR)) return ST_OK;
@@ -1087,11 +1156,12 @@ static Status find_bounds(Opt *o, Plan **child, Plan *r, Expr *cond, bool all, B
     Plan *agg = opt_agg(o, r, 0, NULL, NULL, n, calls);
     if (!agg) return ST_ERROR;
     if (closed(o, r)) {
-        *child = cross(o, *child, agg);
+        bool sure;
+        if (!beside(o, child, agg, need, &sure)) return ST_ERROR;
     } else {
         ExprVec none = {0};
         if (!can_pull(o, *child, agg)) return err_is_set(o->err) ? ST_ERROR : ST_OK;
-        *child = dep_join(o, JN_SINGLE, *child, agg, &none, 0);
+        *child = dep_join(o, JN_SINGLE, *child, agg, &none, 0, need);
     }
     *b = (Bounds){.hit = hit, .empty = opt_op(o, "=", opt_col(o, rows), opt_int8(o, 0))};
     if (nulls) b->known = opt_op(o, "=", opt_col(o, values), opt_col(o, rows));
@@ -1112,21 +1182,21 @@ static Expr *bounds_condition(Opt *o, const Bounds *b, bool all, bool negated) {
     return opt_pair(o, EX_OR, b->empty, e);
 }
 
-static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r) {
-    Expr *cond = in_condition(o, e, child);
+static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *need) {
+    Expr *cond = in_condition(o, e, child, r, need);
     Bounds bounds;
     bool ok;
-    if (!cond || find_bounds(o, child, r, cond, e->all, &bounds, &ok) != ST_OK) return NULL;
+    if (!cond || find_bounds(o, child, r, cond, e->all, need, &bounds, &ok) != ST_OK) return NULL;
     if (ok) return opt_fold(o, bounds_value(o, &bounds, e->all));
     if (e->all && !(cond = opt_fold(o, opt_unary(o, EX_NOT, cond)))) return NULL;
     Expr *result;
     if (never_null(o, *child, r, cond)) {
         ExprVec conds = {0};
         if (opt_push(o, &conds, cond) != ST_OK) return NULL;
-        result = exists_value(o, child, r, &conds);
+        result = exists_value(o, child, r, &conds, need);
     } else if (hash_mark(o, child, r, cond)) {
         ColId mark = plan_new_col(o->c, "in", type_make(T_BOOL), true);
-        if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark))) return NULL;
+        if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark, need))) return NULL;
         result = opt_col(o, mark);
     } else {
         MapVec map = {0};
@@ -1136,13 +1206,13 @@ static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r) {
         expr_remap(c2, map.len, map.items);
         ExprVec k1 = {0}, k2 = {0};
         if (opt_push(o, &k1, cond) != ST_OK || opt_push(o, &k2, opt_unary(o, EX_IS_NULL, c2)) != ST_OK) return NULL;
-        Expr *yes = exists_value(o, child, r, &k1), *null = exists_value(o, child, r2, &k2);
+        Expr *yes = exists_value(o, child, r, &k1, need), *null = exists_value(o, child, r2, &k2, need);
         result = opt_case(o, yes, expr_bool(o->c, true), opt_case(o, null, opt_null(o, type_make(T_BOOL)), expr_bool(o->c, false)));
     }
     return e->all ? opt_unary(o, EX_NOT, result) : result;
 }
 
-static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r) {
+static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *need) {
     ColId col = e->u.sub.cols[0];
     r = drop_order(r);
     if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 && r->children[0]->n_rows == 1) {
@@ -1161,28 +1231,60 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r) {
             r = opt_agg(o, r, 0, NULL, NULL, 1, &g);
             col = g.out;
         }
-        if (!(*child = cross(o, *child, r))) return NULL;
-    } else if (!(*child = dep_join(o, JN_SINGLE, *child, r, &none, 0)))
+        bool sure;
+        if (!beside(o, child, r, need, &sure)) return NULL;
+    } else if (!(*child = dep_join(o, JN_SINGLE, *child, r, &none, 0, need)))
         return NULL;
     return opt_cast(o, opt_col(o, col), e->type);
 }
 
-static Expr *lift_expr(Opt *o, Expr *e, Plan **child) {
+/* Whether argument i of e is wanted, as far as the arguments in front of it, lifted already, decide that: c1 and c2 and ..., each looked at only when those before it are true. */
+static Expr *path_need(Opt *o, const Expr *e, int32_t i, const Expr *need) {
+    ExprVec conds = {0};
+    bool is_case = e->kind == EX_CASE, then = is_case && i % 2 == 1;
+    if (opt_push(o, &conds, expr_copy(o->c, need)) != ST_OK) return NULL;
+    for (int32_t k = 0; k < i; k++) {
+        if (expr_is_volatile(e->args[k]) || opt_has_subquery(e->args[k])) continue;
+        ExprKind test = EX_IS_NOT_TRUE;
+        if (is_case && k % 2 == 1) continue;
+        if (then && k == i - 1) test = EX_IS_TRUE;
+        if (e->kind == EX_AND) test = EX_IS_NOT_FALSE;
+        else if (e->kind == EX_COALESCE) test = EX_IS_NULL;
+        else if (e->kind != EX_OR && !is_case) continue;
+        if (opt_push(o, &conds, opt_unary(o, test, expr_copy(o->c, e->args[k]))) != ST_OK) return NULL;
+    }
+    Expr *all = conds.items[conds.len - 1];
+    for (int64_t k = conds.len - 1; all && k-- > 0;)
+        if (!opt_const_true(conds.items[k])) all = opt_case(o, conds.items[k], all, expr_bool(o->c, false));
+    return all ? opt_fold(o, all) : NULL;
+}
+
+static Expr *lift_expr(Opt *o, Expr *e, Plan **child, const Expr *need) {
     if (!e || !opt_has_subquery(e)) return e;
     if (e->kind != EX_SUBQUERY) {
-        for (int32_t i = 0; i < e->n_args; i++)
-            if (!(e->args[i] = lift_expr(o, e->args[i], child))) return NULL;
+        for (int32_t i = 0; i < e->n_args; i++) {
+            if (!opt_has_subquery(e->args[i])) continue;
+            const Expr *here = need ? path_need(o, e, i, need) : NULL;
+            if (need && !here) return NULL;
+            if (!(e->args[i] = lift_expr(o, e->args[i], child, here))) return NULL;
+        }
         return opt_fold(o, e);
     }
     Plan *r = lift_plan(o, e->u.sub.plan);
     if (!r) return NULL;
     ExprVec none = {0};
     switch ((SubqueryKind)e->subquery) {
-    case SQ_EXISTS: return exists_value(o, child, r, &none);
-    case SQ_IN: return in_value(o, e, child, drop_order(r));
-    case SQ_SCALAR: return scalar_value(o, e, child, r);
+    case SQ_EXISTS: return exists_value(o, child, r, &none, need);
+    case SQ_IN: return in_value(o, e, child, drop_order(r), need);
+    case SQ_SCALAR: return scalar_value(o, e, child, r, need);
     }
     return NULL;
+}
+/* An expression of p that is computed for every row of its child. */
+static Expr *lift_all(Opt *o, Expr *e, Plan **child) {
+    if (!opt_has_subquery(e)) return e;
+    Expr *need = o->c->guarded ? expr_bool(o->c, true) : NULL;
+    return o->c->guarded && !need ? NULL : lift_expr(o, e, child, need);
 }
 
 static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
@@ -1191,6 +1293,8 @@ static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
         for (int32_t i = 0; i < e->n_args; i++) TRY(lift_conjunct(o, child, e->args[i], keep));
         return ST_OK;
     }
+    const Expr *need = NULL;
+    if (o->c->guarded && !(need = expr_bool(o->c, true))) return ST_ERROR;
     bool neg = false;
     Expr *x = e;
     while (x->kind == EX_NOT) {
@@ -1204,25 +1308,30 @@ static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
         r = strip_exists(r);
         if (opt_one_row(r)) return neg ? opt_push(o, keep, expr_bool(o->c, false)) : ST_OK;
         if (closed(o, r)) {
+            if (!neg && need && opt_plan_can_fail(r)) {
+                ColSet corr = no_cols(o);
+                *child = domain_join(o, JN_INNER, *child, limit_1(o, r), &conds, 0, &corr, need);
+                return *child ? ST_OK : ST_ERROR;
+            }
             if (!neg) {
                 *child = cross(o, *child, opt_project(o, limit_1(o, r), 0, NULL, NULL));
                 return *child ? ST_OK : ST_ERROR;
             }
-            Expr *v = exists_value(o, child, r, &conds);
+            Expr *v = exists_value(o, child, r, &conds, need);
             return opt_push(o, keep, opt_fold(o, opt_unary(o, EX_NOT, v)));
         }
-        *child = dep_join(o, neg ? JN_ANTI : JN_SEMI, *child, r, &conds, 0);
+        *child = dep_join(o, neg ? JN_ANTI : JN_SEMI, *child, r, &conds, 0, need);
         return *child ? ST_OK : ST_ERROR;
     }
     if (x->kind == EX_SUBQUERY && x->subquery == SQ_IN) {
         Plan *r = lift_plan(o, x->u.sub.plan);
         if (!r) return ST_ERROR;
         r = drop_order(r);
-        Expr *cond = in_condition(o, x, child);
+        Expr *cond = in_condition(o, x, child, r, need);
         Bounds bounds;
         bool ok;
         if (!cond) return ST_ERROR;
-        TRY(find_bounds(o, child, r, cond, x->all, &bounds, &ok));
+        TRY(find_bounds(o, child, r, cond, x->all, need, &bounds, &ok));
         if (ok) return opt_push(o, keep, opt_fold(o, bounds_condition(o, &bounds, x->all, neg)));
         /* ALL (c) = NOT ANY (NOT c) */
         if (x->all && !(cond = opt_fold(o, opt_unary(o, EX_NOT, cond)))) return ST_ERROR;
@@ -1230,23 +1339,23 @@ static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
         if (!want && !never_null(o, *child, r, cond)) {
             if (hash_mark(o, child, r, cond)) {
                 ColId mark = plan_new_col(o->c, "in", type_make(T_BOOL), true);
-                if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark))) return ST_ERROR;
+                if (mark <= 0 || !(*child = mark_join(o, *child, r, cond, mark, need))) return ST_ERROR;
                 return opt_push(o, keep, opt_unary(o, EX_NOT, opt_col(o, mark)));
             }
             cond = opt_unary(o, EX_IS_NOT_FALSE, cond);
         }
         TRY(opt_split(o, cond, &conds));
-        *child = dep_join(o, want ? JN_SEMI : JN_ANTI, *child, r, &conds, 0);
+        *child = dep_join(o, want ? JN_SEMI : JN_ANTI, *child, r, &conds, 0, need);
         return *child ? ST_OK : ST_ERROR;
     }
-    return opt_push(o, keep, lift_expr(o, e, child));
+    return opt_push(o, keep, lift_all(o, e, child));
 }
 
 typedef struct Lift {
     Plan **child;
 } Lift;
 static Status lift_fn(Opt *o, Expr **e, void *ctx) {
-    *e = lift_expr(o, *e, ((Lift *)ctx)->child);
+    *e = lift_all(o, *e, ((Lift *)ctx)->child);
     return *e ? ST_OK : ST_ERROR;
 }
 
@@ -1257,8 +1366,12 @@ static Plan *lift_filter(Opt *o, Plan *child, int64_t n, Expr *const *conds) {
         if (!opt_has_subquery(conds[i]) && opt_push(o, &keep, conds[i]) != ST_OK) return NULL;
     child = opt_filter(o, child, &keep);
     keep.len = 0;
-    for (int64_t i = 0; child && i < n; i++)
+    for (int64_t i = 0; child && i < n; i++) {
         if (opt_has_subquery(conds[i]) && lift_conjunct(o, &child, conds[i], &keep) != ST_OK) return NULL;
+        if (!o->c->guarded) continue;
+        child = opt_filter(o, child, &keep); /* the next one is for rows that pass */
+        keep.len = 0;
+    }
     return opt_filter(o, child, &keep);
 }
 
@@ -1272,7 +1385,7 @@ static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
         if (l && r)
             return err_at(o->err, (*e)->location, ERR_FEATURE_NOT_SUPPORTED,
                           "a subquery in an outer join's condition cannot refer to both sides of the join");
-        *e = lift_expr(o, *e, &p->children[l ? 0 : 1]);
+        *e = lift_all(o, *e, &p->children[l ? 0 : 1]);
         return *e ? ST_OK : ST_ERROR;
     }
     for (int32_t i = 0; i < (*e)->n_args; i++) TRY(lift_join_cond(o, p, &(*e)->args[i]));
@@ -1291,7 +1404,7 @@ static Plan *lift_values(Opt *o, Plan *p) {
         one->n_rows = 1;
         if (!(one->rows = arena_array(o->a, Expr **, 1)) || !(one->rows[0] = arena_array(o->a, Expr *, 1))) return NULL;
         for (int32_t i = 0; i < p->n_out; i++) {
-            if (!(p->rows[r][i] = lift_expr(o, p->rows[r][i], &one))) return NULL;
+            if (!(p->rows[r][i] = lift_all(o, p->rows[r][i], &one))) return NULL;
             sets[r][i] = p->n_rows == 1 ? p->out_cols[i] : opt_new_like(o, p->out_cols[i]);
         }
         if (!(ch[r] = opt_project(o, one, p->n_out, sets[r], p->rows[r]))) return NULL;
@@ -1329,7 +1442,7 @@ static Plan *lift_plan(Opt *o, Plan *p) {
             for (int32_t i = 0; i < p->n_conds; i++)
                 if (opt_push(o, &plain, p->conds[i]) != ST_OK) return NULL;
         }
-        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, 0);
+        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, 0, NULL);
         else {
             p->conds = plain.items;
             p->n_conds = (int32_t)plain.len;

@@ -37,6 +37,10 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e);
  * LP_SORT+LP_LIMIT fused, limits constant, est_rows and est_cost filled, build_left chosen,
  * runtime filters annotated, unused columns pruned. */
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt);
+/* Before that: whether a subquery can fail for a value that no row wants, so that a statement that fails is worth planning again with PlanCtx.guarded; and a copy of
+ * its plan for that. */
+bool sql_subqueries_can_fail(const BoundStmt *stmt);
+Plan *sql_copy_plan(PlanCtx *c, const Plan *p);
 /* avg() becomes sum() and count(), an aggregate over DISTINCT values two levels of aggregation; the plan's own subqueries are left. NULL: c->err. */
 Plan *sql_split_aggregates(PlanCtx *c, Plan *p);
 /* The error that every execution of the optimised plan would meet in a constant (1/0), if there is one: for EXPLAIN, which executes nothing. */

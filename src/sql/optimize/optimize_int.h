@@ -43,6 +43,7 @@ bool opt_const_false(const Expr *e); /* FALSE, not NULL */
 bool opt_const_null(const Expr *e);
 bool opt_equal_is_same(Type t); /* no expression tells equal values of the type apart */
 bool opt_has_subquery(const Expr *e);
+bool opt_plan_can_fail(const Plan *p); /* may raise a data error, too many rows of a subquery included */
 bool opt_is_domain_fallible(const Expr *e); /* may fail for other reasons than overflow: not moved below joins */
 Expr *opt_cast(Opt *o, Expr *e, Type to);
 Expr *opt_op(Opt *o, const char *name, Expr *a, Expr *b);

@@ -81,6 +81,29 @@ static void need_ids(Opt *o, ColSet *s, const ColId *ids, int64_t n) {
         if (ids[i] > 0) colset_add(o->c, s, ids[i]);
 }
 
+static bool subquery_can_fail(Plan *p);
+static bool no_failure(void *ctx, Expr *e) {
+    (void)ctx;
+    if (e->kind != EX_SUBQUERY) return true;
+    Plan *p = e->u.sub.plan;
+    return (e->subquery != SQ_SCALAR || opt_max_one_row(p)) && !opt_plan_can_fail(p) && !subquery_can_fail(p);
+}
+static Status failure_fn(void *ctx, Expr **e) {
+    (void)ctx;
+    return expr_walk(*e, no_failure, NULL) ? ST_OK : ST_ERROR;
+}
+static bool subquery_can_fail(Plan *p) {
+    if (plan_each_expr(p, failure_fn, NULL) != ST_OK) return true;
+    for (int32_t i = 0; i < p->n_children; i++)
+        if (subquery_can_fail(p->children[i])) return true;
+    return false;
+}
+bool sql_subqueries_can_fail(const BoundStmt *stmt) { return stmt->plan && subquery_can_fail(stmt->plan); }
+Plan *sql_copy_plan(PlanCtx *c, const Plan *p) {
+    Opt o = {.c = c, .a = c->arena, .err = c->err};
+    return opt_plan_copy(&o, p);
+}
+
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     if (stmt->kind == STMT_UTILITY || !stmt->plan) return ST_OK;
     Opt opt = {.c = c, .a = c->arena, .err = c->err}, *o = &opt;

@@ -35,6 +35,18 @@ bool opt_is_domain_fallible(const Expr *e) {
     return e->n_args < 2 || !type_is_text(e->args[0]->type);
 }
 
+static Status can_fail_fn(void *ctx, Expr **e) {
+    if (expr_can_fail(*e)) *(bool *)ctx = true;
+    return ST_OK;
+}
+bool opt_plan_can_fail(const Plan *p) {
+    bool fails = p->kind == LP_JOIN && p->join == JN_SINGLE;
+    (void)plan_each_expr((Plan *)(uintptr_t)p, can_fail_fn, &fails); /* only looks */
+    for (int32_t i = 0; i < p->n_aggs; i++) fails |= p->aggs[i].kind == AGG_SINGLE || (p->aggs[i].func && (p->aggs[i].func->flags & FN_CAN_FAIL));
+    for (int32_t i = 0; i < p->n_children && !fails; i++) fails = opt_plan_can_fail(p->children[i]);
+    return fails;
+}
+
 /* ---- expressions --------------------------------------------------------------------- */
 Expr *opt_cast(Opt *o, Expr *e, Type to) {
     if (!e || type_eq(e->type, to)) return e;

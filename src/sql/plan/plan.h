@@ -52,6 +52,7 @@ typedef struct PlanCtx {
     const Catalog *catalog;
     const SessionInfo *session;
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
+    bool guarded;            /* subqueries are computed only where a row wants their values (optimize/decorrelate.c) */
     int64_t n_ctes;
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     bool keep_sources;           /* sql_bind_view is to tell what the view's own text reads: */
