@@ -28,4 +28,9 @@ for code in $(grep -oE '^#define ERR_[A-Z_]+' src/base/errcodes.h | cut -d' ' -f
     git grep -qw "$code" -- 'src/*.c' 'src/*.h' 'src/*.inc' ':!src/base/errcodes.h' || { echo "$code is never raised"; bad=1; }
 done
 python3 tools/gen-opcodes.py --check || bad=1
+# Every recursive function looks at the stack that is left.
+lib=${STELE_LIB:-build/release/libstele_core.a}
+if [ -f "$lib" ]; then
+    python3 tools/recursion.py "$lib" || { echo "recursive functions that do not call stack_check() or stack_stop() (base/stack.h)"; bad=1; }
+fi
 exit $bad

@@ -20,6 +20,10 @@
  *
  * Thread rules: a stele_db may be shared by threads. A stele_conn and its statements belong to one thread at a time, except
  * stele_interrupt(), which may be called from any thread while the connection exists.
+ *
+ * Stacks: a statement that is nested more deeply than the calling thread's stack allows fails with 54001; nothing else happens to it. Threads want
+ * 256 KiB or more; with less than 128 KiB every statement fails so. On a stack that is not the thread's own, a coroutine's for instance, at most
+ * 192 KiB below the call are used: it must have that much.
  */
 #ifndef STELE_STELE_H
 #define STELE_STELE_H

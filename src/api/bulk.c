@@ -172,10 +172,8 @@ static void make_vecs(stele_bulk *b) {
         b->vecs[i] = (Vec){.data = b->params[i].cells, .valid = b->params[i].valid, .phys = (uint8_t)b->params[i].phys, .type = b->params[i].type};
 }
 
-stele_status stele_bulk_run(stele_bulk *b) {
+static stele_status run(stele_bulk *b) {
     Session *s = b->conn->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
     if (api_bulk_reserve(b, 0) != ST_OK) return STELE_ERROR;
     if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block"), STELE_ERROR;
     make_vecs(b);
@@ -186,6 +184,12 @@ stele_status stele_bulk_run(stele_bulk *b) {
     if (st == ST_OK) st = session_bulk_run(s, 1, &b->part, NULL, &b->result);
     if (st == ST_OK) session_bulk_notices(s, b->result, 0, 0, b->n);
     return session_end_statement(s, st) == ST_OK ? STELE_OK : STELE_ERROR;
+}
+stele_status stele_bulk_run(stele_bulk *b) {
+    StackWatch before = session_call_begin(b->conn->s);
+    stele_status st = run(b);
+    stack_watch_end(before);
+    return st;
 }
 
 /* ---- the pool ---------------------------------------------------------------------------------- */
@@ -201,10 +205,8 @@ static Status find_serial(stele_bulk *b) {
     return session_end_statement(s, st);
 }
 
-stele_status stele_bulk_submit(stele_bulk *b) {
+static stele_status submit(stele_bulk *b) {
     Session *s = b->conn->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
     if (api_bulk_reserve(b, 0) != ST_OK || find_serial(b) != ST_OK) return STELE_ERROR;
     make_vecs(b);
     b->entry.routine = b->routine;
@@ -213,14 +215,20 @@ stele_status stele_bulk_submit(stele_bulk *b) {
     b->told = false;
     return call_submit(s, &b->entry, true) == ST_OK ? STELE_OK : STELE_ERROR;
 }
+stele_status stele_bulk_submit(stele_bulk *b) {
+    StackWatch before = session_call_begin(b->conn->s);
+    stele_status st = submit(b);
+    stack_watch_end(before);
+    b->conn->s->deadline_ns = 0; /* of this call, not of the calls */
+    return st;
+}
 
 stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
     Session *s = b->conn->s;
     bool over = false;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
+    StackWatch before = session_call_begin(s);
     Status st = b->result ? err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted") : call_wait(s, &b->entry, timeout_us, &over);
+    stack_watch_end(before);
     s->deadline_ns = 0;
     if (done) *done = over;
     if (st != ST_OK) return STELE_ERROR;

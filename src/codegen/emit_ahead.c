@@ -340,7 +340,7 @@ static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
 static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
     const Instr *in = made_by(x, r);
     if (x->p->regs[r].is_const) return out_w(&x->m, o, "0"), true;
-    if (!in || depth > 32) return false;
+    if (!in || depth > 32 || stack_stop()) return false;
     if (in->op == OP_ROW_GET) {
         const RowCol *rc = in->aux;
         if ((int32_t)rc->table != site->table || !of_site(x, site, in->a)) return false;

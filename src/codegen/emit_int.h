@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 
+#include "base/stack.h"
 #include "codegen/emit.h"
 #include "codegen/prelude/kc_codes.h"
 #include "program/operands.h"

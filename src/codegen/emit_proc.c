@@ -469,7 +469,7 @@ static Status find_lazy(ProcEm *x, Err *e) {
 /* The end of such a chain: one test after the other, and a value only where that leads to. */
 static void choose(ProcEm *x, const Instr *in, Reg to) {
     const Reg way[] = {in->b, in->c};
-    for (int32_t i = 0; i < 2; i++) {
+    for (int32_t i = 0; i < 2 && !stack_stop(); i++) {
         const Instr *of = x->lazy[way[i]] ? made_by(x, way[i]) : NULL;
         if (i == 0) W("if (%v && %r) {\n", in->a, in->a);
         else W("} else {\n");
@@ -1691,6 +1691,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     assemble_head(x, target, strings, n_ahead, out, &text);
     proc_append(x, &text, &kernels);
     out_put(&x->m, &text, "", 1);
+    TRY(stack_check(e));
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;
     out->n_params = (int32_t)x->m.params.len;

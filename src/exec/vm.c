@@ -297,7 +297,7 @@ static void scatter(uint8_t size, int64_t n, const Vec *v, const int32_t *to, vo
 static RunResult run_body(Frame *f, const Step *end, Moved *m, int32_t from, int32_t to, Reg value, const int32_t *idx, int64_t n,
                           int64_t total, bool *nulls) {
     moved_begin(f, m);
-    RunResult r = moved_gather(f, m, idx, n) == ST_OK ? frame_run_range(f, from, to) : RUN_FAILED;
+    RunResult r = stack_check_depth(&f->err) == ST_OK && moved_gather(f, m, idx, n) == ST_OK ? frame_run_range(f, from, to) : RUN_FAILED;
     if (r == RUN_NEXT) {
         const Vec *v = &f->regs[value];
         void *home = frame_home(f, end->dst);

@@ -19,6 +19,7 @@
 #ifndef STELE_EXEC_VM_INT_H
 #define STELE_EXEC_VM_INT_H
 
+#include "base/stack.h"
 #include "exec/agg.h"
 #include "exec/join.h"
 #include "exec/rows.h"

@@ -151,6 +151,7 @@ static void set_rows(Frame *f, Reg r, int64_t *rows) {
 
 /* The rest of the program on output rows (idx[i], rows[i]); for REPEAT rows are the numbers of the copies. */
 static Status run_batch(Frame *f, Moved *m, int32_t pc, Reg dst, int64_t n, const int32_t *idx, const int64_t *rows) {
+    TRY(stack_check_depth(&f->err));
     if (UNLIKELY(frame_stopped(f))) return ST_ERROR;
     moved_begin(f, m);
     Status st = moved_gather(f, m, idx, n);
@@ -342,7 +343,7 @@ static RunResult run_candidates(Frame *f, const Step *s, ProbeState *st, int64_t
     if (UNLIKELY(frame_stopped(f))) return RUN_FAILED;
     moved_begin(f, &st->body);
     RunResult r = RUN_FAILED;
-    if (moved_gather(f, &st->body, st->idx, m) == ST_OK) {
+    if (stack_check_depth(&f->err) == ST_OK && moved_gather(f, &st->body, st->idx, m) == ST_OK) {
         set_rows(f, s->dst, rows);
         r = frame_run_range(f, s->pc + 1, s->in->jump);
     }

@@ -665,7 +665,7 @@ Status session_call_pool_make(Session *s, CallPool **out) {
     TRY(session_begin_bulk(s));
     Status st = hub_make(s, &h);
     if (st == ST_OK && !h->pool) h->pool = call_pool_new(s->db, &s->err);
-    if (st == ST_OK && !(*out = h->pool)) st = err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    if (st == ST_OK && !(*out = h->pool)) st = stack_failed(&s->err);
     return held ? st : session_end_statement(s, st);
 }
 bool session_bulk_known(const Session *s, int64_t routine, bool *yes) {

@@ -115,10 +115,13 @@ static void one_row(const Vec *vals, int32_t n, int64_t r, Vec *one) {
     }
 }
 static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
-    Vec one[1600];
-    if (t->n_cols > (int)ARRAY_LEN(one)) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "too many columns");
+    int64_t size = t->n_cols * (int64_t)sizeof(Vec);
+    Vec *one = mem_alloc(&s->account, size, &s->err); /* much for the stack: tables may have many columns */
+    if (!one) return ST_ERROR;
     one_row(vals, t->n_cols, r, one);
-    return table_append(t, 1, one, s->undo, NULL, &s->err);
+    Status st = table_append(t, 1, one, s->undo, NULL, &s->err);
+    mem_free(&s->account, one, size);
+    return st;
 }
 /* Its error: NULLs are told by the storage, which is given the row. */
 static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, const Fault *f) {

@@ -97,6 +97,7 @@ Status foreign_check_table(Session *s, Statement *st, const Table *t) {
 }
 
 static Status run_action(Session *s, Statement *st, const char *sql, int64_t *changed) {
+    TRY(stack_check(&s->err));
     Arena *a = st->run_arena;
     AstStmt **list;
     int64_t n;

@@ -40,6 +40,7 @@ static Status mention_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void mentions(Plan *p, Mention *m) {
+    if (stack_stop()) return;
     m->found |= p->kind == LP_CTE_SCAN && p->cte_id == m->cte_id;
     (void)plan_each_expr(p, mention_slot, m);
     for (int32_t i = 0; i < p->n_children; i++) mentions(p->children[i], m);
@@ -88,7 +89,7 @@ static Status resolve_limit(const Resolve *r, Expr **slot) {
     Expr *e = *slot;
     if (!e || expr_walk(e, no_run_needed, NULL)) return ST_OK;
     Expr *q = as_query(r, e);
-    if (!q) return err_is_set(&r->s->err) ? ST_ERROR : err_oom(&r->s->err);
+    if (!q) return stack_failed(&r->s->err);
     BoundStmt b = {.kind = STMT_SELECT, .plan = q->u.sub.plan, .n_result = 1, .result = q->u.sub.cols};
     RunOutput out;
     TRY(session_run_plan(r->s, r->c, &b, 1, b.result, r->acct, &out));
@@ -109,6 +110,7 @@ static bool resolve_fn(void *ctx, Expr *e) { return e->kind != EX_SUBQUERY || re
 static Status resolve_slot(void *ctx, Expr **slot) { return expr_walk(*slot, resolve_fn, ctx) ? ST_OK : ST_ERROR; }
 
 static Status resolve_plan(const Resolve *r, Plan *p) {
+    TRY(stack_check(&r->s->err));
     Resolve here = *r;
     if (p->routine_id) TRY(p->bulk ? session_bulk_fill(r->s, r->c, p, r->acct) : pl_fill_rows(r->s, r->c, p));
     TRY(resolve_limit(r, &p->limit_expr));

@@ -2,10 +2,9 @@
 #include "session/pl_run_int.h"
 #include "session/transaction.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
-enum { CALLS_MAX = 5000, STACK_MAX_BYTES = 16 << 20, SHAPES_KEPT = 64, STRING_KEPT = 4096 };
+enum { SHAPES_KEPT = 64, STRING_KEPT = 4096 };
 
 /* ---- frames ------------------------------------------------------------------------------- */
 
@@ -99,31 +98,6 @@ static void frame_end(PlFrame *fr) {
 
 /* ---- one call --------------------------------------------------------------------------------- */
 
-/* What calls may use of this thread's stack: five eighths of it. The grammar, for dynamic SQL, may take 2 MB behind that. */
-static int64_t stack_room(void) {
-    static _Thread_local int64_t room;
-    pthread_attr_t attr;
-    size_t size = 0;
-    if (room) return room;
-    room = STACK_MAX_BYTES;
-    if (pthread_getattr_np(pthread_self(), &attr) != 0) return room;
-    if (pthread_attr_getstacksize(&attr, &size) == 0 && size > 0) room = MIN_OF(room, (int64_t)size / 8 * 5);
-    pthread_attr_destroy(&attr);
-    return room;
-}
-
-static Status check_depth(Session *s) {
-    const char here = 0;
-    PlSession *p = s->pl;
-    if (p->depth == 0) p->stack_base = &here;
-    int64_t used = p->stack_base - &here;
-    if (used < 0) used = -used;
-    if (p->depth < CALLS_MAX && used < stack_room()) return ST_OK;
-    err_set(&s->err, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-    err_hint(&s->err, "Routines call each other too deeply: %d calls are under way.", (int)p->depth);
-    return ST_ERROR;
-}
-
 static Status body(PlFrame *fr) {
     const PlFunction *f = fr->f;
     PlOutcome o = pl_exec(fr, f->body);
@@ -142,10 +116,10 @@ static Status body(PlFrame *fr) {
 }
 
 Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status (*take)(void *ctx, PlFrame *fr), void *ctx) {
-    TRY(check_depth(s));
+    TRY(stack_check(&s->err));
     if (++s->pl->calls % 64 == 0) TRY(pl_interrupted(s));
     PlFrame *fr = frame_begin(s, r);
-    if (!fr) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    if (!fr) return stack_failed(&s->err);
     fr->rows = rows;
     Status st = ST_OK;
     bool null_arg = false;

@@ -16,7 +16,7 @@ bool eval_can(const Expr *e, unsigned allowed) {
 static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, int32_t n, const Value *args, Value *out) {
     Vec direct[DIRECT_ARGS], *v = n <= DIRECT_ARGS ? direct : arena_array(x->arena, Vec, n);
     uint8_t no = 0, ok = 1;
-    if (!v) return err_is_set(x->err) ? ST_ERROR : err_oom(x->err);
+    if (!v) return stack_failed(x->err);
     *out = (Value){.type = ret};
     for (int32_t k = 0; k < n; k++) {
         if (strict && args[k].is_null) {
@@ -36,7 +36,7 @@ static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, i
 static Status eval_call(const EvalCtx *x, const Expr *e, Value *out) {
     Value direct[DIRECT_ARGS], *args = e->n_args <= DIRECT_ARGS ? direct : arena_array(x->arena, Value, e->n_args);
     const FuncDef *f = e->u.func;
-    if (!args) return err_is_set(x->err) ? ST_ERROR : err_oom(x->err);
+    if (!args) return stack_failed(x->err);
     for (int32_t i = 0; i < e->n_args; i++) TRY(eval_expr(x, e->args[i], &args[i]));
     if (!f->kernel) return err_internal(x->err, "function %s has no kernel", f->name);
     return call(x, f->kernel, f->flags & FN_STRICT, e->type, e->n_args, args, out);
@@ -67,7 +67,7 @@ Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out) {
     if (v->type.id == T_UNKNOWN || cast_exists(v->type, to, CAST_ASSIGNMENT)) return cast(x, v, to, CAST_ASSIGNMENT, out);
     int64_t n;
     char *text = value_to_text_tz(x->arena, v, x->session ? x->session->tz_offset : 0, &n);
-    if (!text) return err_is_set(x->err) ? ST_ERROR : err_oom(x->err);
+    if (!text) return stack_failed(x->err);
     return value_from_text(to, (Slice){text, n}, x->session, x->arena, out, x->err);
 }
 
@@ -114,6 +114,7 @@ static Status eval_in(const EvalCtx *x, const Expr *e, Value *out) {
 }
 
 Status eval_expr(const EvalCtx *x, const Expr *e, Value *out) {
+    TRY(stack_check(x->err));
     Value v, w;
     switch ((ExprKind)e->kind) {
     case EX_CONST: *out = e->u.value; return ST_OK;

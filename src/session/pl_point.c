@@ -58,6 +58,7 @@ typedef struct Look {
 } Look;
 
 static bool add_conds(Look *l, const Expr *e) {
+    if (stack_stop()) return false;
     if (e->kind == EX_AND) {
         for (int32_t i = 0; i < e->n_args; i++)
             if (!add_conds(l, e->args[i])) return false;

@@ -68,7 +68,7 @@ static Status make(Session *s, Arena *a, const Routine *sig, const PlFunction *f
     r->arena = a;
     r->f = (PlFunction *)(uintptr_t)f;
     r->version = s->db->catalog.version;
-    if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK) return stack_failed(&s->err);
     *out = r;
     return ST_OK;
 }
@@ -304,7 +304,7 @@ Status pl_prep(PlFrame *fr, const PlExpr *x, Type want, PlPrep **out) {
     }
     if (!(p->arena = arena_new(&s->account, &s->err))) return ST_ERROR;
     int64_t clock = time_reads, zone = zone_reads;
-    if (bind(fr, x, want, p) != ST_OK) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    if (bind(fr, x, want, p) != ST_OK) return stack_failed(&s->err);
     p->of_moment = time_reads != clock || zone_reads != zone;
     p->moment = now->now_micros;
     p->zone = now->tz_offset;
@@ -407,7 +407,7 @@ static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     Value *vals = arena_array(a, Value, names.refs.len + 1);
     if (r == ST_OK && (!one || !b || !vals || !(one->out_cols = arena_array(a, ColId, 1)) || !(one->rows = arena_array(a, Expr **, 1)) ||
                        !(one->rows[0] = arena_array(a, Expr *, 1)) || !(one->out_cols[0] = plan_new_col(&c, "value", e->type, true))))
-        r = err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+        r = stack_failed(&s->err);
     if (r == ST_OK) {
         one->n_rows = one->n_out = 1;
         one->rows[0][0] = e;

@@ -106,7 +106,7 @@ static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
 
 Status pl_run_query(PlFrame *fr, const PlExpr *x, Statement *st) {
     if (run_static(fr, x, st) == ST_OK) return ST_OK;
-    if (!err_is_set(&fr->s->err)) err_oom(&fr->s->err);
+    (void)stack_failed(&fr->s->err);
     return pl_query_failed(fr, x->text);
 }
 
@@ -148,7 +148,7 @@ static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement
             r = session_execute(s, st, a, d->n_args, types, values, NULL);
         }
         if (r != ST_OK) {
-            if (!err_is_set(&s->err)) err_oom(&s->err);
+            (void)stack_failed(&s->err);
             return pl_query_failed(fr, text);
         }
     }

@@ -120,7 +120,6 @@ typedef struct PlSession {
     int32_t depth;
     int64_t steps;       /* loop iterations since the outermost call began */
     int64_t calls;       /* ever */
-    const char *stack_base;
     bool atomic;         /* COMMIT is not allowed: called by a query, or inside a transaction block */
     PlCursorState *cursors;
     int64_t next_portal;

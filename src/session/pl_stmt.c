@@ -231,7 +231,7 @@ static PlOutcome exec_foreach(PlFrame *fr, const PlStmt *s) {
     Arena *own = arena_new(&fr->s->account, e);
     Value copy = v;
     if (!own) return PLO_ERROR;
-    if (value_copy(own, &v, &copy) != ST_OK) o = of(err_is_set(e) ? ST_ERROR : err_oom(e));
+    if (value_copy(own, &v, &copy) != ST_OK) o = of(stack_failed(e));
     ArrayView a = {0};
     if (o == PLO_NEXT) a = array_view(copy.u.str);
     Type element = type_element(v.type);
@@ -650,10 +650,10 @@ static PlOutcome exec(PlFrame *fr, const PlStmt *s) {
 PlOutcome pl_exec(PlFrame *fr, const PlStmt *s) {
     Err *e = &fr->s->err;
     if (s->kind != PLS_BLOCK) arena_reset(fr->scratch);
-    if (atomic_load_explicit(&fr->s->cancel, memory_order_relaxed) && pl_interrupted(fr->s) != ST_OK) return PLO_ERROR;
+    if (stack_check(e) != ST_OK) return PLO_ERROR;
     PlOutcome o = exec(fr, s);
     if (o != PLO_ERROR || fr->told) return o;
-    if (!err_is_set(e)) err_oom(e);
+    (void)stack_failed(e);
     e->position = 0;
     if (fr->f->is_sql) err_context(e, "SQL function \"%s\" statement %d", fr->f->name, (int)s->line);
     else err_context(e, "PL/pgSQL function %s line %d at %s", fr->f->signature, (int)s->line, pl_stmt_words(s));

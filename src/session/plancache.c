@@ -108,7 +108,7 @@ static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, con
     p->arena = arena_new(&p->account, &s->err);
     if (!p->arena || make(p, ast, n_params, param_types, params, acct, guarded) != ST_OK) {
         plan_release(p);
-        return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+        return stack_failed(&s->err);
     }
     *out = p;
     return ST_OK;

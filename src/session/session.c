@@ -573,7 +573,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     }
     if (r != ST_OK) {
         text_release(t);
-        return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+        return stack_failed(&s->err);
     }
     *out = t;
     return ST_OK;
@@ -583,9 +583,16 @@ static Status make_params(Session *s, Statement *st) {
     if (st->n_params == 0) return ST_OK;
     st->arena = arena_new(&s->account, &s->err);
     st->params = st->arena ? arena_array(st->arena, Value, st->n_params) : NULL;
-    if (!st->params) return err_is_set(&s->err) ? ST_ERROR : err_oom(&s->err);
+    if (!st->params) return stack_failed(&s->err);
     for (int32_t i = 0; i < st->n_params; i++) st->params[i] = (Value){.type = st->param_types[i], .is_null = true};
     return ST_OK;
+}
+
+StackWatch session_call_begin(Session *s) {
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
+    return stack_watch_begin(&s->cancel, s->deadline_ns);
 }
 
 static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
@@ -623,16 +630,15 @@ static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed)
     *out = st;
     return ST_OK;
 }
-
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
     *out = NULL;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
+    StackWatch before = session_call_begin(s);
     /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
     sql.len = *consumed = sql_statement_end(sql);
     reserve_begin(s, reserve_of(s, sql));
     Status r = prepare(s, sql, out, consumed);
     reserve_end(s);
+    stack_watch_end(before);
     return r;
 }
 
@@ -786,6 +792,7 @@ static bool ends_failure(const AstStmt *ast) {
 }
 
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept) {
+    TRY(stack_check(&s->err));
     if (s->state == 'E' && !ends_failure(ast))
         return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
     if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
@@ -839,10 +846,10 @@ void session_begin_clock(Session *s) {
 
 static Status run_statement(Statement *st) {
     Session *s = st->session;
+    drop_results(st);
     st->run_arena = arena_new(&st->account, &s->err);
     if (!st->run_arena) return err_oom(&s->err);
     session_begin_clock(s);
-    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;
     for (int32_t i = 0; r == ST_OK && i < st->n_params; i++) {
@@ -850,6 +857,7 @@ static Status run_statement(Statement *st) {
         if (vals[i].is_null) vals[i].type = st->param_types[i];
     }
     if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
+    if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns && strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
         err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
@@ -869,11 +877,10 @@ static Status run_statement(Statement *st) {
 
 Status statement_run(Statement *st) {
     Session *s = st->session;
-    drop_results(st);
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
+    StackWatch before = session_call_begin(s);
     reserve_begin(s, st->reserve);
     Status r = run_statement(st);
     reserve_end(s);
+    stack_watch_end(before);
     return r;
 }

@@ -137,6 +137,9 @@ typedef struct Statement {
 
 Status session_new(Database *db, Session **out, Err *e);
 void session_free(Session *s);
+/* Begins a call of the library for the session: no error, not canceled, statement_timeout from now on; recursive walks and planning look at that
+ * (base/stack.h) until stack_watch_end(). */
+StackWatch session_call_begin(Session *s);
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
 void statement_free(Statement *st);
 void statement_reset(Statement *st);

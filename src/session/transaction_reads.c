@@ -14,7 +14,7 @@ static Expr *copy_filter(Arena *a, const Plan *scan, const Expr *e, bool *ok) {
     bool known = e->kind != EX_PARAM && e->kind != EX_SUBQUERY && e->kind != EX_AGG;
     if (e->kind == EX_FUNC) known = e->u.func >= all && e->u.func < all + n && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE)) && e->u.func->kernel;
     if (e->kind == EX_CAST) known = e->type.id != T_TIMESTAMPTZ && e->args[0]->type.id != T_TIMESTAMPTZ; /* of another time zone it would be another value */
-    Expr *copy = known ? arena_new_of(a, Expr) : NULL;
+    Expr *copy = known && !stack_stop() ? arena_new_of(a, Expr) : NULL;
     if (copy) {
         *copy = *e;
         copy->args = arena_array(a, Expr *, e->n_args + 1);
@@ -164,6 +164,7 @@ static void add_bounds(Walk *w, const Plan *scan, const Plan *p, TxnRead *r, Rea
     }
 }
 static void walk(Walk *w, const Plan *p) {
+    if (stack_stop()) return;
     if (p->kind == LP_SCAN) {
         ReadCond *conds = arena_array(w->a, ReadCond, CONDS);
         TxnRead r = {.table = p->table->id, .conds = conds, .filters = arena_array(w->a, Expr *, FILTERS)};
@@ -203,6 +204,7 @@ Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a,
         for (int64_t k = 0; k < out->list.len; k++) scans += out->list.items[k].table == t->id;
         if (scans < named || c->n_ctes > 0) w.ok = w.ok && vec_push(a, &out->list, ((TxnRead){.table = t->id}));
     }
+    TRY(stack_check(c->err)); /* a walk that was cut short left out reads */
     return w.ok ? ST_OK : err_oom(c->err);
 }
 Status transaction_reads(Session *s, const TxnReads *r) {

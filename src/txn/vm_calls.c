@@ -537,6 +537,10 @@ static void run_try(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
 /* Statements [from, to) for the calls of the list (NULL: all of the chunk). `owner` opens the body: its first list is this body's. */
 static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list, int64_t n, int32_t owner) {
     const Program *p = c->pr->p;
+    if (from < to && n > 0 && stack_check_depth(&c->f->err) != ST_OK) {
+        no_lists(c, list, n, from);
+        return;
+    }
     for (int32_t pc = from; pc < to && n > 0;) {
         const Instr *in = &p->instrs[pc];
         int64_t before = c->departures;

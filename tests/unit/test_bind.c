@@ -427,11 +427,11 @@ static void test_literals(void **state) {
 
 static void test_depth(void **state) {
     (void)state;
-    int n = 4000;
+    int n = 200000;
     char *sql = malloc((size_t)n * 2 + 32);
     assert_non_null(sql);
     strcpy(sql, "select 1");
-    for (int i = 0; i < n; i++) strcat(sql, "+1");
+    for (int i = 0; i < n; i++) strcpy(sql + 8 + 2 * i, "+1");
     fails(sql, "54001", NULL);
     free(sql);
     Arena *a = arena_new(&account, NULL);

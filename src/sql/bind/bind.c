@@ -50,8 +50,8 @@ Expr *bind_text_expr(Binder *b, Query *q, const char *sql) {
 
 /* Failures that left no story are out of memory. */
 static Status finish(Binder *b, Status st) {
-    if (st != ST_OK && !err_is_set(b->err)) return err_oom(b->err);
-    return st;
+    if (st == ST_OK) st = stack_check(b->err); /* walks that return no Status may have been cut short */
+    return st == ST_OK ? ST_OK : stack_failed(b->err);
 }
 
 static Status bind_query(Binder *b, const AstSelect *s, BoundStmt *out) {
@@ -208,6 +208,7 @@ static Status limit_const(ParamCtx *k, Expr **e, int64_t *value, bool offset) {
 }
 
 static Status param_plan(ParamCtx *k, Plan *p) {
+    TRY(stack_check(k->c->err));
     TRY(plan_each_expr(p, param_slot, k));
     TRY(limit_const(k, &p->limit_expr, &p->limit, false));
     TRY(limit_const(k, &p->offset_expr, &p->offset, true));
@@ -222,5 +223,6 @@ Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values)
     if (!s->plan) return ST_OK;
     Status st = param_plan(&k, s->plan);
     if (st == ST_OK && !c->of_routine) bind_null_plan(c, s->plan);
-    return st != ST_OK && !err_is_set(c->err) ? err_oom(c->err) : st;
+    if (st == ST_OK) st = stack_check(c->err);
+    return st == ST_OK ? ST_OK : stack_failed(c->err);
 }

@@ -40,6 +40,7 @@ static Expr *constant_array(Binder *b, Type t, int64_t n, Expr **items, int64_t 
 enum { MAKE_MAX = 500 }; /* elements of one call */
 
 static Expr *make_array(Binder *b, Type t, int64_t n, Expr **items, int64_t location) {
+    if (stack_check(b->err) != ST_OK) return NULL;
     bool constant = true;
     for (int64_t i = 0; i < n; i++) {
         if (items[i]->type.id == T_ARRAY) return dimensions_error(b, items[i]->location);

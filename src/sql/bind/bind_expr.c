@@ -17,21 +17,21 @@ static bool is_literal(const AstExpr *e) {
 }
 
 /* NULL: no opinion. */
-static const char *guess_name(const AstExpr *e, int depth) {
-    if (!e || depth > 50) return NULL;
+static const char *guess_name(const AstExpr *e) {
+    if (!e || stack_stop()) return NULL;
     switch ((int)e->kind) {
     case AST_COLUMN: return AST_AS_CONST(AstColumn, e)->name;
     case AST_FIELD: return AST_AS_CONST(AstField, e)->name;
-    case AST_SUBSCRIPT: return guess_name(AST_AS_CONST(AstSubscript, e)->arg, depth + 1);
-    case AST_COLLATE: return guess_name(AST_AS_CONST(AstCollate, e)->arg, depth + 1);
+    case AST_SUBSCRIPT: return guess_name(AST_AS_CONST(AstSubscript, e)->arg);
+    case AST_COLLATE: return guess_name(AST_AS_CONST(AstCollate, e)->arg);
     case AST_FUNC: return AST_AS_CONST(AstFunc, e)->name.name;
     case AST_CAST: {
         const AstCast *c = AST_AS_CONST(AstCast, e);
-        const char *n = is_literal(c->arg) ? NULL : guess_name(c->arg, depth + 1);
+        const char *n = is_literal(c->arg) ? NULL : guess_name(c->arg);
         return n ? n : c->type->name;
     }
     case AST_CASE: {
-        const char *n = guess_name(AST_AS_CONST(AstCase, e)->otherwise, depth + 1);
+        const char *n = guess_name(AST_AS_CONST(AstCase, e)->otherwise);
         return n ? n : "case";
     }
     case AST_COALESCE: return "coalesce";
@@ -51,7 +51,7 @@ static const char *guess_name(const AstExpr *e, int depth) {
         if (!q) return NULL;
         if (q->n_values) return "column1";
         if (q->n_targets != 1) return NULL;
-        return q->targets[0].alias ? q->targets[0].alias : guess_name(q->targets[0].expr, depth + 1);
+        return q->targets[0].alias ? q->targets[0].alias : guess_name(q->targets[0].expr);
     }
     case AST_SQL_VALUE: {
         static const char *const names[] = {
@@ -67,7 +67,7 @@ static const char *guess_name(const AstExpr *e, int depth) {
 }
 
 const char *bind_target_name(const AstExpr *e) {
-    const char *n = guess_name(e, 0);
+    const char *n = guess_name(e);
     return n ? n : "?column?";
 }
 
@@ -357,8 +357,5 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
 }
 
 Expr *bind_expr(Binder *b, Query *q, const AstExpr *e) {
-    BIND_ENTER(b, e->location, NULL);
-    Expr *r = bind_node(b, q, e);
-    BIND_LEAVE(b);
-    return r;
+    return stack_check_at(b->err, bind_pos(b, e->location)) == ST_OK ? bind_node(b, q, e) : NULL;
 }

@@ -485,7 +485,7 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
 }
 
 static Plan *from_item(Binder *b, Query *q, const AstFrom *f) {
-    BIND_ENTER(b, f->location, NULL);
+    if (stack_check_at(b->err, bind_pos(b, f->location)) != ST_OK) return NULL;
     Plan *p = NULL;
     switch ((int)f->kind) {
     case AST_FROM_TABLE: p = from_table(b, q, AST_AS_CONST(AstFromTable, f)); break;
@@ -494,7 +494,6 @@ static Plan *from_item(Binder *b, Query *q, const AstFrom *f) {
     case AST_FROM_JOIN: p = from_join(b, q, AST_AS_CONST(AstFromJoin, f)); break;
     default: err_internal(b->err, "binder: unexpected FROM item %s", ast_kind_name(f->kind)); break;
     }
-    BIND_LEAVE(b);
     return p;
 }
 
@@ -552,6 +551,7 @@ static Status stop_volatile(void *ctx, Expr **slot) {
     return expr_is_volatile(*slot) ? ST_ERROR : ST_OK;
 }
 static bool plan_is_volatile(Plan *p) {
+    if (stack_stop()) return true;
     if (plan_each_expr(p, stop_volatile, NULL) != ST_OK) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (plan_is_volatile(p->children[i])) return true;

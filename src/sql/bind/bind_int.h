@@ -79,7 +79,6 @@ typedef struct Binder {
     PlanCtx *c;
     Arena *a;
     Err *err;
-    int depth;
     bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error */
     int64_t pos;
     bool no_inline; /* an expression with a subquery was copied: reference counts of CTEs are unknown */
@@ -99,16 +98,6 @@ typedef struct Rel {
 } Rel;
 
 static inline int64_t bind_pos(const Binder *b, int64_t location) { return b->fixed_pos ? b->pos : location; }
-#define BIND_ENTER(b, loc, failed)                                                                             \
-    do {                                                                                               \
-        if (++(b)->depth > PLAN_MAX_DEPTH) {                                                           \
-            err_at((b)->err, bind_pos((b), (loc)), ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"); \
-            err_hint((b)->err, "The statement nests more than %d levels deep.", PLAN_MAX_DEPTH);       \
-            (b)->depth--;                                                                              \
-            return failed;                                                                             \
-        }                                                                                              \
-    } while (0)
-#define BIND_LEAVE(b) ((b)->depth--)
 
 /* ---- bind.c ------------------------------------------------------------------- */
 void binder_init(Binder *b, PlanCtx *c);

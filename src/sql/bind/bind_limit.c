@@ -64,6 +64,7 @@ static Expr *positive(Binder *b, const Expr *n) { return bind_op(b, ">", bind_co
 
 /* Row r sorts after edge e by keys i and on: never NULL. */
 static Expr *after_edge(Binder *b, const SortKey *keys, int32_t n, int32_t i, const ColId *r, const ColId *e) {
+    if (stack_check(b->err) != ST_OK) return NULL;
     const SortKey *k = &keys[i];
     Expr *nulls[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, k->nulls_first ? e[i] : r[i]), 0), bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, k->nulls_first ? r[i] : e[i]), 0)};
     Expr *more = bind_unary(b, EX_IS_TRUE, bind_op(b, k->desc ? "<" : ">", expr_col(b->c, r[i]), expr_col(b->c, e[i]), 0), 0);

@@ -69,7 +69,7 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
         return ST_ERROR;
     }
     char *text = q->has_args ? call_text(a, q->name.name, n, types) : arena_strdup(a, q->name.name);
-    if (!text) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (!text) return stack_failed(e);
     if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure))) return err_set(e, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
     *missing = text;
     *out = found;

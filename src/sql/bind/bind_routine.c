@@ -239,7 +239,7 @@ static void put_value(Vec *out, int64_t i, const Value *v) {
 /* args[0]: the routine's id. */
 static Status call_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
     Value result, *vals = arena_array(ctx->arena, Value, nargs + 1); /* not the stack: calls nest deeply */
-    if (!vals) return err_is_set(ctx->err) ? ST_ERROR : err_oom(ctx->err);
+    if (!vals) return stack_failed(ctx->err);
     if (!ctx->session || !ctx->session->call_routine) return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
@@ -351,7 +351,7 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
 
 /* ---- entry points ----------------------------------------------------------------------------------- */
 
-static Status finish(Binder *b, Status st) { return st != ST_OK && !err_is_set(b->err) ? err_oom(b->err) : st; }
+static Status finish(Binder *b, Status st) { return st == ST_OK && stack_check(b->err) == ST_OK ? ST_OK : stack_failed(b->err); }
 
 Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     Binder b;

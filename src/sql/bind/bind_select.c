@@ -67,13 +67,13 @@ typedef struct Group {
     Query *q;
     ExprVec keys;
     IdVec ids;
-    int depth;
     bool in_sub;
 } Group;
 
 static Status regroup(Group *g, Expr **slot);
 static Status regroup_slot(void *ctx, Expr **slot) { return regroup(ctx, slot); }
 static Status regroup_plan(Group *g, Plan *p) {
+    TRY(stack_check(g->b->err));
     TRY(plan_each_expr(p, regroup_slot, g));
     for (int32_t i = 0; i < p->n_children; i++) TRY(regroup_plan(g, p->children[i]));
     return ST_OK;
@@ -127,6 +127,7 @@ static Expr *dependent_value(Group *g, ColId id) {
 }
 
 static Status regroup(Group *g, Expr **slot) {
+    TRY(stack_check(g->b->err));
     Expr *e = *slot;
     Binder *b = g->b;
     if (e->kind == EX_CONST || e->kind == EX_PARAM) return ST_OK;
@@ -173,6 +174,7 @@ static bool no_agg_col(void *ctx, Expr *e) {
 /* A key that repeats a target is the target's own tree, not a copy: regrouping replaces it there (also when it holds a
  * subquery, which compares equal only to itself). */
 static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys) {
+    TRY(stack_check(b->err));
     Expr *e = NULL;
     if (ast->kind == AST_ROW) {
         const AstList *l = AST_AS_CONST(AstList, ast);
@@ -721,7 +723,7 @@ static Status order_result(Binder *b, const AstSelect *s, Rel *r) {
 }
 
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
-    BIND_ENTER(b, s->location, ST_ERROR);
+    TRY(stack_check_at(b->err, bind_pos(b, s->location)));
     SelectEnv in = *env;
     TRY(bind_with(b, env->outer, s->with, &in.ctes, env->sibling));
     if (s->lock && (s->set_op != AST_SETOP_NONE || s->n_values)) TRY(check_locking(b, &in, s, NULL));
@@ -736,6 +738,5 @@ Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out
     }
     TRY(bind_limit(b, &in, s, out));
     if (!(out->plan = bind_wrap_ctes(b, in.ctes, env->ctes, out->plan))) return ST_ERROR;
-    BIND_LEAVE(b);
     return ST_OK;
 }

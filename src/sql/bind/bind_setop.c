@@ -7,6 +7,7 @@
 #include "sql/bind/bind_int.h"
 
 Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
+    TRY(stack_check(b->err));
     if (b->c->cols.items[id].type.id != T_UNKNOWN) return ST_OK;
     switch ((PlanKind)p->kind) {
     case LP_PROJECT:

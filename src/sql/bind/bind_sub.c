@@ -200,6 +200,7 @@ static Status split_array(Binder *b, Slice s, int64_t location, ExprVec *out) {
 }
 
 static Status array_items(Binder *b, Query *q, const AstExpr *array, const Expr *left, ExprVec *out) {
+    TRY(stack_check_at(b->err, bind_pos(b, array->location)));
     if (array->kind == AST_ARRAY) {
         const AstList *l = AST_AS_CONST(AstList, array);
         for (int64_t i = 0; i < l->n_items; i++) {

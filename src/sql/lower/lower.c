@@ -379,6 +379,7 @@ static const Dict *static_dict(Lower *l, const Expr *e) {
 }
 
 static Status collect_aliases(Lower *l, Plan *p) {
+    TRY(stack_check(l->err));
     if (p->kind == LP_PROJECT || p->kind == LP_AGG) {
         int32_t n = p->kind == LP_AGG ? p->n_keys : p->n_out;
         for (int32_t i = 0; i < n && i < p->n_exprs; i++)
@@ -772,6 +773,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
 
 /* An upper bound for the rows a plan can produce, saturating; for sums that must not overflow. */
 static double max_rows(Lower *l, const Plan *p) {
+    if (stack_stop()) return 0;
     switch (p->kind) {
     case LP_SCAN: return (double)p->table->live_rows;
     case LP_VALUES: return (double)p->n_rows;
@@ -1067,6 +1069,7 @@ static Pipe *lower_cte_scan(Lower *l, Plan *p) {
 }
 
 static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
+    if (stack_check(l->err) != ST_OK) return NULL;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: return lower_scan(l, p);
     case LP_VALUES: return lower_values(l, p, needed);
@@ -1165,7 +1168,8 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
         store = rows_spec_new(l, n_result, cells, -1, 0, true, -1);
         if (store < 0 || sink_rows(l, p, store, n_result, regs, -1) != ST_OK) return NULL;
     }
-    QueryPlan *q = arena_new_of(c->arena, QueryPlan);
+    /* walks that return no Status may have been cut short */
+    QueryPlan *q = stack_check(c->err) == ST_OK ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
     *q = (QueryPlan){.serial = c->calls_routine, .n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
                      .n_aggs = (int32_t)l->aggs.len, .aggs = l->aggs.items, .n_sorts = (int32_t)l->sorts.len, .sorts = l->sorts.items,

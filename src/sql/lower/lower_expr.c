@@ -244,6 +244,7 @@ Reg lower_canonical(Lower *l, Pipe *p, Reg r, Type type) { return lower_as(l, p,
 /* ---- columns ----------------------------------------------------------------------------- */
 
 Reg lower_col(Lower *l, Pipe *p, ColId id) {
+    TRY_REG(stack_check(l->err));
     if (id <= 0 || id >= p->n_cols) return err_internal(l->err, "column %d is out of range", (int)id), 0;
     ColEntry *e = &p->cols[id];
     if (e->reg) return e->reg;
@@ -621,6 +622,7 @@ typedef struct CoalesceTail {
 } CoalesceTail;
 static Reg make_coalesce(Lower *l, Pipe *p, void *arg) {
     CoalesceTail *t = arg;
+    TRY_REG(stack_check(l->err));
     Reg a = lower_expr(l, p, t->e->args[t->i]);
     if (!a || t->i == t->e->n_args - 1 || !reg_nullable(p, a)) return a;
     CoalesceTail next = {t->e, t->i + 1};
@@ -871,6 +873,7 @@ static Reg by_dictionary(Lower *l, Pipe *p, Expr *e) {
 }
 
 Reg lower_expr(Lower *l, Pipe *p, Expr *e) {
+    TRY_REG(stack_check(l->err));
     if (e->kind == EX_COL) return lower_col(l, p, e->u.col);
     if (e->kind == EX_CONST) return lower_const(l, p, &e->u.value);
     bool share = !expr_is_volatile(e);
@@ -928,11 +931,12 @@ Reg lower_expr(Lower *l, Pipe *p, Expr *e) {
         default: return err_internal(l->err, "expression kind %d reached the lowering", (int)e->kind), 0;
         }
     }
-    if (!r && !err_is_set(l->err)) err_oom(l->err);
+    if (!r) (void)stack_failed(l->err);
     return share ? remember(l, p, e, 0, 0, r) : r;
 }
 
 Status lower_filter(Lower *l, Pipe *p, Expr *cond) {
+    TRY(stack_check(l->err));
     if (cond->kind == EX_AND) {
         for (int32_t i = 0; i < cond->n_args; i++) TRY(lower_filter(l, p, cond->args[i]));
         return ST_OK;

@@ -85,6 +85,7 @@ static bool eval_func(Eval *x, const Expr *e, Value *out) {
 }
 
 static bool eval(Eval *x, const Expr *e, Value *out) {
+    if (stack_stop()) return false;
     Value a, b;
     int t, acc;
     switch (e->kind) {
@@ -193,6 +194,7 @@ ColId lower_single_col(Lower *l, const Expr *e) {
 /* ---- per dictionary entry --------------------------------------------------------------- */
 
 static bool cheap_match(const Expr *e) { /* comparisons and LIKE against constants, and their combinations */
+    if (stack_stop()) return false;
     switch (e->kind) {
     case EX_CONST: case EX_COL: return true;
     case EX_AND: case EX_OR: case EX_NOT: case EX_IN: case EX_IS_NULL: case EX_IS_NOT_NULL: break;

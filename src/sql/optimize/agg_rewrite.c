@@ -81,11 +81,13 @@ static Plan *setop(Opt *o, Plan *p) {
     return rep;
 }
 static Status setops_expr(Opt *o, Expr **e, void *ctx) {
+    TRY(stack_check(o->err));
     TRY(opt_each_arg(o, *e, setops_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY && !((*e)->u.sub.plan = opt_setops(o, (*e)->u.sub.plan))) return ST_ERROR;
     return ST_OK;
 }
 Plan *opt_setops(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!(p->children[i] = opt_setops(o, p->children[i]))) return NULL;
     if (opt_each_expr(o, p, setops_expr, NULL) != ST_OK) return NULL;
@@ -102,10 +104,12 @@ typedef struct CteUse {
 } CteUse;
 static Status cte_uses(Opt *o, Plan **pp, CteUse *u);
 static Status cte_uses_expr(Opt *o, Expr **e, void *ctx) {
+    TRY(stack_check(o->err));
     TRY(opt_each_arg(o, *e, cte_uses_expr, ctx));
     return (*e)->kind == EX_SUBQUERY ? cte_uses(o, &(*e)->u.sub.plan, ctx) : ST_OK;
 }
 static Status cte_uses(Opt *o, Plan **pp, CteUse *u) {
+    TRY(stack_check(o->err));
     Plan *p = *pp;
     if (p->kind == LP_CTE_SCAN && p->cte_id == u->id) {
         u->n++;
@@ -129,11 +133,13 @@ static bool cheap_definition(const Plan *p) {
     return (p->kind == LP_FILTER || p->kind == LP_PROJECT) && cheap_definition(p->children[0]);
 }
 static Status inline_expr(Opt *o, Expr **e, void *ctx) {
+    TRY(stack_check(o->err));
     TRY(opt_each_arg(o, *e, inline_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY && !((*e)->u.sub.plan = opt_inline_ctes(o, (*e)->u.sub.plan))) return ST_ERROR;
     return ST_OK;
 }
 Plan *opt_inline_ctes(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!(p->children[i] = opt_inline_ctes(o, p->children[i]))) return NULL;
     if (opt_each_expr(o, p, inline_expr, NULL) != ST_OK) return NULL;
@@ -399,6 +405,7 @@ static Plan *split_distinct(Opt *o, Plan *p) {
 }
 
 Plan *opt_agg_rewrite(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!(p->children[i] = opt_agg_rewrite(o, p->children[i]))) return NULL;
     if (p->kind != LP_AGG) return p;
@@ -433,6 +440,7 @@ static bool some_key_nonnull(Opt *o, const Plan *agg) {
 }
 /* extended: an outer join above adds rows in which all columns of p are NULL. */
 static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
+    TRY(stack_check(o->err));
     if (p->kind == LP_SCAN && !vec_push(o->a, &f->scans, p)) return ST_ERROR;
     if (p->kind == LP_AGG && (!extended || some_key_nonnull(o, p)) && !vec_push(o->a, &f->aggs, p)) return ST_ERROR;
     if (p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join == JN_INNER))
@@ -573,6 +581,7 @@ static Status reduce_keys(Opt *o, Plan *p) {
     return ST_OK;
 }
 Status opt_group_keys(Opt *o, Plan *p) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_group_keys(o, p->children[i]));
     return p->kind == LP_AGG && p->n_keys > 1 ? reduce_keys(o, p) : ST_OK;
 }

@@ -75,6 +75,7 @@ static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) {
     return ST_OK;
 }
 static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
+    TRY(stack_check(o->err));
     Plan *p = *pp;
     *ok = true;
     if (!depends(o, p, &st->corr)) return ST_OK;
@@ -307,6 +308,7 @@ typedef struct Unnest {
 } Unnest;
 
 static bool scans_corr_cte(const Unnest *u, const Plan *p) {
+    if (stack_stop()) return false;
     if (p->kind == LP_CTE_SCAN)
         for (const struct CorrCte *c = u->ctes; c; c = c->next)
             if (c->id == p->cte_id) return true;
@@ -355,6 +357,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local);
 
 /* One row per value of D out of p (which carries *local): the first by sort keys k.. */
 static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const ColId *local) {
+    if (stack_check(u->o->err) != ST_OK) return NULL;
     Opt *o = u->o;
     if (k == sort->n_sort || sort->kind != LP_SORT) {
         IdVec ids = {0};
@@ -658,6 +661,7 @@ static bool is_chain(Opt *o, const Plan *p) {
     return p->kind == LP_VALUES && p->n_out == 0 && p->n_rows == 1;
 }
 static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (p->kind == LP_SERIES) return series_along(o, l, p);
     if (p->kind == LP_VALUES) return l;
     IdVec ids = {0};
@@ -668,6 +672,7 @@ static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
 }
 
 static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
+    if (stack_check(u->o->err) != ST_OK) return NULL;
     Opt *o = u->o;
     if (!un_depends(u, p)) return dom_times(u, p, local);
     switch ((PlanKind)p->kind) {
@@ -1260,6 +1265,7 @@ static Expr *path_need(Opt *o, const Expr *e, int32_t i, const Expr *need) {
 }
 
 static Expr *lift_expr(Opt *o, Expr *e, Plan **child, const Expr *need) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (!e || !opt_has_subquery(e)) return e;
     if (e->kind != EX_SUBQUERY) {
         for (int32_t i = 0; i < e->n_args; i++) {
@@ -1288,6 +1294,7 @@ static Expr *lift_all(Opt *o, Expr *e, Plan **child) {
 }
 
 static Status lift_conjunct(Opt *o, Plan **child, Expr *e, ExprVec *keep) {
+    TRY(stack_check(o->err));
     if (!opt_has_subquery(e)) return opt_push(o, keep, e);
     if (e->kind == EX_AND) {
         for (int32_t i = 0; i < e->n_args; i++) TRY(lift_conjunct(o, child, e->args[i], keep));
@@ -1377,6 +1384,7 @@ static Plan *lift_filter(Opt *o, Plan *child, int64_t n, Expr *const *conds) {
 
 /* A subquery in an outer join's condition is computed on the side whose columns it uses. */
 static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
+    TRY(stack_check(o->err));
     if (!opt_has_subquery(*e)) return ST_OK;
     if ((*e)->kind == EX_SUBQUERY) {
         ColSet used = colset_new(o->c), lo = opt_outputs(o, p->children[0]), ro = opt_outputs(o, p->children[1]);
@@ -1426,6 +1434,7 @@ static Status has_sub_fn(Opt *o, Expr **e, void *ctx) {
 }
 
 static Plan *lift_plan(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!(p->children[i] = lift_plan(o, p->children[i]))) return NULL;
     bool sub = false;

@@ -79,6 +79,7 @@ static const Expr *strip(const Expr *e) {
     return e;
 }
 double opt_expr_distinct(Opt *o, const Expr *e) {
+    if (stack_stop()) return 0;
     e = strip(e);
     if (e->kind == EX_CONST) return 1;
     if (e->kind == EX_COL) return opt_col_distinct(o, e->u.col);
@@ -117,6 +118,7 @@ static double null_fraction(Opt *o, ColId id) {
     return clamp((double)st.table->cols[st.col].stats.null_count / (double)st.table->live_rows);
 }
 static bool single_dict_col(Opt *o, const Expr *e, ColId *id) {
+    if (stack_stop()) return false;
     if (e->kind == EX_COL) {
         if (*id && *id != e->u.col) return false;
         const Column *c = base_column(o, e->u.col);
@@ -245,6 +247,7 @@ static double cmp_sel(Opt *o, Expr *e, int op) {
     return a->kind == EX_COL && strip(b)->kind == EX_COL ? 0.5 : 0.3;
 }
 static double cond_sel(Opt *o, Expr *e) {
+    if (stack_stop()) return 1;
     switch ((ExprKind)e->kind) {
     case EX_CONST: return opt_const_true(e) ? 1 : 0;
     case EX_AND: return opt_selectivity(o, e->n_args, e->args);
@@ -334,6 +337,7 @@ double opt_selectivity(Opt *o, int64_t n, Expr *const *conds) {
 /* ---- joins ---------------------------------------------------------------------------------------------- */
 /* Rows of the plan before its filters: the number of keys a unique side stands for. */
 double opt_domain_rows(Opt *o, const Plan *p) {
+    if (stack_stop()) return 1;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: return (double)p->table->live_rows;
     case LP_AGG: {
@@ -436,6 +440,7 @@ static double join_rows(Opt *o, const Plan *p) {
 
 /* ---- operators --------------------------------------------------------------------------------------------- */
 static double column_mean(Opt *o, const Expr *e) {
+    if (stack_stop()) return 0;
     double lo, hi;
     e = strip(e);
     if (e->kind == EX_CONST) {
@@ -605,6 +610,7 @@ Status opt_note_cte(Opt *o, const Plan *p) {
     return ST_OK;
 }
 Status opt_estimate(Opt *o, Plan *p) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) {
         TRY(opt_estimate(o, p->children[i]));
         if (p->kind == LP_CTE && i == 0) TRY(opt_note_cte(o, p));

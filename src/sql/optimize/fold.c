@@ -202,6 +202,7 @@ static Expr *fold_cast(Opt *o, Expr *e) {
 }
 
 static Expr *fold_not(Opt *o, Expr *x) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (opt_const_null(x)) return opt_null(o, type_make(T_BOOL));
     switch ((ExprKind)x->kind) {
     case EX_CONST: return expr_bool(o->c, !x->u.value.u.b);
@@ -319,6 +320,7 @@ static Expr *or_to_in(Opt *o, Expr *e) {
 }
 
 static Status flatten(Opt *o, Expr *e, uint8_t kind, ExprVec *out) {
+    TRY(stack_check(o->err));
     if (e->kind != kind) return opt_push(o, out, e);
     for (int32_t i = 0; i < e->n_args; i++) TRY(flatten(o, e->args[i], kind, out));
     return ST_OK;
@@ -453,6 +455,7 @@ static Expr *any_to_in(Opt *o, Expr *e) {
 }
 
 Expr *opt_fold(Opt *o, Expr *e) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (!e) return NULL;
     if (!rule_on(o->c, RULE_FOLD) && e->kind != EX_SUBQUERY && !opt_has_subquery(e)) return e;
     for (int32_t i = 0; i < e->n_args; i++)
@@ -483,6 +486,7 @@ Expr *opt_fold(Opt *o, Expr *e) {
     }
 }
 Expr *opt_fold_cond(Opt *o, Expr *e) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     e = opt_fold(o, e);
     if (!e) return NULL;
     if (opt_const_null(e)) return expr_bool(o->c, false);
@@ -570,6 +574,7 @@ contradiction:
 
 /* For an OR over several tables: the OR of each branch's conjuncts on `side`, when every branch has some. */
 Status opt_derive_or(Opt *o, const Expr *e, const ColSet *side, Expr **out) {
+    TRY(stack_check(o->err));
     *out = NULL;
     if (e->kind != EX_OR || !rule_on(o->c, RULE_OR_FACTOR)) return ST_OK;
     ExprVec branches = {0};
@@ -600,6 +605,7 @@ static Status fold_fn(Opt *o, Expr **e, void *ctx) {
 }
 /* The error of a constant call that folding left as it is, where evaluating e reaches it whatever the row. */
 static Status raise_const(Opt *o, const Expr *e) {
+    TRY(stack_check(o->err));
     bool lazy = e->kind == EX_CASE || e->kind == EX_COALESCE || e->kind == EX_AND || e->kind == EX_OR;
     for (int32_t i = 0; i < (lazy ? MIN_OF(e->n_args, 1) : e->n_args); i++) TRY(raise_const(o, e->args[i]));
     bool call = e->kind == EX_FUNC && e->u.func->kernel && !(e->u.func->flags & (FN_VOLATILE | FN_AGGREGATE));
@@ -619,6 +625,7 @@ static Status raise_slot(Opt *o, Expr **e, void *ctx) {
     return raise_const(o, *e);
 }
 static Status raise_plan(Opt *o, Plan *p) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(raise_plan(o, p->children[i]));
     return opt_each_expr(o, p, raise_slot, NULL);
 }
@@ -651,6 +658,7 @@ static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
     return ST_OK;
 }
 Status opt_fold_plan(Opt *o, Plan *p) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_fold_plan(o, p->children[i]));
     if (p->kind == LP_LIMIT || p->kind == LP_SORT) {
         TRY(fold_limit(o, &p->limit_expr, &p->limit, true));

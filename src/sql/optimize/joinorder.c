@@ -62,6 +62,7 @@ static bool is_region(const Plan *p) {
     return true;
 }
 static Status collect(Opt *o, Plan *p, Region *g) {
+    TRY(stack_check(o->err));
     if (!is_region(p)) {
         Plan *l = order(o, p);
         return l && vec_push(o->a, &g->leaves, l) ? ST_OK : ST_ERROR;
@@ -294,6 +295,7 @@ typedef struct Dp {
     uint32_t near; /* neighbours of its leaves */
 } Dp;
 static int dp_tree(Graph *g, const Dp *t, uint32_t s) {
+    if (stack_stop()) return -1;
     if ((s & (s - 1)) == 0) return add_node(g, s, -1, -1);
     int l = dp_tree(g, t, t[s].left), r = dp_tree(g, t, s & ~t[s].left);
     return l < 0 || r < 0 ? -1 : add_node(g, s, l, r);
@@ -381,6 +383,7 @@ static Status solve(Graph *g) {
     return g->n <= DP_MAX ? solve_dp(g) : solve_greedy(g);
 }
 static Plan *build_tree(Graph *g, int node) {
+    if (stack_check(g->o->err) != ST_OK) return NULL;
     Opt *o = g->o;
     Node nd = g->nodes.items[node];
     if (nd.left < 0) return g->rels[__builtin_ctzll(nd.set)];
@@ -524,6 +527,7 @@ static Plan *order_region(Opt *o, Plan *p, PlanVec *semis) {
 }
 
 static Plan *order(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     PlanVec semis = {0};
     Plan *q = p;
     if (rule_on(o->c, RULE_JOIN_ORDER)) {

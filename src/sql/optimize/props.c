@@ -10,6 +10,7 @@ static bool produced(Opt *o, const Plan *p, ColId id) {
 
 /* Expressions that yield NULL whenever one of the listed columns is NULL. */
 static bool strict_in(const Expr *e, const ColSet *s) {
+    if (stack_stop()) return false;
     switch ((ExprKind)e->kind) {
     case EX_COL: return colset_has(s, e->u.col);
     case EX_CONST: return e->u.value.is_null;
@@ -29,6 +30,7 @@ static bool strict_in(const Expr *e, const ColSet *s) {
 }
 /* s: columns that are all NULL together (the null-extended side). */
 bool opt_rejects_null(const Expr *e, const ColSet *s) {
+    if (stack_stop()) return false;
     switch ((ExprKind)e->kind) {
     case EX_CONST: return e->u.value.is_null || (e->type.id == T_BOOL && !e->u.value.u.b);
     case EX_AND:
@@ -45,6 +47,7 @@ bool opt_rejects_null(const Expr *e, const ColSet *s) {
 }
 
 bool opt_expr_nonnull(Opt *o, const Plan *p, const Expr *e) {
+    if (stack_stop()) return false;
     switch ((ExprKind)e->kind) {
     case EX_CONST: return !e->u.value.is_null;
     case EX_COL: return opt_col_nonnull(o, p, e->u.col);
@@ -83,6 +86,7 @@ static bool conds_reject(Opt *o, const Plan *p, ColId id) {
 }
 /* A column of an outer level, which p does not produce, may be NULL as far as is known here, unless a condition inside says otherwise. */
 bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
+    if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
         for (int32_t i = 0; i < p->n_out; i++)
@@ -141,6 +145,7 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
 }
 
 bool opt_max_one_row(const Plan *p) {
+    if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->n_keys == 0 || opt_max_one_row(p->children[0]);
     case LP_PROJECT: case LP_FILTER: return opt_max_one_row(p->children[0]);
@@ -155,6 +160,7 @@ bool opt_max_one_row(const Plan *p) {
     }
 }
 bool opt_one_row(const Plan *p) {
+    if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->n_keys == 0;
     case LP_PROJECT: return opt_one_row(p->children[0]);
@@ -185,6 +191,7 @@ bool opt_equi(Opt *o, Expr *e, const ColSet *a, const ColSet *b, Expr **ea, Expr
 
 /* No two rows of p have equal, non-NULL values in all of `keys`. */
 bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
+    if (stack_stop()) return false;
     if (opt_max_one_row(p)) return true;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: {

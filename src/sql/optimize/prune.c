@@ -18,6 +18,7 @@ static ColSet set_copy(Opt *o, const ColSet *s) {
     return r;
 }
 static int64_t count_col(const Expr *e, ColId id) {
+    if (stack_stop()) return 0;
     int64_t n = e->kind == EX_COL && e->u.col == id;
     for (int32_t i = 0; i < e->n_args; i++) n += count_col(e->args[i], id);
     return n;
@@ -120,6 +121,7 @@ static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
 }
 
 static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
+    if (stack_check(pr->o->err) != ST_OK) return NULL;
     Opt *o = pr->o;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: {
@@ -254,6 +256,7 @@ Plan *opt_prune(Opt *o, Plan *p, const ColSet *need) {
 
 /* LIMIT goes below projections and into SORT. */
 Plan *opt_limits(Opt *o, Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (p->kind == LP_LIMIT) {
         Plan *c = p->children[0];
         if (p->limit < 0 && p->offset <= 0) return opt_limits(o, c);

@@ -63,6 +63,7 @@ static void simplify_outer(Opt *o, Plan *p, const ExprVec *preds) {
 /* ---- equivalences --------------------------------------------------------------------------------- */
 /* The single column a predicate is about, 0 if there are none or several. */
 static bool one_col(const Expr *e, ColId *id) {
+    if (stack_stop()) return false;
     if (e->kind == EX_SUBQUERY) return false;
     if (e->kind == EX_COL) {
         if (*id && *id != e->u.col) return false;
@@ -130,6 +131,7 @@ typedef struct Region {
     ExprVec pool;
 } Region;
 static Status collect(Opt *o, Plan *p, Region *g) {
+    TRY(stack_check(o->err));
     if (p->kind == LP_JOIN && p->join == JN_INNER) {
         TRY(collect(o, p->children[0], g));
         TRY(collect(o, p->children[1], g));
@@ -338,6 +340,7 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
 }
 
 static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     if (opt_fold_conds(o, preds) != ST_OK) return NULL;
     if (any_false(preds)) return opt_empty(o, p);
     if (!rule_on(o->c, RULE_PUSHDOWN) && preds->len > 0) {

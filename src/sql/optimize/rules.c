@@ -63,7 +63,8 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e) {
 }
 
 static Status check(Opt *o, const Plan *p, const char *phase) {
-    if (!p) return err_is_set(o->err) ? ST_ERROR : err_oom(o->err);
+    TRY(stack_check(o->err)); /* walks that return no Status may have been cut short */
+    if (!p) return stack_failed(o->err);
     if (err_is_set(o->err)) return ST_ERROR;
 #ifdef STELE_DEBUG
     if (plan_verify(o->c, p, o->err) != ST_OK) {

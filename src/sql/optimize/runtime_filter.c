@@ -19,6 +19,7 @@ static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local)
 }
 /* Follows `id` down from p; `direct`: still in the probe pipeline of the join. */
 static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool direct) {
+    TRY(stack_check(o->err));
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
         if (direct) return ST_OK;
@@ -89,6 +90,7 @@ static bool single_key(Opt *o, const Plan *p, ColId *build, ColId *probe) {
 }
 /* A join inside p (which is complete before its consumer starts) whose table holds every value that p yields in `id`. */
 static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
+    if (stack_stop()) return NULL;
     switch ((PlanKind)p->kind) {
     case LP_FILTER: return key_source(o, p->children[0], id, build);
     case LP_PROJECT:
@@ -115,6 +117,7 @@ static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
     }
 }
 Status opt_runtime_filters(Opt *o, Plan *p) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_runtime_filters(o, p->children[i]));
     if (p->kind != LP_JOIN) return ST_OK;
     int b = p->build_left ? 0 : 1;

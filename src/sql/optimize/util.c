@@ -14,6 +14,7 @@ bool opt_equal_is_same(Type t) {
     return t.id != T_FLOAT4 && t.id != T_FLOAT8 && t.id != T_INTERVAL;
 }
 bool opt_has_subquery(const Expr *e) {
+    if (stack_stop()) return false;
     if (e->kind == EX_SUBQUERY) return true;
     for (int32_t i = 0; i < e->n_args; i++)
         if (opt_has_subquery(e->args[i])) return true;
@@ -22,6 +23,7 @@ bool opt_has_subquery(const Expr *e) {
 /* Additions, multiplications and casts between numbers fail only on overflow: they move as
  * freely as in PostgreSQL. Division, casts from text and the like are often guarded by other predicates. */
 bool opt_is_domain_fallible(const Expr *e) {
+    if (stack_stop()) return true;
     for (int32_t i = 0; i < e->n_args; i++)
         if (opt_is_domain_fallible(e->args[i])) return true;
     if (e->kind == EX_CAST) return type_is_text(e->args[0]->type) && !type_is_text(e->type) && e->args[0]->kind != EX_CONST;
@@ -132,6 +134,7 @@ Status opt_push(Opt *o, ExprVec *v, Expr *e) {
     return vec_push(o->a, v, e) ? ST_OK : ST_ERROR;
 }
 Status opt_split(Opt *o, Expr *e, ExprVec *out) {
+    TRY(stack_check(o->err));
     if (!e) return ST_ERROR;
     if (e->kind != EX_AND) return opt_push(o, out, e);
     for (int32_t i = 0; i < e->n_args; i++) TRY(opt_split(o, e->args[i], out));
@@ -151,11 +154,13 @@ static Status subst_node(Opt *o, Expr **e, void *ctx) {
     return *e ? ST_OK : ST_ERROR;
 }
 static Status subst_plan(const Subst *s, Plan *p) {
+    TRY(stack_check(s->o->err));
     TRY(opt_each_expr(s->o, p, subst_node, (void *)s));
     for (int32_t i = 0; i < p->n_children; i++) TRY(subst_plan(s, p->children[i]));
     return ST_OK;
 }
 static Expr *subst(const Subst *s, Expr *e) {
+    if (stack_check(s->o->err) != ST_OK) return NULL;
     if (e->kind == EX_COL) {
         for (int64_t i = 0; i < s->n; i++)
             if (s->from[i] == e->u.col) return expr_copy(s->o->c, s->to[i]);
@@ -186,6 +191,7 @@ bool opt_within(Opt *o, const Expr *e, const ColSet *s) {
     return colset_subset(&c, s);
 }
 bool opt_uses_col(Opt *o, const Expr *e, ColId id) {
+    if (stack_stop()) return true;
     if (e->kind == EX_COL) return e->u.col == id;
     if (e->kind == EX_SUBQUERY) {
         ColSet c = colset_new(o->c);
@@ -358,6 +364,7 @@ ColSet opt_set_and(Opt *o, const ColSet *a, const ColSet *b) {
 /* ---- copying and renaming ------------------------------------------------------------------ */
 static Expr *copy_expr_deep(Opt *o, const Expr *e);
 static Status copy_subplans(Opt *o, Expr *e) {
+    TRY(stack_check(o->err));
     for (int32_t i = 0; i < e->n_args; i++) TRY(copy_subplans(o, e->args[i]));
     if (e->kind == EX_SUBQUERY) {
         if (!(e->u.sub.plan = opt_plan_copy(o, e->u.sub.plan))) return ST_ERROR;
@@ -461,6 +468,7 @@ static Status copy_into(Opt *o, Plan *n) {
     return ST_OK;
 }
 Plan *opt_plan_copy(Opt *o, const Plan *p) {
+    if (stack_check(o->err) != ST_OK) return NULL;
     Plan *n = plan_new(o->c, (PlanKind)p->kind, p->n_children);
     if (!n) return NULL;
     *n = *p;
@@ -506,6 +514,7 @@ static ColId remap_id(const Remap *r, ColId id) {
 }
 static void remap_plan(const Remap *r, Plan *p);
 static void remap_expr(const Remap *r, Expr *e) {
+    if (stack_stop()) return;
     if (e->kind == EX_COL) e->u.col = remap_id(r, e->u.col);
     for (int32_t i = 0; i < e->n_args; i++) remap_expr(r, e->args[i]);
     if (e->kind == EX_SUBQUERY) {
@@ -525,6 +534,7 @@ static void remap_ids(const Remap *r, ColId *ids, int64_t n) {
     for (int64_t i = 0; ids && i < n; i++) ids[i] = remap_id(r, ids[i]);
 }
 static void remap_plan(const Remap *r, Plan *p) {
+    if (stack_stop()) return;
     remap_ids(r, p->out_cols, p->n_out);
     remap_ids(r, p->cte_cols, p->n_out);
     for (int32_t i = 0; p->set_cols && i < p->n_children; i++) remap_ids(r, p->set_cols[i], p->n_out);
@@ -555,12 +565,14 @@ typedef struct Made {
     IdVec *out;
 } Made;
 static Status made_expr(Opt *o, Expr **e, void *ctx) {
+    TRY(stack_check(o->err));
     Made *m = ctx;
     TRY(opt_each_arg(o, *e, made_expr, ctx));
     if ((*e)->kind == EX_SUBQUERY) TRY(made_ids(o, (*e)->u.sub.plan, m->seen, m->out));
     return ST_OK;
 }
 static Status made_ids(Opt *o, const Plan *p, ColSet *seen, IdVec *out) {
+    TRY(stack_check(o->err));
     Made m = {seen, out};
     /* children first: a projection that passes a column through does not make it */
     for (int32_t i = 0; i < p->n_children; i++) TRY(made_ids(o, p->children[i], seen, out));
@@ -579,6 +591,7 @@ typedef struct CteIds {
     int64_t from[64], to[64];
 } CteIds;
 static void fresh_ctes(CteIds *m, Plan *p) {
+    if (stack_stop()) return;
     if (p->kind == LP_CTE && m->n < 64) {
         m->from[m->n] = p->cte_id;
         p->cte_id = m->to[m->n++] = ++m->o->c->n_ctes;
@@ -621,6 +634,7 @@ static Status volatile_fn(Opt *o, Expr **e, void *ctx) {
     return ST_OK;
 }
 bool opt_plan_volatile(const Plan *p) {
+    if (stack_stop()) return true;
     bool v = false;
     if (opt_each_expr(NULL, (Plan *)p, volatile_fn, &v) != ST_OK || v) return true;
     for (int32_t i = 0; i < p->n_children; i++)

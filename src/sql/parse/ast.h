@@ -17,16 +17,14 @@
  * Ownership: everything lives in the arena given to sql_parse(). The tree is never
  * changed after it was made, so several threads may read it.
  *
- * Depth: real nesting (parentheses, subqueries, CASE, right operands) is at most AST_MAX_NESTING levels;
- * chains through a left or only operand (1+1+1+..., NOT NOT ..., x::a::b, a UNION b UNION c ...) make the tree at most
- * AST_MAX_DEPTH levels deep; more is 54001. Walkers should loop over chains or count their own depth.
+ * Depth: nesting (parentheses, subqueries, CASE, right operands) is bounded by the grammar's stack and by the thread's;
+ * chains through a left or only operand (1+1+1+..., NOT NOT ..., x::a::b, a UNION b UNION c ...) are bounded by the text only.
+ * Walks loop over chains, or recurse and look at the stack (base/stack.h).
  */
 #ifndef STELE_SQL_PARSE_AST_H
 #define STELE_SQL_PARSE_AST_H
 
 #include "base/base.h"
-
-enum { AST_MAX_NESTING = 1000, AST_MAX_DEPTH = 5000 };
 
 typedef enum AstKind {
     AST_NONE = 0,

@@ -1,20 +1,21 @@
 /* ast_dump.c - the tree as text, for tests, fuzzing and debugging.
  *
  * S-expressions, complete for queries and data changes, the essentials of other statements. Not
- * meant to be read back. Recursion is bounded by DUMP_MAX; what is deeper prints as "...".
+ * meant to be read back. NULL when memory or the stack does not suffice.
  */
 #include <stdio.h>
 
+#include "base/stack.h"
 #include "sql/parse/parse.h"
-
-enum { DUMP_MAX = 400 };
 
 typedef struct Dump {
     Arena *a;
     VEC(char) out;
-    int depth;
     bool failed;
 } Dump;
+
+/* Before recursion. */
+static bool too_deep(Dump *d) { return d->failed |= stack_stop(); }
 
 static void put(Dump *d, const char *s) {
     for (; *s && !d->failed; s++)
@@ -305,16 +306,15 @@ static void dump_expr_body(Dump *d, const AstExpr *e) {
 }
 
 static void dump_expr(Dump *d, const AstExpr *e) {
-    if (!e || d->depth >= DUMP_MAX) {
+    if (too_deep(d)) return;
+    if (!e) {
         put(d, "...");
         return;
     }
-    d->depth++;
     put(d, "(");
     put(d, ast_kind_name(e->kind));
     dump_expr_body(d, e);
     put(d, ")");
-    d->depth--;
 }
 
 static void dump_alias(Dump *d, const AstAlias *a) {
@@ -324,11 +324,7 @@ static void dump_alias(Dump *d, const AstAlias *a) {
 
 static void dump_from(Dump *d, const AstFrom *f) {
     static const char *const joins[] = {"inner", "left", "right", "full", "cross"};
-    if (d->depth >= DUMP_MAX) {
-        put(d, " ...");
-        return;
-    }
-    d->depth++;
+    if (too_deep(d)) return;
     put(d, " (");
     put(d, ast_kind_name(f->kind));
     switch (f->kind) {
@@ -366,7 +362,6 @@ static void dump_from(Dump *d, const AstFrom *f) {
     default: break;
     }
     put(d, ")");
-    d->depth--;
 }
 
 static void dump_targets(Dump *d, const char *label, const AstTarget *v, int64_t n) {
@@ -383,6 +378,7 @@ static void dump_targets(Dump *d, const char *label, const AstTarget *v, int64_t
 
 static void dump_groups(Dump *d, const AstGroupItem *v, int64_t n) {
     static const char *const kinds[] = {"expr", "empty", "rollup", "cube", "sets"};
+    if (too_deep(d)) return;
     for (int64_t i = 0; i < n; i++) {
         put(d, " (");
         put(d, kinds[v[i].kind]);
@@ -446,15 +442,10 @@ static void dump_select_body(Dump *d, const AstSelect *s) {
 }
 
 static void dump_select(Dump *d, const AstSelect *s) {
-    if (d->depth >= DUMP_MAX) {
-        put(d, "...");
-        return;
-    }
-    d->depth++;
+    if (too_deep(d)) return;
     put(d, s->values ? "(values" : "(select");
     dump_select_body(d, s);
     put(d, ")");
-    d->depth--;
 }
 
 static void dump_assigns(Dump *d, const AstAssign *v, int64_t n) {
@@ -765,16 +756,11 @@ static void dump_stmt(Dump *d, const AstStmt *s) {
         dump_select(d, AST_AS_CONST(AstSelect, s));
         return;
     }
-    if (d->depth >= DUMP_MAX) {
-        put(d, "...");
-        return;
-    }
-    d->depth++;
+    if (too_deep(d)) return;
     put(d, "(");
     put(d, ast_kind_name(s->kind));
     dump_stmt_body(d, s);
     put(d, ")");
-    d->depth--;
 }
 
 char *ast_dump(Arena *a, const AstStmt *s) {

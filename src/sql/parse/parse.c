@@ -11,7 +11,7 @@ static Status check_text(Slice text, Err *e) {
     if (bad >= 0)
         return err_at(e, bad + 1, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
                       (unsigned)(unsigned char)text.ptr[bad]);
-    return sql_depth_check(text, e);
+    return sql_runs_check(text, e);
 }
 
 /* f, f(int, text), as DROP ROUTINE takes one; what stands before `at` has room for these words and is not looked at. */

@@ -17,8 +17,7 @@
  *     would fail loudly.
  *
  * Depth (see ast.h): conv_expr() loops over chains whose nodes have one interesting child (left operands, casts,
- * NOT, ...), and recurses for the rest. Every node counts against AST_MAX_DEPTH, every recursion against
- * AST_MAX_NESTING and against STACK_MAX bytes of C stack.
+ * NOT, ...), and recurses for the rest as long as there is stack (base/stack.h).
  *
  * All conversion functions return NULL or false after setting Conv.e, or after an arena ran out of memory; pg_convert() completes
  * the error in that case. This file must not use printf-like functions of the C library: PostgreSQL's port.h renames them.
@@ -34,6 +33,7 @@
 
 #include <signal.h>
 
+#include "base/stack.h"
 #include "sql/parse/parse_int.h"
 #include "types/type.h"
 
@@ -44,15 +44,12 @@ extern void pg_query_exit_memory_context(MemoryContext ctx);
 extern void AllocSetDeleteFreeList(MemoryContext context);
 extern void SetDatabaseEncoding(int encoding);
 
-enum { ENCODING_UTF8 = 6 /* PG_UTF8 */, STACK_MAX = 2 << 20, PARAM_MAX = 65535 };
+enum { ENCODING_UTF8 = 6 /* PG_UTF8 */, PARAM_MAX = 65535 };
 
 typedef struct Conv {
     Arena *a;
     Err *e;
     Slice text;
-    int64_t depth; /* of the tree */
-    int64_t nest;  /* of C calls */
-    const char *stack_base;
     Slice stmt; /* the statement being converted, and its offset in text */
     int64_t stmt_offset;
 } Conv;
@@ -71,31 +68,9 @@ static void *unsupported(Conv *c, int location, const char *what) {
     return NULL;
 }
 
-static void *too_deep(Conv *c) {
-    err_set(c->e, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-    err_hint(c->e, "Expressions may be nested at most %d levels deep, and chained at most %d operators long.", AST_MAX_NESTING,
-             AST_MAX_DEPTH);
-    return NULL;
-}
-
 static void *unexpected(Conv *c, Node *n) {
     err_internal(c->e, "unexpected parse tree node %d", n ? (int)nodeTag(n) : -1);
     return NULL;
-}
-
-/* Begins a recursion; leave() ends it, also after failure of what is inside. */
-static bool enter(Conv *c) {
-    const char here = 0;
-    int64_t used = c->stack_base - &here;
-    if (used < 0) used = -used;
-    if (c->nest >= AST_MAX_NESTING || c->depth >= AST_MAX_DEPTH || used > STACK_MAX) return too_deep(c) != NULL;
-    c->nest++;
-    c->depth++;
-    return true;
-}
-static void leave(Conv *c) {
-    c->nest--;
-    c->depth--;
 }
 
 static void *new_node(Conv *c, int64_t size, AstKind kind, int location) {
@@ -322,7 +297,6 @@ static AstExpr *conv_indirection(Conv *c, A_Indirection *ind) {
     AstExpr *base = conv_expr(c, ind->arg);
     int n = list_length(ind->indirection);
     if (!base) return NULL;
-    if (c->depth + n > AST_MAX_DEPTH) return too_deep(c);
     for (int i = 0; i < n; i++) {
         Node *x = list_nth(ind->indirection, i);
         if (IsA(x, String) || IsA(x, A_Star)) {
@@ -351,10 +325,8 @@ static bool flatten_bool(Conv *c, BoolExpr *b, AstBool *out, int64_t *cap) {
     for (int i = 0; i < list_length(b->args); i++) {
         Node *x = list_nth(b->args, i);
         if (x && IsA(x, BoolExpr) && ((BoolExpr *)x)->boolop == b->boolop) {
-            if (!enter(c)) return false;
-            bool ok = flatten_bool(c, (BoolExpr *)x, out, cap);
-            leave(c);
-            if (!ok) return false;
+            if (stack_check(c->e) != ST_OK) return false;
+            if (!flatten_bool(c, (BoolExpr *)x, out, cap)) return false;
             continue;
         }
         if (out->n_items == *cap && !vec_grow_(c->a, (void **)&out->items, out->n_items, cap, (int64_t)sizeof(AstExpr *)))
@@ -683,14 +655,9 @@ static AstExpr *conv_step(Conv *c, Node *n, AstExpr ***slot, Node **child) {
 
 static AstExpr *conv_expr(Conv *c, Node *n) {
     AstExpr *root = NULL, **slot = &root;
-    int64_t depth = c->depth;
     if (!n) return unexpected(c, n);
-    if (!enter(c)) return NULL;
+    if (stack_check(c->e) != ST_OK) return NULL;
     while (n) {
-        if (c->depth > AST_MAX_DEPTH) {
-            root = too_deep(c);
-            break;
-        }
         AstExpr **next = NULL;
         Node *child = NULL;
         AstExpr *x = conv_step(c, n, &next, &child);
@@ -701,10 +668,7 @@ static AstExpr *conv_expr(Conv *c, Node *n) {
         *slot = x;
         slot = next;
         n = child;
-        c->depth++;
     }
-    c->depth = depth + 1;
-    leave(c);
     return root;
 }
 
@@ -811,24 +775,15 @@ static AstFrom *conv_from_item(Conv *c, Node *n) {
 /* Joins are a chain through their left inputs. */
 static AstFrom *conv_from(Conv *c, Node *n) {
     AstFrom *root = NULL, **slot = &root;
-    int64_t depth = c->depth;
-    if (!enter(c)) return NULL;
+    if (stack_check(c->e) != ST_OK) return NULL;
     while (IsA(n, JoinExpr)) {
-        AstFromJoin *x = c->depth > AST_MAX_DEPTH ? too_deep(c) : conv_join(c, (JoinExpr *)n);
-        if (!x) goto fail;
+        AstFromJoin *x = conv_join(c, (JoinExpr *)n);
+        if (!x) return NULL;
         *slot = (AstFrom *)x;
         slot = &x->left;
         n = ((JoinExpr *)n)->larg;
-        c->depth++;
     }
-    if (!(*slot = conv_from_item(c, n))) goto fail;
-    c->depth = depth + 1;
-    leave(c);
-    return root;
-fail:
-    c->depth = depth + 1;
-    leave(c);
-    return NULL;
+    return (*slot = conv_from_item(c, n)) ? root : NULL;
 }
 
 static bool conv_froms(Conv *c, List *l, AstFrom ***out, int64_t *n) {
@@ -892,7 +847,7 @@ static bool conv_groups(Conv *c, List *l, AstGroupItem **out, int64_t *n) {
     *out = NULL;
     if (!l) return true;
     AstGroupItem *v = new_array(c, *n, (int64_t)sizeof(AstGroupItem));
-    if (!v || !enter(c)) return false;
+    if (!v || stack_check(c->e) != ST_OK) return false;
     bool ok = true;
     for (int64_t i = 0; i < *n && ok; i++) {
         Node *x = list_nth(l, (int)i);
@@ -910,7 +865,6 @@ static bool conv_groups(Conv *c, List *l, AstGroupItem **out, int64_t *n) {
             if (ok) v[i].location = v[i].expr->location;
         }
     }
-    leave(c);
     *out = v;
     return ok;
 }
@@ -982,35 +936,27 @@ static bool conv_locking(Conv *c, List *l, AstSelect *x) {
 /* Set operations are a chain through their left inputs. */
 static AstSelect *conv_select(Conv *c, SelectStmt *s) {
     AstSelect *root = NULL, **slot = &root;
-    int64_t depth = c->depth;
-    bool ok = false;
-    if (!enter(c)) return NULL;
+    if (stack_check(c->e) != ST_OK) return NULL;
     for (;;) {
-        AstSelect *x = c->depth > AST_MAX_DEPTH ? too_deep(c) : NEW(AstSelect, AST_SELECT, -1);
-        if (!x || !conv_with(c, s->withClause, &x->with)) goto done;
+        AstSelect *x = NEW(AstSelect, AST_SELECT, -1);
+        if (!x || !conv_with(c, s->withClause, &x->with)) return NULL;
         *slot = x;
-        if (s->op == SETOP_NONE && !conv_plain_select(c, s, x)) goto done;
+        if (s->op == SETOP_NONE && !conv_plain_select(c, s, x)) return NULL;
         if (!conv_order(c, s->sortClause, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, s->limitOffset, &x->offset))
-            goto done;
+            return NULL;
         /* LIMIT ALL is a NULL constant. */
         if (s->limitCount && !(IsA(s->limitCount, A_Const) && ((A_Const *)s->limitCount)->isnull) &&
             !conv_opt_expr(c, s->limitCount, &x->limit))
-            goto done;
+            return NULL;
         x->limit_with_ties = s->limitOption == LIMIT_OPTION_WITH_TIES;
-        if (!conv_locking(c, s->lockingClause, x)) goto done;
-        if (s->op == SETOP_NONE) break;
+        if (!conv_locking(c, s->lockingClause, x)) return NULL;
+        if (s->op == SETOP_NONE) return root;
         x->set_op = s->op == SETOP_UNION ? AST_SETOP_UNION : s->op == SETOP_INTERSECT ? AST_SETOP_INTERSECT : AST_SETOP_EXCEPT;
         x->set_all = s->all;
-        if (!(x->right = conv_select(c, s->rarg))) goto done;
+        if (!(x->right = conv_select(c, s->rarg))) return NULL;
         slot = &x->left;
         s = s->larg;
-        c->depth++;
     }
-    ok = true;
-done:
-    c->depth = depth + 1;
-    leave(c);
-    return ok ? root : NULL;
 }
 
 /* ---- data changes ---------------------------------------------------------------------------- */
@@ -2038,10 +1984,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
 }
 
 static AstStmt *conv_stmt(Conv *c, Node *n) {
-    if (!enter(c)) return NULL;
-    AstStmt *s = conv_stmt_inner(c, n);
-    leave(c);
-    return s;
+    return stack_check(c->e) == ST_OK ? conv_stmt_inner(c, n) : NULL;
 }
 
 /* ---- the grammar ---------------------------------------------------------------------------------- */
@@ -2169,8 +2112,7 @@ Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Er
     if (failed) {
         st = report_grammar_error(text, &gerr, e);
     } else {
-        char here = 0;
-        Conv c = {.a = a, .e = e, .text = text, .stack_base = &here};
+        Conv c = {.a = a, .e = e, .text = text};
         st = conv_all(&c, raw, stmts_out, n_out);
         if (st != ST_OK && !err_is_set(e)) {
             Err *ae = arena_err(a);

@@ -163,32 +163,15 @@ static Status check_comment_runs(Slice t, Err *e) {
     return ST_OK;
 }
 
-Status sql_depth_check(Slice t, Err *e) {
+Status sql_runs_check(Slice t, Err *e) {
     enum { OPERATOR_MAX = 1000 };
     TRY(check_comment_runs(t, e));
-    int64_t parens = 0, cases = 0, at = 0;
+    int64_t at = 0;
     for (;;) {
         Tok k = scan_next(t, &at);
         if (k.kind == TOK_END) return ST_OK;
-        if (k.kind == TOK_PUNCT) {
-            char c = t.ptr[k.start];
-            if (c == '(' || c == '[') parens++;
-            else if ((c == ')' || c == ']') && parens > 0) parens--;
-            else if (c == ';' && parens == 0) cases = 0;
-        } else if (k.kind == TOK_WORD && k.end - k.start <= 4) {
-            if (scan_is_word(t, k, "case")) cases++;
-            else if (cases > 0 && scan_is_word(t, k, "end")) cases--;
-        } else {
-            /* Each sign of a run such as +-+-+- makes the grammar's scanner look at the whole run. */
-            if (k.kind == TOK_OP && k.end - k.start > OPERATOR_MAX)
-                return err_at(e, k.start + 1, ERR_SYNTAX, "operator too long");
-            continue;
-        }
-        if (UNLIKELY(parens + cases > AST_MAX_NESTING)) {
-            Status s = err_at(e, k.start + 1, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-            err_hint(e, "Parentheses, brackets and CASE may be nested at most %d levels deep.", AST_MAX_NESTING);
-            return s;
-        }
+        /* Each sign of a run such as +-+-+- makes the grammar's scanner look at the whole run. */
+        if (k.kind == TOK_OP && k.end - k.start > OPERATOR_MAX) return err_at(e, k.start + 1, ERR_SYNTAX, "operator too long");
     }
 }
 

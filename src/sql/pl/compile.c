@@ -156,6 +156,8 @@ Status cp_refuse_error(Cp *c) {
     return ST_ERROR;
 }
 
+Status cp_stack(Cp *c) { return stack_check(&c->scratch) == ST_OK ? ST_OK : cp_refuse_error(c); }
+
 /* ---- instructions ---------------------------------------------------------------------------- */
 /* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
 static const char *call_context(Cp *c) {
@@ -361,6 +363,7 @@ Reg cp_test(Cp *c, Opcode op, Reg a) {
 }
 
 bool cp_known(Cp *c, const Expr *e) {
+    if (stack_stop()) return false;
     if (!cp_foot(c)) return true;
     if (e->kind == EX_COL) {
         for (int64_t i = 0; i < c->vars.len; i++)
@@ -452,12 +455,11 @@ static bool to_column(void *ctx, Expr *e) {
 static Status slot_to_column(void *ctx, Expr **slot) { return expr_walk(*slot, to_column, ctx) ? ST_OK : ST_ERROR; }
 Status cp_columns(Cp *c, Expr **slot) { return slot_to_column(c, slot); }
 Status cp_plan_columns(Cp *c, Plan *p) {
-    if (++c->at.depth > PLAN_MAX_DEPTH) return cp_refuse(c, "the statement is nested too deeply");
+    TRY(cp_stack(c));
     TRY(plan_each_expr(p, slot_to_column, c));
     for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
         for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->rows[r][i]));
     for (int32_t i = 0; i < p->n_children; i++) TRY(cp_plan_columns(c, p->children[i]));
-    c->at.depth--;
     return ST_OK;
 }
 
@@ -477,7 +479,6 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     c->ctx.variables = NULL;
     if (st != ST_OK) return (void)cp_refuse_error(c), NULL;
     if (b->kind == STMT_UTILITY) return (void)cp_refuse(c, "a command that is no query"), NULL;
-    c->at.depth = 0;
     c->at.copies.len = 0;
     bool once = b->plan->kind == LP_AGG; /* UPDATE .. FROM: cp_update looks for it */
     Plan **plan = once ? &b->plan->children[0] : &b->plan;
@@ -523,6 +524,7 @@ Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx) {
 /* ---- a pass over one procedure ------------------------------------------------------------------------------ */
 /* Whether a statement of that kind, or a block with handlers (PLS_BLOCK), stands in the body. */
 static bool body_has(const PlBody *b, PlStmtKind kind) {
+    if (stack_stop()) return false;
     for (int32_t i = 0; i < b->n; i++) {
         const PlStmt *s = b->stmts[i];
         if (s->kind == kind && (kind != PLS_BLOCK || s->n_handlers > 0)) return true;

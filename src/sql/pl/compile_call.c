@@ -281,6 +281,7 @@ static Status case_part(Cp *c, void *ctx) {
 }
 /* TRUE in an OR, FALSE in an AND: nothing else of it is evaluated, whatever stands before (as PostgreSQL has it, and fold.c). NULL: there is none. */
 static Expr *decided(Expr *e) {
+    if (stack_stop()) return NULL;
     for (int32_t i = 0; i < e->n_args; i++) {
         Expr *x = e->args[i]->kind == EX_AND || e->args[i]->kind == EX_OR ? decided(e->args[i]) : e->args[i];
         if (x && x->kind == EX_CONST && !x->u.value.is_null && x->u.value.u.b == (e->kind == EX_OR)) return x;
@@ -320,6 +321,7 @@ Status cp_settle_list(Cp *c, int32_t n, Expr **e) {
 }
 
 Status cp_settle(Cp *c, Expr **slot) {
+    TRY(cp_stack(c));
     Expr *e = *slot;
     if (!cp_unsettled(c, e)) return ST_OK;
     const Routine *r = cp_routine(c, e);
@@ -359,6 +361,7 @@ typedef struct Parted {
 } Parted;
 static Status part_slot(void *ctx, Expr **slot);
 static Status part_plan(Parted *k, Plan *p) {
+    TRY(cp_stack(k->c));
     if (p->kind == LP_SCAN && p->table->id == k->table && k->inside) k->read = p->table;
     TRY(plan_each_expr(p, part_slot, k));
     for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
@@ -430,6 +433,7 @@ static bool hoist(void *ctx, Expr *e) {
 }
 static Status hoist_slot(void *ctx, Expr **slot) { return expr_walk(*slot, hoist, ctx) ? ST_OK : ST_ERROR; }
 static Status hoist_plan(Hoist *h, Plan *p) {
+    TRY(cp_stack(h->c));
     TRY(plan_each_expr(p, hoist_slot, h));
     for (int32_t i = 0; i < p->n_children; i++) TRY(hoist_plan(h, p->children[i]));
     return ST_OK;

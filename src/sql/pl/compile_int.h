@@ -141,7 +141,6 @@ typedef struct CpPlace {
     int32_t found_to;    /* a statement's FOUND until it has ended; -1: the variable itself */
     int32_t ret;         /* variable of a function's result, -1 none */
     int32_t caught;      /* the P_TRY whose handler this is, -1 none */
-    int32_t depth;
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
     int32_t order_col;
     bool order_desc;
@@ -263,6 +262,7 @@ Status cp_columns(Cp *c, Expr **slot);
 Status cp_plan_columns(Cp *c, Plan *p);
 void cp_names(Cp *c, const PlExpr *x); /* before binding */
 Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do */
+Status cp_stack(Cp *c); /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the statement is canceled */
 Status cp_declare(Cp *c);              /* the variables of c->at.f */
 /* Condition: what is compiled by `part` runs where it is true. In the footprint, if that is not known, blindly. */
 typedef Status (*CpPart)(Cp *c, void *ctx);

@@ -6,6 +6,7 @@
 #include "sql/pl/compile_int.h"
 
 static bool has_scan_column(const Plan *p, ColId id) {
+    if (stack_stop()) return false;
     if (p->kind == LP_SCAN)
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id) return p->scan_cols[i] >= 0;
@@ -68,6 +69,7 @@ static Status join_one(Cp *c, Plan *filter, int32_t at) {
     return ST_OK;
 }
 static Status join_queries(Cp *c, Plan *p, const Table *changed) {
+    TRY(cp_stack(c));
     for (int32_t i = 0; i < p->n_children; i++) TRY(join_queries(c, p->children[i], changed));
     for (int32_t i = 0; p->kind == LP_FILTER && i < p->n_conds; i++) {
         Expr *e = p->conds[i];

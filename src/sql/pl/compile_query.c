@@ -11,6 +11,7 @@
 enum { WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */ };
 
 Status cp_conds_add(Cp *c, Conds *k, Expr *e) {
+    TRY(cp_stack(c));
     if (e->kind == EX_AND) {
         for (int32_t i = 0; i < e->n_args; i++) TRY(cp_conds_add(c, k, e->args[i]));
         return ST_OK;
@@ -620,6 +621,7 @@ static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, c
 
 /* Conditions that nothing below used. */
 Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
+    TRY(cp_stack(c));
     int32_t open = 0;
     bool blind = c->blind;
     Conds mine = *conds;
@@ -725,6 +727,7 @@ static Status part_row(Cp *c, void *ctx) {
     return ST_OK;
 }
 static Status join_next(Cp *c, void *ctx) {
+    TRY(cp_stack(c));
     Joined *j = ctx;
     if (j->left == 0) return cp_test_rest(c, j->conds, j->row, j->ctx);
     int32_t best = -1;
@@ -745,6 +748,7 @@ static Status join_next(Cp *c, void *ctx) {
     return ST_OK;
 }
 static Status join_parts(Cp *c, Plan *p, Joined *j, int32_t cap) {
+    TRY(cp_stack(c));
     if (p->kind == LP_JOIN && p->join == JN_INNER && !p->dependent) {
         for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, j->conds, p->conds[i]));
         TRY(join_parts(c, p->children[0], j, cap));
@@ -1096,6 +1100,7 @@ static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
     return cp_test_rest(c, conds, row, ctx);
 }
 static bool has_routine(const Plan *p) {
+    if (stack_stop()) return true;
     if (p->kind == LP_VALUES && p->routine_id) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (has_routine(p->children[i])) return true;
@@ -1109,6 +1114,7 @@ static Status nothing(Cp *c, void *ctx) {
 }
 
 Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
+    TRY(cp_stack(c));
     if (!row) row = nothing; /* footprint of an aggregate: items only */
     Above *a = arena_new_of(c->arena, Above);
     if (!a) return cp_oom(c);
@@ -1205,6 +1211,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
 
 /* Columns that the plan needs of its scans for the result columns. */
 static Status need(Cp *c, Plan *p, ColSet *s) {
+    TRY(cp_stack(c));
     switch ((PlanKind)p->kind) {
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
@@ -1276,6 +1283,7 @@ static Expr *output_expr(Plan *p, ColId id) {
     return NULL;
 }
 static Plan *find_scan(Plan *p, const Table *t, ColId rowid) {
+    if (stack_stop()) return NULL;
     if (p->kind == LP_SCAN && p->table == t)
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == rowid && p->scan_cols[i] < 0) return p;
@@ -1631,6 +1639,7 @@ static bool pass_once(Cp *c, BoundStmt *b) {
     return true;
 }
 static bool reads_also(const Plan *p, const Plan *scan) {
+    if (stack_stop()) return true;
     if (p->kind == LP_SCAN && p != scan && p->table == scan->table) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (reads_also(p->children[i], scan)) return true;

@@ -346,6 +346,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
 /* ---- conditions ------------------------------------------------------------------------------------------ */
 typedef struct Arms { const PlStmt *s; int32_t i; } Arms;
 static Status arms(Cp *c, const PlStmt *s, int32_t i) {
+    TRY(cp_stack(c));
     if (i == s->n_arms) {
         if (s->kind == PLS_CASE && !s->has_else) {
             if (cp_foot(c)) return ST_OK;
@@ -1040,7 +1041,7 @@ static Status unguard(Cp *c, int64_t first) {
     return ST_OK;
 }
 static Status statement(Cp *c, const PlStmt *s) {
-    if (c->at.depth > PL_MAX_DEPTH) return cp_refuse(c, "statements nested too deeply");
+    TRY(cp_stack(c));
     if (++c->n_statements > CP_STATEMENTS_MAX) return cp_refuse(c, "too many statements in loops and calls inside each other");
     int32_t line = c->at.line;
     const char *place = c->at.place;

@@ -425,6 +425,7 @@ Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **
 
 static bool body_writes(const PlBody *b);
 static bool stmt_writes(const PlStmt *s) {
+    if (stack_stop()) return true;
     switch ((int)s->kind) {
     case PLS_DYNAMIC:
     case PLS_CALL:

@@ -12,7 +12,7 @@
  * Two users: session/pl_run.c runs a call statement by statement, by the same machinery as any SQL: that is the reference. sql/pl/compile.h makes a
  * program of it that runs many calls at a time.
  *
- * Depth: statements nested deeper than PL_MAX_DEPTH are 54001.
+ * Depth: as deep as the stack allows (base/stack.h).
  */
 #ifndef STELE_SQL_PL_PL_H
 #define STELE_SQL_PL_PL_H
@@ -21,7 +21,7 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 
-enum { PL_MAX_DEPTH = 200, PL_MAX_PARAMS = 100 };
+enum { PL_MAX_PARAMS = 100 };
 
 typedef enum PlMode { PL_IN, PL_OUT, PL_INOUT } PlMode;
 

@@ -26,7 +26,7 @@ typedef struct PlParser {
     Tok tok;
     int64_t line_at;
     int32_t line;
-    int32_t block, depth;
+    int32_t block;
     const PlLoop *loops;
     VEC(PlVar) vars; /* PlFunction's arrays while they grow */
     VEC(PlAlias) aliases;

@@ -1320,14 +1320,8 @@ static Status read_stmt_inner(PlParser *p, PlStmt **out) {
 }
 
 static Status read_stmt(PlParser *p, PlStmt **out) {
-    if (++p->depth > PL_MAX_DEPTH) {
-        err_at(p->e, pl_position(p, p->tok.start), ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-        err_hint(p->e, "Statements of a routine may be nested at most %d levels deep.", PL_MAX_DEPTH);
-        return ST_ERROR;
-    }
-    Status st = read_stmt_inner(p, out);
-    p->depth--;
-    return st;
+    TRY(stack_check_at(p->e, pl_position(p, p->tok.start)));
+    return read_stmt_inner(p, out);
 }
 
 static Status read_body(PlParser *p, PlBody *b) {

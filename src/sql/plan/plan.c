@@ -1,7 +1,7 @@
 /* plan.c - construction, walks, column sets and verification of bound trees.
  *
- * Nothing here knows about rewriting. Walks recurse: the binder bounds the depth (PLAN_MAX_DEPTH), so
- * the C stack is safe. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set.
+ * Nothing here knows about rewriting. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set. Walks
+ * recurse until there is too little stack left (base/stack.h): what such a walk returned means nothing, and the next stack_check() fails.
  *
  * Scoping: a subquery inside an expression, and the right side of a dependent join, see the columns of the
  * level around them. plan_free_cols is what they use of it.
@@ -150,7 +150,7 @@ static Expr **copy_list(Copy *k, Expr *const *list, int32_t n) {
 
 static Expr *copy_expr(Copy *k, const Expr *e) {
     if (!e) return NULL;
-    Expr *n = arena_new_of(k->c->arena, Expr);
+    Expr *n = stack_check(k->c->err) == ST_OK ? arena_new_of(k->c->arena, Expr) : NULL;
     if (!n) {
         k->failed = true;
         return NULL;
@@ -171,7 +171,7 @@ static Expr *copy_expr(Copy *k, const Expr *e) {
 }
 
 static Plan *copy_plan(Copy *k, const Plan *p) {
-    Plan *n = arena_new_of(k->c->arena, Plan);
+    Plan *n = stack_check(k->c->err) == ST_OK ? arena_new_of(k->c->arena, Plan) : NULL;
     if (!n) {
         k->failed = true;
         return NULL;
@@ -259,6 +259,7 @@ static bool value_same(const Value *a, const Value *b) {
 }
 
 bool expr_equal(const Expr *a, const Expr *b) {
+    if (stack_stop()) return false;
     if (a == b) return true;
     if (!a || !b || a->kind != b->kind || a->n_args != b->n_args || !type_eq(a->type, b->type)) return false;
     switch ((ExprKind)a->kind) {
@@ -285,6 +286,7 @@ bool expr_equal(const Expr *a, const Expr *b) {
 }
 
 bool expr_walk(Expr *e, bool (*fn)(void *ctx, Expr *e), void *ctx) {
+    if (stack_stop()) return false;
     if (!e) return true;
     for (int32_t i = 0; i < e->n_args; i++)
         if (!expr_walk(e->args[i], fn, ctx)) return false;
@@ -320,6 +322,7 @@ static Status remap_slot(void *ctx, Expr **slot) {
 }
 /* Only uses are renamed; what the subplan itself produces has ids of its own. */
 static void remap_plan(Plan *p, const Remap *m) {
+    if (stack_stop()) return;
     Remap copy = *m;
     plan_each_expr(p, remap_slot, &copy);
     for (int32_t i = 0; i < p->n_children; i++) remap_plan(p->children[i], m);
@@ -343,6 +346,7 @@ typedef struct Any {
 static Status any_slot(void *ctx, Expr **slot) { return expr_walk(*slot, ((Any *)ctx)->fn, NULL) ? ST_OK : ST_ERROR; }
 /* True when fn returned false somewhere in the plan. */
 static bool plan_any(Plan *p, bool (*fn)(void *ctx, Expr *e)) {
+    if (stack_stop()) return true;
     Any a = {fn};
     if (plan_each_expr(p, any_slot, &a) != ST_OK) return true;
     for (int32_t i = 0; i < p->n_children; i++)
@@ -478,6 +482,7 @@ void expr_cols(PlanCtx *c, const Expr *e, ColSet *out) {
 }
 
 void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
+    if (stack_stop()) return;
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
     case LP_VALUES:
@@ -513,6 +518,7 @@ static Status produced_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void produced(PlanCtx *c, const Plan *p, ColSet *out) {
+    if (stack_stop()) return;
     for (int32_t i = 0; p->out_cols && i < p->n_out; i++) {
         /* A projection's pass-through produces nothing. */
         if (p->kind == LP_PROJECT && p->exprs[i]->kind == EX_COL && p->exprs[i]->u.col == p->out_cols[i]) continue;
@@ -530,6 +536,7 @@ static Status used_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void used(PlanCtx *c, const Plan *p, ColSet *out) {
+    if (stack_stop()) return;
     Collect k = {c, out};
     plan_each_expr(unconst_plan(p), used_slot, &k);
     for (int32_t i = 0; p->set_cols && i < p->n_children; i++)
@@ -558,14 +565,13 @@ typedef struct Verify {
     Err *e;
     const ColSet *scope; /* columns an expression may use here */
     const CteDef *ctes;
-    int depth;
 } Verify;
 
 static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer);
 
 static Status verify_expr(Verify *v, const Expr *e) {
+    TRY(stack_check(v->e));
     if (!e) return err_internal(v->e, "plan: missing expression");
-    if (++v->depth > 4 * PLAN_MAX_DEPTH) return err_internal(v->e, "plan: too deep");
     for (int32_t i = 0; i < e->n_args; i++) TRY(verify_expr(v, e->args[i]));
     switch ((ExprKind)e->kind) {
     case EX_COL:
@@ -634,7 +640,6 @@ static Status verify_expr(Verify *v, const Expr *e) {
     }
     default: break;
     }
-    v->depth--;
     return ST_OK;
 }
 
@@ -648,8 +653,8 @@ static Status verify_column_of(const Verify *v, ColId id, Type type) {
 static Status verify_slot(void *ctx, Expr **slot) { return verify_expr(ctx, *slot); }
 
 static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
+    TRY(stack_check(v->e));
     if (!p) return err_internal(v->e, "plan: missing operator");
-    if (++v->depth > 4 * PLAN_MAX_DEPTH) return err_internal(v->e, "plan: too deep");
     const CteDef *ctes = v->ctes;
     CteDef def;
     ColSet right_outer;
@@ -727,7 +732,6 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         break;
     default: break;
     }
-    v->depth--;
     return ST_OK;
 }
 

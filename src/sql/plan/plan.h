@@ -9,16 +9,14 @@
  * Everything lives in one arena and is a tree (no sharing) until lowered, except
  * ColInfo and tables, which are borrowed under the statement's lock.
  *
- * Depth: the binder refuses expressions and plans nested deeper than PLAN_MAX_DEPTH (54001), so recursive
- * walks here are safe.
+ * Depth: as deep as the stack allows. Every recursive walk looks at it (base/stack.h).
  */
 #ifndef STELE_SQL_PLAN_PLAN_H
 #define STELE_SQL_PLAN_PLAN_H
 
+#include "base/stack.h"
 #include "catalog/catalog.h"
 #include "types/func.h"
-
-enum { PLAN_MAX_DEPTH = 2000 };
 
 typedef int32_t ColId; /* index into PlanCtx.cols; 0 is never used */
 

@@ -52,6 +52,7 @@ static const char *agg_name(const AggCall *g) {
     return g->kind < ARRAY_LEN(names) ? names[g->kind] : "agg";
 }
 static int64_t number_joins(Out *t, const Plan *p) {
+    if (stack_stop()) return 0;
     for (int32_t i = 0; i < p->n_children; i++) number_joins(t, p->children[i]);
     if (p->kind == LP_JOIN && !vec_push(t->c->arena, &t->joins, p)) t->failed = true;
     return t->joins.len;
@@ -72,6 +73,7 @@ static void put_limits(Out *t, const Plan *p) {
     }
 }
 static void node(Out *t, const Plan *p, int depth) {
+    if (stack_stop()) return;
     static const char *const joins[] = {"inner", "left", "right", "full", "semi", "anti", "mark", "single"};
     static const char *const setops[] = {"union all", "union", "intersect", "intersect all", "except", "except all"};
     for (int i = 0; i < depth && i < 60; i++) put(t, "  ");
@@ -203,6 +205,6 @@ char *plan_text(PlanCtx *c, const Plan *p) {
     Out t = {.c = c};
     number_joins(&t, p);
     node(&t, p, 0);
-    if (!vec_push(c->arena, &t.buf, '\0')) t.failed = true;
+    if (stack_check(c->err) != ST_OK || !vec_push(c->arena, &t.buf, '\0')) t.failed = true;
     return t.failed ? NULL : t.buf.items;
 }

@@ -9,7 +9,6 @@ typedef struct Text {
     PlanCtx *c;
     VEC(char) buf;
     bool failed;
-    int depth;
 } Text;
 
 static void put_n(Text *t, const char *s, int64_t n) {
@@ -80,9 +79,8 @@ static void put_suffix(Text *t, const Expr *e, const char *suffix, bool top) {
 static void put_expr(Text *t, const Expr *e, bool top) {
     char name[64];
     if (!e || t->failed) return;
-    if (++t->depth > 4 * PLAN_MAX_DEPTH) {
-        put(t, "...");
-        t->depth--;
+    if (stack_stop()) {
+        t->failed = true;
         return;
     }
     switch ((ExprKind)e->kind) {
@@ -204,7 +202,6 @@ static void put_expr(Text *t, const Expr *e, bool top) {
         }
         break;
     }
-    t->depth--;
 }
 
 const char *expr_text(PlanCtx *c, const Expr *e) {
