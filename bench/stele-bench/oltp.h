@@ -3,7 +3,7 @@
 #define STELE_BENCH_OLTP_H
 
 #include "bench.h"
-#include "txn/schedule.h"
+#include "txn/order/schedule.h"
 
 /* Lines of their own, on the tables that all lines share. */
 enum { POINTS_MAX = 128, LABEL_MAX = 48, OLTP_TYPES_MAX = 16 };

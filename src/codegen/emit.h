@@ -65,7 +65,7 @@
 #define STELE_CODEGEN_EMIT_H
 
 #include "device/device.h"
-#include "exec/exec.h"
+#include "program/query_plan.h"
 
 /* ---- device structs: the same in kernel C (u64 for addresses) ---- */
 typedef struct DTablet { uint64_t deleted; /* bitmap or 0 */ int64_t rows, number, pad; } DTablet;

@@ -2,7 +2,7 @@
  *
  * A module has one kernel, "bulk_main", for the calls of several procedures. A body is a function: variables of the procedure are C variables; a straight run of
  * instructions is a pair of braces with its registers; statements become if, else, for and forward gotos. Rows of images are read and changed where they
- * lie (txn/image.h): an image's addresses are parameters, so that the text stays the same from bulk to bulk. Procedures share the parameters of tables.
+ * lie (txn/store/image.h): an image's addresses are parameters, so that the text stays the same from bulk to bulk. Procedures share the parameters of tables.
  *
  *   for (;;) {
  *       the next TILE calls of order[], by a counter
@@ -36,18 +36,19 @@
  * back all changes of all calls, which are all logged, the last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand (ItemSite.insert)
  * do not wait for each other: that two have one key is such a failure. A procedure that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
- * Queues (txn/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the n-th use of a queue's item takes its n-th row without waiting for the others
+ * Queues (program/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the n-th use of a queue's item takes its n-th row without waiting for the others
  * (PP_TAKES): the first one goes through the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what calls have to themselves, or only add to, are of a kind
  * that commutes with nothing but itself (PP_OWN_KIND). Items of the queue have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the calls do is checked, and
  * where it is not as expected the launch stops and the bulk is undone.
  *
- * Bounds of columns that procedures add to (txn/calls_int.h, tracked) are kept per call and merged at its end.
+ * Bounds of columns that procedures add to (txn/run/calls_int.h, tracked) are kept per call and merged at its end.
  */
 #ifndef STELE_CODEGEN_EMIT_PROC_H
 #define STELE_CODEGEN_EMIT_PROC_H
 
 #include "codegen/emit.h"
-#include "txn/proc.h"
+#include "program/image_layout.h"
+#include "program/proc.h"
 
 /* A procedure's table as this text is made for: which of the image's indexes are meant, and what inserts have to enter. */
 typedef struct ProcTableForm {
@@ -75,15 +76,15 @@ typedef enum ProcParamKind {
     PP_FAILED,        /* address: u64 counter, then u64 (code << 32 | call) for each failure */
     PP_KEYS,          /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells of the key's columns. Without room the machine words it */
     PP_COUNTERS,      /* address: u32 counters of locks, 0: calls have none */
-    PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/schedule.h) */
+    PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/order/schedule.h) */
     PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
     PP_GUARDS,        /* value: 1: locks are held by statement, see Guards */
-    PP_USED,          /* guards. Address: RankLocks.guards (txn/rank_device.h), instead of PP_LOCKS; how many operations are left is the kernel's from there on */
+    PP_USED,          /* guards. Address: RankLocks.guards (txn/order/rank_device.h), instead of PP_LOCKS; how many operations are left is the kernel's from there on */
     PP_QUEUED,        /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
-    PP_TAKERS, PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/rank_device.h) */
+    PP_TAKERS, PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/order/rank_device.h) */
     PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT, PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
-    PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/rank_device.h) */
+    PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/order/rank_device.h) */
     PP_USES,          /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
     PP_OPS_MAX,       /* value: places in items and uses */
     PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
@@ -113,7 +114,7 @@ typedef enum ProcParamKind {
     PP_UNDO,          /* of procedures from here on. value: changes are logged */
     PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
     PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
-    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/calls_int.h (TableUse) */
+    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
     PP_GUARD_BASE,    /* id = guard. value: as PP_ITEM_BASE */
     PP_TAKES,         /* value: 1: calls take from their queue without waiting for each other, see Queues */
     PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */

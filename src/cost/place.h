@@ -8,7 +8,7 @@
 #define STELE_COST_PLACE_H
 
 #include "cost/profile.h"
-#include "exec/exec.h"
+#include "program/query_plan.h"
 
 typedef struct Placement {
     double vm_ms, device_ms; /* estimates; device_ms with every column it reads on the device already */

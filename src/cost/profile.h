@@ -45,7 +45,7 @@ typedef struct ProfileChannels {
 typedef struct CpuProfile {
     double threads; /* of the pool that was measured */
     double read_gbps_thread, read_gbps_all; /* summing 64-bit words: one thread, all threads together */
-    double bulk_set_min; /* bulks of calls (txn/bulk.h) on the virtual machine: from so many calls of a set on average K-SET beats PART */
+    double bulk_set_min; /* bulks of calls (txn/run/bulk.h) on the virtual machine: from so many calls of a set on average K-SET beats PART */
 } CpuProfile;
 
 /* GB = 10^9 bytes. */

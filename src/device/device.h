@@ -144,7 +144,7 @@ struct Device { /* first member of every backend's own struct */
     const DeviceOps *ops;
     DeviceInfo info;
     MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
-    _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/bulk_memory.c) */
+    _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/device/bulk_memory.c) */
     /* Gives back memory that is only kept in case it is wanted again (exec/device: cached columns), towards room for `bytes` more; false: there is none. NULL: nothing is
      * kept. Set before the device is used, called by any thread that needs memory. */
     bool (*reclaim)(void *ctx, int64_t bytes);

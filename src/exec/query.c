@@ -22,8 +22,8 @@
 #include "base/log.h"
 #include "exec/device/dev.h"
 #include "exec/sort.h"
-#include "exec/split.h"
-#include "exec/vm_int.h"
+#include "exec/device/split.h"
+#include "exec/vm_frame.h"
 
 typedef struct Morsel {
     int32_t tablet, first, rows;

@@ -1,10 +1,10 @@
 /* vm.c - the virtual machine: preparation, frames, the run loop, filters, IF, and the sink's edge.
- * The design is described in vm_int.h.
+ * The design is described in vm_frame.h.
  *
  * The loop calls one function per instruction and vector through a pointer resolved at preparation, which costs a
  * few nanoseconds; everything else is in the kernels.
  */
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 #include "base/log.h"
 

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 /* ---- validity ----------------------------------------------------------------------------- */
 static inline void and_bytes(int64_t n, const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict d) {

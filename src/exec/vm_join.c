@@ -13,7 +13,7 @@
  * such probe reads the source (see query.c).
  */
 #include "exec/rows_int.h"
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 typedef struct ProbeState {
     JoinProbe *probe;

@@ -4,7 +4,7 @@
  * become constants. Row stores, aggregations and joins deliver their column's own phys; if the register
  * is of another one (or wants the strings of codes), cells go through the frame's scratch and are converted.
  */
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 /* What the source's column looks like: its phys and, for codes, their dictionary. */
 static void column_of(const Frame *f, int64_t imm, uint8_t *phys, const Dict **dict) {

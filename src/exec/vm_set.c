@@ -7,7 +7,7 @@
  * Prepared once per execution and shared by the workers.
  */
 #include "base/hash.h"
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 enum { SET_SMALL = 16, SET_BYTES = 1 << 16 };
 

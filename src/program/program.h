@@ -118,8 +118,8 @@ typedef enum ProbeKind {
  * two of these stands a straight run of other instructions; no register lives from one run to another: what does is a variable.
  * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on. Between P_TRY and P_CATCH it sends them
  * to P_CATCH instead, where nothing has changed since P_TRY but variables.
- * Tables are named by their number in the procedure (txn/proc.h), columns by their number in the table, rows by their number in
- * the table's image (txn/image.h), indexes by their number there.
+ * Tables are named by their number in the procedure (program/proc.h), columns by their number in the table, rows by their number in
+ * the table's image (txn/store/image.h), indexes by their number there.
  */
 typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys), ROW_NEXT (n = 0) */
     int32_t table, index, n;
@@ -133,7 +133,7 @@ typedef struct RowCol {
     bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
     bool minus;     /* ROW_ADD: b is subtracted */
     bool told;      /* ROW_PUT: of the old value and an amount that the footprint tells of, as of an addition */
-    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure (txn/proc.h, Takes); 0: of none */
+    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure (program/proc.h, Takes); 0: of none */
 } RowCol;
 typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") */
@@ -146,7 +146,9 @@ typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") 
 enum { CAUGHT_SQLSTATE, CAUGHT_MESSAGE, CAUGHT_DETAIL, CAUGHT_HINT, CAUGHT_NAME, CAUGHT_END = CAUGHT_NAME + ERR_FIELDS, CAUGHT_BITS = 4 };
 typedef struct NoticeSite { RaiseSite say; const char *severity, *context; } NoticeSite;
 typedef struct CatchSite { int32_t number, n; const char *const *states; } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
-typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/schedule.h */
+/* What a call does to an item; which of them commute: txn/order/schedule.h. */
+typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE, OPK_TAKE } OpKind;
+typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/order/schedule.h */
     uint32_t table, group;
     uint8_t kind;
     bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
@@ -158,7 +160,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */
     uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
-    int32_t take;     /* OPK_WRITE: 1 + number of the take (txn/proc.h), whose amount args[n] is (col's phys); 0: it is none */
+    int32_t take;     /* OPK_WRITE: 1 + number of the take (program/proc.h), whose amount args[n] is (col's phys); 0: it is none */
     const char *why;  /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
     int32_t guard;    /* GUARD: its number in the body */
     Reg *args;        /* n, and the amount */

@@ -768,7 +768,7 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
     return ST_OK;
 }
 
-/* What calls have to themselves: txn/proc.h, Queues. */
+/* What calls have to themselves: program/proc.h, Queues. */
 static Status explain_own(Session *s, Statement *st, const Proc *p) {
     static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted", [OWN_KEYED] = "  rows of %s, by the key of that row", [OWN_ADDED] = "  additions to %s"};
     if (p->queue < 0) return ST_OK;

@@ -1,6 +1,6 @@
 /* bulk.h - bulks of procedure calls from sessions.
  *
- * The database keeps its procedures compiled (sql/pl/compile.h) and the images that bulks change (txn/image.h): a BulkHub, made when first needed, compiled anew
+ * The database keeps its procedures compiled (sql/pl/compile.h) and the images that bulks change (txn/store/image.h): a BulkHub, made when first needed, compiled anew
  * when the catalog has changed.
  *
  * A bulk is one statement: it takes the exclusive lock, so that bulks, statements and transactions have one order. Images are brought into the tables when somebody
@@ -17,7 +17,7 @@
 #define STELE_SESSION_BULK_H
 
 #include "session/session.h"
-#include "txn/bulk.h"
+#include "txn/run/bulk.h"
 
 /* Images that are ahead of their tables are applied; called with the exclusive lock. */
 Status session_bulk_sync(Session *s);
@@ -41,7 +41,7 @@ typedef struct BulkCalls {
     const Vec *params;
     const uint32_t *calls;
 } BulkCalls;
-/* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there meanwhile (BulkTurn, txn/bulk.h). */
+/* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there meanwhile (BulkTurn, txn/run/bulk.h). */
 typedef struct BulkFeed {
     /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are until that bulk has run, or the ticket is not used. False: there is none. */
     bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);

@@ -1,6 +1,6 @@
 /* bulk_state.h - the images of a database's tables: how far they are ahead of the tables, and what becomes of that when a device is lost.
  *
- * Bulks leave images ahead of their tables, on the host or in a device's memory. While that is a device's own, the inputs of bulks are kept (txn/replay.h, settings bulk_replay and bulk_replay_memory), and a device
+ * Bulks leave images ahead of their tables, on the host or in a device's memory. While that is a device's own, the inputs of bulks are kept (txn/run/replay.h, settings bulk_replay and bulk_replay_memory), and a device
  * that is lost costs time: images are made anew from the tables, the bulks run again on the virtual machine, and so does the one that found out. The tables are brought up to date first
  *   - when the first bulk is about to run on such a device while images are ahead without inputs, from bulks on the host
  *   - when inputs take more than bulk_replay_memory, before the next bulk
@@ -13,7 +13,7 @@
 #define STELE_SESSION_BULK_STATE_H
 
 #include "session/session.h"
-#include "txn/replay.h"
+#include "txn/run/replay.h"
 
 typedef struct BulkState {
     Database *db;

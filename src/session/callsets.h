@@ -9,7 +9,7 @@
 #define STELE_SESSION_CALLSETS_H
 
 #include "session/callpool.h"
-#include "txn/schedule.h"
+#include "txn/order/schedule.h"
 
 typedef struct CallSets {
     /* the mutex's */

@@ -1,4 +1,4 @@
-/* pl_run.h - running functions and procedures one call at a time: the reference that bulks (txn/bulk.h) are tested against.
+/* pl_run.h - running functions and procedures one call at a time: the reference that bulks (txn/run/bulk.h) are tested against.
  *
  * A call walks the tree that sql/pl made of the body. Expressions and statements are bound once per session and kept until the catalog changes; expressions
  * without tables are computed by pl_eval.c, statements that touch one row by its key by pl_point.c, all others run as any statement of the

@@ -16,7 +16,7 @@
 #include "session/txn.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
-#include "txn/bulk.h"
+#include "txn/run/bulk.h"
 
 typedef struct Settings {
     int64_t threads, memory_limit, vector_size, morsel_rows, lock_timeout_ms, statement_timeout_ms;

@@ -12,27 +12,13 @@
 #include "storage/keyindex.h"
 #include "storage/table.h"
 #include "storage/tablet.h"
+#include "storage/tablet_block.h"
 
 static_assert((int)ENC_FOR == TABLET_FOR && (int)ENC_PLAIN == TABLET_PLAIN && (int)ENC_STR == TABLET_STR, "one enum");
 
 /* A tablet whose strings outgrow this gets no more of them: main offsets are 32 bits. */
 #define TABLET_STR_BYTES (INT64_C(1) << 30)
 enum { DICT_MAX_ENTRIES = 1 << 20 };
-
-/* Strings that are only ever added, freed together. */
-typedef struct StrChunk {
-    struct StrChunk *next;
-    int64_t size; /* with this header */
-} StrChunk;
-typedef struct StrHeap {
-    MemAccount *acct;
-    StrChunk *chunks;
-    char *free;
-    int64_t left;
-    int64_t total; /* bytes of all chunks */
-} StrHeap;
-bool strheap_add(StrHeap *h, Str s, Str *out, Err *e);
-void strheap_free(StrHeap *h);
 
 struct DictImpl {
     MemAccount *acct;
@@ -47,25 +33,6 @@ void dict_free(Dict *d);
 int32_t dict_add(Dict *d, Str s, Err *e);
 /* Room for n entries, so that adding them costs no rehashing. */
 Status dict_reserve(Dict *d, int64_t n, Err *e);
-
-typedef struct DeltaCol {
-    void *cells;
-    uint64_t *validity;
-    int64_t cell_size;
-    bool wide; /* held a value beyond 64 bits: no min and max */
-} DeltaCol;
-struct TabletBlock {
-    MemAccount *acct;
-    int n_cols;
-    void *bytes; /* main */
-    int64_t size;
-    int64_t cap; /* delta: rows that fit */
-    DeltaCol *delta;
-    StrHeap heap;
-    uint64_t *deleted; /* TABLET_ROWS bits once there is one */
-    TabletWatch *_Atomic watches;
-};
-enum { DELETED_BYTES = TABLET_ROWS / 8 };
 
 /* ---- encoding (tablet.c) ---- */
 typedef struct ColSeg { /* a run of rows of one column, to be encoded */
@@ -100,42 +67,6 @@ Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tab
 void tablet_free(Tablet *tab);
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 
-static inline bool tablet_row_deleted(const Tablet *t, int64_t row) {
-    return t->deleted && (t->deleted[row >> 6] >> (row & 63) & 1);
-}
-static inline bool column_row_valid(const TabletColumn *c, int64_t row) {
-    return !c->validity || (c->validity[row >> 6] >> (row & 63) & 1);
-}
-static inline uint64_t for_code(const TabletColumn *c, int64_t i) {
-    const uint8_t *d = c->data;
-    uint64_t v = 0;
-    switch (c->width) {
-    case 0: return 0;
-    case 1: return d[i >> 3] >> (i & 7) & 1u;
-    case 2: return d[i >> 2] >> ((i & 3) * 2) & 3u;
-    case 4: return d[i >> 1] >> ((i & 1) * 4) & 15u;
-    case 8: return d[i];
-    case 16: memcpy(&v, d + 2 * i, 2); return v;
-    case 24: memcpy(&v, d + 3 * i, 3); return v;
-    case 32: memcpy(&v, d + 4 * i, 4); return v;
-    default: memcpy(&v, d + 8 * i, 8); return v;
-    }
-}
-/* The integer of a row of an integer-like or code column (ENC_PLAIN I128: its low 64 bits). */
-static inline int64_t column_i64(const TabletColumn *c, int64_t i) {
-    if (c->encoding == ENC_FOR) return (int64_t)((uint64_t)c->base + for_code(c, i));
-    switch (c->phys) {
-    case PH_BOOL: return ((const uint8_t *)c->data)[i];
-    case PH_I16: return ((const int16_t *)c->data)[i];
-    case PH_I32: return ((const int32_t *)c->data)[i];
-    case PH_I64: return ((const int64_t *)c->data)[i];
-    default: return (int64_t)((const int128_t *)c->data)[i];
-    }
-}
-static inline Str column_str(const TabletColumn *c, int64_t i) {
-    if (c->is_delta) return ((const Str *)c->data)[i];
-    return str_make(c->var_base + c->offsets[i], (int64_t)(c->offsets[i + 1] - c->offsets[i]));
-}
 static inline bool phys_is_int(uint8_t p) { return p <= PH_I128; }
 
 /* ---- table ---- */

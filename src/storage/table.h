@@ -28,7 +28,7 @@
 #include "types/type.h"
 
 enum { TABLET_ROWS = 131072 }; /* rows of a full tablet; also the morsel's upper bound */
-#define EXPECTED_ROWS_MAX ((INT64_C(1) << 40) - 2) /* as many as an image can have (txn/image.h) */
+#define EXPECTED_ROWS_MAX ((INT64_C(1) << 40) - 2) /* as many as an image can have (txn/store/image.h) */
 
 typedef enum ColEncoding {
     ENC_FOR,   /* base + packed code, `width` bits (0: constant) */

@@ -281,4 +281,15 @@ bool like_match(const LikePattern *p, const char *s, int64_t len);
 /* True when the pattern is `literal%`: its literal bytes, for range scans. */
 bool like_prefix(const LikePattern *p, Slice *out);
 
+/* Fields of "interval year to month": PostgreSQL's bits, kept in Type.length (0 = all). */
+enum {
+    IR_MONTH = 1 << 1,
+    IR_YEAR = 1 << 2,
+    IR_DAY = 1 << 3,
+    IR_HOUR = 1 << 10,
+    IR_MINUTE = 1 << 11,
+    IR_SECOND = 1 << 12,
+    IR_FULL = 0x7FFF,
+};
+
 #endif

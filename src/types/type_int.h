@@ -8,17 +8,6 @@
 
 #include "types/type.h"
 
-/* Fields of "interval year to month": PostgreSQL's bits, kept in Type.length (0 = all). */
-enum {
-    IR_MONTH = 1 << 1,
-    IR_YEAR = 1 << 2,
-    IR_DAY = 1 << 3,
-    IR_HOUR = 1 << 10,
-    IR_MINUTE = 1 << 11,
-    IR_SECOND = 1 << 12,
-    IR_FULL = 0x7FFF,
-};
-
 /* Without blanks (space, \t \n \v \f \r) at both ends. */
 Slice text_trim(Slice s);
 static inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "exec/device/dev.h"
-#include "txn/bulk.h"
+#include "txn/run/bulk.h"
 
 enum { ACCT, HIST, N_TABLES };
 enum { A_ID, A_BAL, A_CNT, A_NOTE, A_SMALL, N_ACCT };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "txn/image.h"
+#include "txn/store/image.h"
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
 enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4, GRP_BY_ID = 5, NAME_BY_SIDE = 6 };

@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
-#include "txn/image_mirror.h"
-#include "txn/image_rehash.h"
+#include "txn/store/image_mirror.h"
+#include "txn/store/image_rehash.h"
 
 enum { ID, NAME, SMALL, BALANCE, N_COLS, ROWS = 50 };
 static MemAccount root, devices_account;

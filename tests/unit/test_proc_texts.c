@@ -8,8 +8,8 @@
 #include "codegen/emit_proc.h"
 #include "exec/device/dev.h"
 #include "sql/pl/compile.h"
-#include "txn/bulk.h"
-#include "txn/image_mirror.h"
+#include "txn/run/bulk.h"
+#include "txn/store/image_mirror.h"
 #include "types/array.h"
 
 enum { CALLS = 200, PARAMS = 9 };

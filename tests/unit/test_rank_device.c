@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "codegen/prelude/txn/kr_codes.h"
 #include "oclgrind_device.h"
-#include "txn/rank_device.h"
-#include "txn/rank_int.h"
+#include "txn/order/rank_device.h"
+#include "txn/order/rank_int.h"
 
 static MemAccount root;
 static Err err;
@@ -48,7 +48,7 @@ static void bulk_free(Bulk *b) {
     free(b->uses);
     free(b->types);
 }
-static void bulk_add(Bulk *b, uint64_t item, int64_t call, uint32_t kind) {
+static void add_op(Bulk *b, uint64_t item, int64_t call, uint32_t kind) {
     b->items[b->n] = item;
     b->uses[b->n++] = rank_use((uint32_t)call, kind < 3 ? kind : RANK_NONE);
 }
@@ -71,7 +71,7 @@ static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int h
             uint32_t kind;
             do kind = (uint32_t)rnd_below(4);
             while (!(kinds >> kind & 1));
-            bulk_add(&b, n_items % 2 ? (uint64_t)item : hash_u64((uint64_t)item), c, kind);
+            add_op(&b, n_items % 2 ? (uint64_t)item : hash_u64((uint64_t)item), c, kind);
         }
     return b;
 }
@@ -83,7 +83,7 @@ static Bulk bulk_long(int64_t n_calls) {
         for (int64_t uses = 1 + rnd_below(2); uses > 0; uses--) {
             uint64_t item = (uint64_t)rnd_below(6);
             uint32_t kind = (uint32_t)rnd_below(3);
-            for (int64_t k = rnd_below(4) ? rnd_below(12) : rnd_below(100); k >= 0; k--) bulk_add(&b, item, c, rnd_below(300) ? kind : (uint32_t)rnd_below(3));
+            for (int64_t k = rnd_below(4) ? rnd_below(12) : rnd_below(100); k >= 0; k--) add_op(&b, item, c, rnd_below(300) ? kind : (uint32_t)rnd_below(3));
         }
     return b;
 }
@@ -377,8 +377,8 @@ static void filtered(void **state) {
     Rig g;
     if (!rig_open(&g, "host")) skip();
     Bulk b = bulk_random(5000, 3, 20, 10, 1 << OPK_ADD, 1);
-    bulk_add(&b, 77, 4998, OPK_READ); /* an item of one call only, all kinds */
-    bulk_add(&b, 77, 4998, OPK_WRITE);
+    add_op(&b, 77, 4998, OPK_READ); /* an item of one call only, all kinds */
+    add_op(&b, 77, 4998, OPK_WRITE);
     shuffle(&b);
     RankInput in = upload(&g, &b, false);
     RankLocks l;
@@ -519,12 +519,12 @@ static Bulk bulk_shape(int shape, int64_t n) {
     for (int64_t c = 0; c < calls; c++) {
         int64_t w = rnd_below(64), kind = rnd_below(2);
         for (int64_t k = 0; k < per; k++) {
-            if (shape == SHAPE_ADDS) bulk_add(&b, hash_u64((uint64_t)rnd_below(11)), c, OPK_ADD);
-            else if (shape == SHAPE_UNIFORM) bulk_add(&b, hash_u64((uint64_t)rnd_below(10000000)), c, rnd_below(2) ? OPK_READ : OPK_WRITE);
-            else if (shape == SHAPE_ONE) bulk_add(&b, 1, c, OPK_WRITE);
-            else if (k == 0) bulk_add(&b, hash_u64((uint64_t)w), c, kind ? OPK_READ : OPK_ADD);                      /* its warehouse */
-            else if (k == 1) bulk_add(&b, hash_u64((uint64_t)(100 + w * 10 + rnd_below(10))), c, OPK_WRITE);        /* a district */
-            else bulk_add(&b, hash_u64((uint64_t)(100000 + (rnd_below(100) ? w : rnd_below(64)) * 100000 + rnd_below(100000))), c, k == 2 ? OPK_WRITE : OPK_ADD);
+            if (shape == SHAPE_ADDS) add_op(&b, hash_u64((uint64_t)rnd_below(11)), c, OPK_ADD);
+            else if (shape == SHAPE_UNIFORM) add_op(&b, hash_u64((uint64_t)rnd_below(10000000)), c, rnd_below(2) ? OPK_READ : OPK_WRITE);
+            else if (shape == SHAPE_ONE) add_op(&b, 1, c, OPK_WRITE);
+            else if (k == 0) add_op(&b, hash_u64((uint64_t)w), c, kind ? OPK_READ : OPK_ADD);                      /* its warehouse */
+            else if (k == 1) add_op(&b, hash_u64((uint64_t)(100 + w * 10 + rnd_below(10))), c, OPK_WRITE);        /* a district */
+            else add_op(&b, hash_u64((uint64_t)(100000 + (rnd_below(100) ? w : rnd_below(64)) * 100000 + rnd_below(100000))), c, k == 2 ? OPK_WRITE : OPK_ADD);
         }
     }
     return b;

@@ -1,4 +1,4 @@
-/* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost (session/bulk_state.h, txn/replay.h): a script of bulks, in which every operation of the device
+/* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost (session/bulk_state.h, txn/run/replay.h): a script of bulks, in which every operation of the device
  * fails once, gives the results and tables that it gives on the virtual machine. */
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "txn/schedule.h"
+#include "txn/order/schedule.h"
 
 static MemAccount root;
 static Err err;

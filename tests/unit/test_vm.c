@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "exec/vm_int.h"
+#include "exec/vm_frame.h"
 
 enum { ROWS = 2500, COLS = 4 };
 static bool seen[OP_COUNT_][PH_COUNT_];

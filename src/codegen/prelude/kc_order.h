@@ -1,4 +1,4 @@
-/* kc_order.h - ordered groups of an image's index in kernels: txn/image_order.c says what they are, and these functions leave what those do. Not part of the
+/* kc_order.h - ordered groups of an image's index in kernels: txn/store/image_order.c says what they are, and these functions leave what those do. Not part of the
  * prelude: codegen/emit_proc.c puts it behind it where a table has such an index.
  *
  * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its values, plus ORD_DESC, plus 256 times the bytes from
@@ -8,7 +8,7 @@
 #define KC_ORDER_H
 #include "codegen/prelude/kc_gen.h"
 
-#define ROW_LIVE 1u /* as in txn/image.h, and in what codegen/emit_proc.c puts before this */
+#define ROW_LIVE 1u /* as in txn/store/image.h, and in what codegen/emit_proc.c puts before this */
 #define ORD_LEVELS 40
 #define ORD_AT_ONCE 8
 #define ORD_DEAD_MANY 8

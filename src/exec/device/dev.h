@@ -28,7 +28,7 @@
 
 #include "codegen/cache.h"
 #include "codegen/emit.h"
-#include "exec/exec.h"
+#include "exec/device/run_options.h"
 
 typedef struct DevRuntime DevRuntime;
 /* Everything given must outlive the runtime. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "exec/device/dev_int.h"
-#include "storage/storage_int.h" /* blocks of tablets */
+#include "storage/tablet_block.h" /* blocks of tablets */
 
 enum { BLOCK_OF_ITS_OWN = 1 << 20, SMALLEST = 128 << 10, PAGE = 4096 }; /* blocks from the first size on have their pages to themselves (base/mem.h) */
 

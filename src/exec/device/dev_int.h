@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "cost/gpl.h"
 #include "exec/device/dev.h"
-#include "exec/split.h"
+#include "exec/device/split.h"
 
 typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
 

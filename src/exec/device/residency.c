@@ -12,7 +12,7 @@
  * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may outlive it.
  */
 #include "exec/device/dev_int.h"
-#include "storage/storage_int.h" /* blocks of tablets, by which bytes on the device are known again */
+#include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
 enum { ALIGN = 64, GUARD = 64 };
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "sql/bind/bind_int.h"
-#include "types/type_int.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
 static bool unknown_text(const Expr *e) { return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null; }

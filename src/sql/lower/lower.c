@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-#include "sql/lower/lower_int.h"
+#include "sql/lower/pipeline.h"
 
 static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed);
 

@@ -12,7 +12,7 @@
 #ifndef STELE_SQL_LOWER_LOWER_H
 #define STELE_SQL_LOWER_LOWER_H
 
-#include "exec/exec.h"
+#include "program/query_plan.h"
 #include "sql/optimize/optimize.h"
 #include "sql/plan/plan.h"
 

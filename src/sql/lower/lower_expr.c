@@ -12,7 +12,7 @@
  */
 #include <stdlib.h>
 
-#include "sql/lower/lower_int.h"
+#include "sql/lower/pipeline.h"
 
 static Reg call_kernel(Lower *l, Pipe *p, FuncKernel k, const FuncDef *f, bool strict, bool can_fail, Type ret, int n,
                        const Reg *args, const Type *types);

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "sql/lower/lower_int.h"
+#include "sql/lower/pipeline.h"
 
 enum { DICT_EVAL_MAX = 20000, DICT_MATCH_MAX = 2000000 };
 

@@ -1,4 +1,4 @@
-/* compile.h - PL/pgSQL procedures to programs that run many calls at a time (txn/proc.h), with their access sets [GPUTx §3; DESIGN section 4].
+/* compile.h - PL/pgSQL procedures to programs that run many calls at a time (program/proc.h), with their access sets [GPUTx §3; DESIGN section 4].
  *
  * All procedures are compiled together: which columns are static, how columns are grouped and by which key a group is named depends on all of
  * them. Whoever registers, changes or drops one, or changes a table, compiles anew.
@@ -14,7 +14,7 @@
 #include "catalog/catalog.h"
 #include "sql/pl/pl.h"
 #include "sql/plan/plan.h"
-#include "txn/proc.h"
+#include "program/proc.h"
 
 /* out: n procs, in `a`, in the order given; functions and the catalog's tables are only read. A procedure that cannot be compiled has a reason and no programs, and the
  * others are compiled as if it were not there. Fails only without memory. Hold the tables' locks; a Proc is valid for their versions. */

@@ -22,7 +22,7 @@
  * touches it finely says so at the coarse ones as well, by adding, which commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it
  * coarsely reads or writes these. So fine operations only meet each other at fine items.
  *
- * Rows exist by each unique key of their table (txn/proc.h), and each of these existences is a group in this sense, whose fine items are by its key and no other. An INSERT knows the values of the row in
+ * Rows exist by each unique key of their table (program/proc.h), and each of these existences is a group in this sense, whose fine items are by its key and no other. An INSERT knows the values of the row in
  * all keys, or does not. A DELETE seldom does: what the row has in another key than the one that it was found by is not known beforehand, since another call of the bulk may have put it there. There it reads the coarse item,
  * which fine operations add to: deletes that know some key of their rows commute with each other where they do not, and wait for inserts and lookups (CP_DELETES). Those of one row meet in the key that one of them knows.
  * A key's value tells of a row that goes and of another one that comes, other columns do not: coarse items of rows that are changed coarsely have columns of the key only.
@@ -33,7 +33,7 @@
 #define STELE_SQL_PL_COMPILE_INT_H
 
 #include "sql/bind/bind.h"
-#include "sql/lower/lower_int.h"
+#include "sql/lower/pipeline.h"
 #include "sql/pl/compile.h"
 
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;

@@ -4,7 +4,7 @@
 
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
-#include "sql/parse/parse_int.h"
+#include "sql/parse/scan.h"
 #include "sql/pl/pl.h"
 
 /* A loop or block that EXIT may leave. */

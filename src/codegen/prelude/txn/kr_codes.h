@@ -1,4 +1,4 @@
-/* kr_codes.h - numbers that the kernels of kr_rank.h share with txn/rank_device.c. */
+/* kr_codes.h - numbers that the kernels of kr_rank.h share with txn/order/rank_device.c. */
 #ifndef KR_CODES_H
 #define KR_CODES_H
 

@@ -1,4 +1,4 @@
-/* kr_image.h - a table of an image's index is made larger, and a column looked at, where a device has it (txn/image_rehash.c launches these).
+/* kr_image.h - a table of an image's index is made larger, and a column looked at, where a device has it (txn/store/image_rehash.c launches these).
  *
  *   image_count    how many entries a table has, and how many of them are of rows that live
  *   image_rehash   puts the entries into another table, which is zero

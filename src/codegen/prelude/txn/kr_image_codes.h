@@ -1,4 +1,4 @@
-/* kr_image_codes.h - numbers that the kernels of kr_image.h share with txn/image_rehash.c. */
+/* kr_image_codes.h - numbers that the kernels of kr_image.h share with txn/store/image_rehash.c. */
 #ifndef KR_IMAGE_CODES_H
 #define KR_IMAGE_CODES_H
 
@@ -21,7 +21,7 @@
 /* of columns of strings IK_COLS has instead of Phys whether rows that do not live keep theirs; IK_N: rows; IK_COUNTS: u64, their bytes */
 #define IMAGE_COL_WORDS 4
 
-#define IMAGE_ROW_LIVE 1 /* as in txn/image.h; the rest as in types/type.h */
+#define IMAGE_ROW_LIVE 1 /* as in txn/store/image.h; the rest as in types/type.h */
 #define IMAGE_BOOL 0
 #define IMAGE_I16 1
 #define IMAGE_I32 2

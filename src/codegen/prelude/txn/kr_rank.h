@@ -1,4 +1,4 @@
-/* kr_rank.h - ranks and depths of a bulk's operations by sort and segmented scan (txn/rank_device.c launches these).
+/* kr_rank.h - ranks and depths of a bulk's operations by sort and segmented scan (txn/order/rank_device.c launches these).
  *
  *   rank_mark, rank_filter        drop operations on items without conflicts; what is left becomes records
  *   rank_hist, _scan, _scatter    one pass of a stable radix sort

@@ -1,0 +1,249 @@
+/* bulk_args.c - a bulk's arguments on their way to a device with memory of its own, and those of the next bulk, which go there while the calls of this one run.
+ *
+ * The host's workers put arguments into one piece of pinned memory that is laid out as the device's; what is complete from the beginning on is sent while they fill the rest.
+ *
+ * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a tenth of a bulk; kernels need neither. So a bulk whose calls have
+ * been launched asks what comes next (BulkTurn), and does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one runs, the next
+ * one's arguments go to the other, by a queue of their own. Behind them come its footprints (bulk_ahead.c); ranks, and room for inserts, depend on what these and the calls of this one do.
+ * Whoever runs that bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels, or another device. It costs the work,
+ * nothing else: a bulk always has its arguments at hand, and sends them itself where they are not there, or did not get there.
+ */
+#include "base/log.h"
+#include "txn/device/bulk_device_int.h"
+
+enum { PIECE_BYTES = 64 << 10 /* that a worker copies at a time */, SEND_BYTES = 1 << 20, ALONE_BYTES = 128 << 10 /* not worth waking anybody */, PLACE_ALIGN = RESULT_ALIGN };
+
+/* ---- gathering ------------------------------------------------------------------------------------------ */
+/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their way; before `strings` lie the strings' cells, which
+ * all chunks write, so they go last. */
+typedef struct Gather { Bulk *b; const BulkArgs *x; DevQueue *queue; int64_t pieces, strings; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent, strings_sent, ready, strings_ready; Status st; Err err; } Gather;
+
+static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
+    const DevPtr base = v->buffers[0].at;
+    int32_t n = v->n_plain, lo = 0, hi = n; /* the last one that begins at `from` or before */
+    while (hi - lo > 1) {
+        int32_t mid = (lo + hi) / 2;
+        if ((int64_t)(v->buffers[mid].at - base) <= from) lo = mid;
+        else hi = mid;
+    }
+    for (; lo < n; lo++) {
+        const Buffer *x = &v->buffers[lo];
+        int64_t begin = (int64_t)(x->at - base), a = MAX_OF(from, begin), z = MIN_OF(to, begin + x->bytes);
+        if (begin >= to) return;
+        if (a < z) memcpy(v->sent + a, (const char *)x->host + (a - begin), (size_t)(z - a));
+    }
+}
+static void send(Gather *g, int64_t *sent, int64_t to) {
+    const BulkArgs *x = g->x;
+    if (g->st == ST_OK && to > *sent) g->st = g->b->device->d->ops->copy_in(g->queue, x->buffers[0].at + (uint64_t)*sent, x->sent + *sent, to - *sent, &g->err);
+    *sent = to;
+}
+static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
+/* What is complete from the beginning on, where that is worth a copy. */
+static void send_ready(Gather *g) {
+    const BulkArgs *v = g->x;
+    const BulkTexts *t = &v->texts;
+    while (g->ready < g->pieces && is_done(g, g->ready)) g->ready++;
+    while (g->strings_ready < t->n_chunks && is_done(g, g->pieces + g->strings_ready)) g->strings_ready++;
+    int64_t to = MIN_OF(g->ready * PIECE_BYTES, v->plain_bytes);
+    if (to - g->sent >= SEND_BYTES) send(g, &g->sent, to);
+    if (g->strings_ready == t->n_chunks) return; /* soon the last copy */
+    to = v->plain_bytes + t->chunks[g->strings_ready].at;
+    if (to - g->strings_sent >= SEND_BYTES) send(g, &g->strings_sent, to);
+}
+static void gather_worker(void *ctx, int worker) {
+    Gather *g = ctx;
+    const BulkArgs *v = g->x;
+    int64_t n = g->pieces + v->texts.n_chunks;
+    for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < n;) {
+        if (i < g->pieces) copy_piece(v, i * PIECE_BYTES, MIN_OF((i + 1) * PIECE_BYTES, v->plain_bytes));
+        else texts_stage_chunk(g->b, &v->texts, i - g->pieces);
+        atomic_store_explicit(&g->done[i], 1, memory_order_release);
+        if (worker == 0) send_ready(g);
+    }
+}
+static Status send_all(Bulk *b, BulkArgs *x, DevQueue *queue, Err *e) {
+    texts_stage(b, &x->texts, x->texts.staged_at);
+    Gather g = {.b = b, .x = x, .queue = queue, .pieces = (x->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES, .strings = x->plain_bytes + (x->texts.n_chunks > 0 ? x->texts.chunks[0].at : x->texts.staged_bytes)};
+    g.strings_sent = g.strings;
+    if (!(g.done = arena_calloc(b->arena, g.pieces + x->texts.n_chunks + 1))) return err_oom(e);
+    if (b->workers > 1 && x->plain_bytes + x->texts.staged_bytes > ALONE_BYTES) pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
+    else gather_worker(&g, 0);
+    if (g.strings_sent > g.strings) send(&g, &g.sent, g.strings);
+    else g.strings_sent = g.sent; /* all that is left lies together */
+    send(&g, &g.strings_sent, x->plain_bytes + x->texts.staged_bytes);
+    if (g.st != ST_OK) err_copy(e, &g.err);
+    return g.st;
+}
+
+/* ---- layout --------------------------------------------------------------------------------------------- */
+static void add(BulkArgs *x, int64_t *room, const void *host, int64_t bytes) {
+    if (!host || bytes <= 0) return;
+    x->buffers[x->n_buffers++] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)*room, .in = true};
+    *room += align_up(bytes, PLACE_ALIGN);
+}
+/* Of a bulk that has numbers, a device with its code and kinds, and an arena; nothing else is looked at. */
+static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t most = 4, room = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_params;
+    x->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
+    if (!(x->buffers = arena_array(b->arena, Buffer, most))) return err_oom(e);
+    TRY(texts_plan_args(b, &x->texts, e));
+    add(x, &room, b->pos_of, b->n_calls * 4);
+    add(x, &room, b->type_of, b->n_calls * 2);
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const BulkPart *part = b->parts[k].part;
+        for (int32_t i = 0; i < part->proc->n_params; i++) {
+            int64_t n = part->params[i].is_const ? 1 : part->n;
+            if (part->params[i].phys != PH_STR) add(x, &room, part->params[i].data, n * phys_size((Phys)part->params[i].phys));
+            add(x, &room, part->params[i].valid, n);
+        }
+    }
+    x->n_plain = x->n_buffers;
+    x->plain_bytes = room;
+    void *stage;
+    DevPtr base;
+    int64_t bytes = MAX_OF(room + x->texts.staged_bytes, INT64_C(8));
+    TRY(bulk_host_memory(b, (BulkHostMem)(BH_ARGS + b->seat), bytes, &stage, e));
+    TRY(bulk_device_memory(b, (BulkDevMem)(BM_ARGS + b->seat), bytes, &base, e));
+    x->sent = stage;
+    x->texts.staged = x->sent + x->plain_bytes;
+    add(x, &room, x->texts.staged, x->texts.staged_bytes);
+    for (int32_t i = 0; i < x->n_buffers; i++) x->buffers[i].at += base;
+    x->texts.staged_at = base + (uint64_t)x->plain_bytes;
+    return ST_OK;
+}
+static BulkArgs *args_new(Bulk *b) {
+    BulkArgs *x = arena_new_of(b->arena, BulkArgs);
+    if (x) *x = (BulkArgs){.d = b->device->d, .code = b->device->code, .any_order = b->opt->any_order, .n_parts = b->n_parts, .n_calls = b->n_calls, .seat = b->seat, .type_of = b->type_of, .pos_of = b->pos_of, .part_order = b->part_order};
+    return x;
+}
+
+/* What is wrong with the device shows elsewhere. */
+bool images_wait_ahead(ImageSet *s) {
+    Err e = {0};
+    if (!s->ahead_queue || s->device->ops->sync(s->ahead_queue, NULL, NULL, &e) == ST_OK) return true;
+    s->device->ops->queue_free(s->device, s->ahead_queue);
+    s->ahead_queue = NULL;
+    return false;
+}
+Status bulk_args_send(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const bool fits = b->args && b->args->code == v->code && b->args->d == v->d;
+    if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK) return ST_OK; /* by the queue that makes footprints behind them */
+    err_clear(e);
+    const bool there = images_wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
+    if (there && fits) return ST_OK;
+    /* sent for another module or device, or not to its end: only the numbers are of use */
+    bulk_mark_device(b, MARK_BEGIN);
+    if (!(b->args = args_new(b))) return err_oom(e);
+    TRY(lay_out(b, b->args, e));
+    return send_all(b, b->args, v->queue, e);
+}
+
+static _Atomic uint64_t tickets = 1; /* of all image sets: nobody takes one for another's */
+
+/* ---- ahead ---------------------------------------------------------------------------------------------- */
+void bulk_ahead_free(BulkArgs *x) {
+    if (x && x->arena) arena_free(x->arena);
+}
+void images_drop_ahead(ImageSet *s) {
+    if (!s->ahead) return;
+    (void)images_wait_ahead(s); /* copies still read the seat's memory */
+    bulk_ahead_free(s->ahead);
+    s->ahead = NULL;
+}
+static bool same_parts(const Bulk *b, const BulkArgs *x) {
+    bool same = b->n_parts == x->n_parts && b->n_calls == x->n_calls && b->opt->any_order == x->any_order;
+    for (int32_t k = 0; same && k < b->n_parts; k++) {
+        const BulkPart *p = b->parts[k].part, *q = &x->parts[k];
+        same = p->proc == q->proc && p->n == q->n && p->params == q->params && p->calls == q->calls;
+    }
+    return same;
+}
+bool bulk_ahead_adopt(Bulk *b) {
+    ImageSet *s = b->images;
+    BulkArgs *x = s->ahead;
+    if (!x || b->cautious) return false; /* run again: what is there is the next one's; its footprints were given up */
+    const BulkTurn *turn = b->opt->turn;
+    if (!turn || turn->ticket != x->ticket || !same_parts(b, x)) {
+        images_drop_ahead(s);
+        return false;
+    }
+    s->ahead = NULL;
+    s->seat = b->seat = x->seat;
+    b->args = b->adopted = x;
+    b->type_of = x->type_of;
+    b->pos_of = x->pos_of;
+    b->part_order = x->part_order;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        b->parts[k].calls = x->part_order ? NULL : b->parts[k].part->calls;
+        b->parts[k].base = x->bases[k];
+    }
+    return true;
+}
+
+/* What is needed of a bulk to send its arguments. False: it cannot be done ahead. */
+static bool prepare(Bulk *n, const Bulk *b, BulkDevice *v, Err *e) {
+    v->d = b->device->d;
+    v->code = b->device->code;
+    v->copies = true;
+    n->device = v;
+    if (!(v->kinds = arena_array(n->arena, uint16_t, n->n_parts + 1))) return false;
+    for (int32_t k = 0; k < n->n_parts; k++) {
+        int32_t kind = bulk_code_proc(v->code, n->parts[k].part->proc);
+        if (kind < 0) return false; /* another module's */
+        v->kinds[k] = (uint16_t)kind;
+    }
+    return bulk_number_calls(n, e) == ST_OK;
+}
+static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart *parts, bool *sent, Err *e) {
+    ImageSet *s = b->images;
+    const DeviceOps *ops = b->device->d->ops;
+    *sent = false;
+    BulkDevice *v = arena_new_of(n->arena, BulkDevice);
+    BulkPart *copy = arena_array(n->arena, BulkPart, n_parts + 1);
+    n->parts = arena_array(n->arena, BulkPartRun, n_parts + 1);
+    if (!v || !copy || !n->parts) return err_oom(e);
+    for (int32_t k = 0; k < n_parts; k++) copy[k] = parts[k];
+    TRY(bulk_check_parts(n, n_parts, copy, e));
+    (void)images_wait_ahead(s);
+    if (!s->ahead_queue) TRY(ops->queue_new(b->device->d, &s->ahead_queue, e));
+    if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
+    BulkArgs *x = args_new(n);
+    if (!x || !(x->bases = arena_array(n->arena, int64_t, n_parts + 1))) return err_oom(e);
+    if (!(x->params = arena_array(n->arena, Vec *, n_parts + 1))) return err_oom(e);
+    for (int32_t k = 0; k < n_parts; k++) {
+        x->bases[k] = n->parts[k].base;
+        const int32_t n_params = copy[k].proc->n_params;
+        if (!(x->params[k] = arena_array(n->arena, Vec, n_params + 1))) return err_oom(e);
+        for (int32_t i = 0; i < n_params; i++) x->params[k][i] = copy[k].params[i];
+    }
+    x->parts = copy;
+    TRY(lay_out(n, x, e));
+    TRY(send_all(n, x, s->ahead_queue, e));
+    x->arena = n->arena;
+    arena_set_err(x->arena, NULL); /* it stays */
+    x->ticket = atomic_fetch_add(&tickets, 1);
+    s->ahead = x;
+    *sent = true;
+    return ST_OK;
+}
+void bulk_args_next(Bulk *b) {
+    BulkTurn *turn = b->opt->turn;
+    int32_t n_parts = 0;
+    const BulkPart *parts = NULL;
+    if (!turn || !turn->next || b->cautious || b->device->asked || b->images->ahead) return;
+    b->device->asked = true;
+    if (!turn->next(turn->ctx, &n_parts, &parts)) return;
+    Err e = {0};
+    Bulk n = {.images = b->images, .opt = b->opt, .n_parts = n_parts, .err = &e, .workers = b->workers, .vector_size = b->vector_size, .seat = 1 - b->seat};
+    n.arena = arena_new(b->opt->query->account, &e);
+    bool sent = false;
+    Status st = n.arena ? send_next(&n, b, n_parts, parts, &sent, &e) : ST_ERROR;
+    if (st != ST_OK) log_write(LOG_INFO, "arguments of the next bulk could not be sent ahead: %s", e.message);
+    if (sent) turn->next_ticket = b->images->ahead->ticket;
+    else arena_free(n.arena);
+    if (turn->sent) turn->sent(turn->ctx);
+}

@@ -1,0 +1,1368 @@
+/* bulk_device.c - K-SET, TPL and PART with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls, or for all partitions. SERIAL: one
+ * partition, whose calls one work-item runs in the order of time, what GPUTx compares itself with [§6.3].
+ *
+ * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any other has copies of them
+ * (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come back with each bulk. Footprints and schedule are the host's.
+ *
+ * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of room; so errors
+ * are the machine's own. A device with copies has to bring them to the host for that, and back; there, an error that its code tells is worded here. A RAISE
+ * with a constant message is worded here in any case, and nobody waits for it.
+ *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
+ *          did not run are queued again.
+ *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
+ *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most, and the partitions go on behind them.
+ * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching): stats.reason says so.
+ *
+ * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
+ * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks: 58000, and the session runs them all again
+ * (replay.h).
+ */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "codegen/prelude/kc_codes.h"
+#include "txn/device/bulk_device_int.h"
+
+enum {
+    WARP = 32, LOOP_LANES = 4, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
+    SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
+    KEYS_MIN = 64, PROCS_MAX = 64,
+    STOP_AFTER_NS = 1000000000,
+    PART_SHARES = 8 /* of a worker, where partitions are many */, LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
+    TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
+    TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
+    FAILED_LIST_MAX = 1 << 14,      /* more are looked for by all threads (replay.c) */
+    IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
+    UNDO_BYTES_MAX = 1 << 30
+};
+#define SAID UINT32_MAX /* instead of a failure's code */
+
+static void let_go(BulkCode *c) {
+    if (c->ref.entry) code_release(c->cache, &c->ref);
+}
+void images_drop_code(ImageSet *s, const Proc *proc) {
+    for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
+        BulkCode *c = s->codes[i];
+        bool drop = c && !proc;
+        for (int32_t k = 0; c && k < c->n; k++) drop |= c->procs[k] == proc;
+        if (!drop) continue;
+        images_drop_ahead(s);
+        let_go(c);
+        arena_free(c->arena);
+        s->codes[i] = NULL;
+    }
+}
+
+void images_drop_queue(ImageSet *s) {
+    images_drop_ahead(s);
+    if (s->ahead_queue) s->device->ops->queue_free(s->device, s->ahead_queue);
+    s->ahead_queue = NULL;
+    if (s->queue) s->device->ops->queue_free(s->device, s->queue);
+    s->queue = NULL;
+    rank_device_free(s->rank);
+    s->rank = NULL;
+    for (int i = 0; i < BULK_CODES_MAX; i++)
+        if (s->codes[i]) let_go(s->codes[i]);
+    for (int i = 0; i < (int)ARRAY_LEN(s->pinned); i++) bulk_give_back(&s->pinned[i]);
+    bulk_constants_forget(s);
+    if (s->foot_made) s->device->ops->event_free(s->device, s->foot_made);
+    s->foot_made = NULL;
+    for (int i = 0; i < BULK_MARKS; i++) {
+        if (s->marks[i]) s->device->ops->event_free(s->device, s->marks[i]);
+        s->marks[i] = NULL;
+    }
+    for (int i = 0; i < BULK_DEV_MEMORY; i++) {
+        if (s->memory[i].p) s->device->ops->free(s->device, s->memory[i].p, s->memory[i].bytes);
+        s->memory[i] = (struct KeptMemory){0};
+    }
+}
+
+typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..], or n partitions */
+/* ---- preparation ------------------------------------------------------------------------------ */
+/* What the text depends on besides the procedures. */
+static uint64_t image_form(const Image *im) {
+    uint64_t h = hash_combine(hash_u64((uint64_t)im->n_indexes), hash_constant);
+    for (int32_t k = 0; k < im->n_indexes; k++) {
+        const ImageIndex *x = &im->indexes[k];
+        h = hash_combine(h, (uint64_t)x->unique | (uint64_t)(uint32_t)x->order << 8 | (uint64_t)x->desc << 1);
+        for (int32_t c = 0; c < x->n_cols; c++) h = hash_combine(h, (uint64_t)x->cols[c]);
+    }
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        const ImageColumn *col = &im->cols[c];
+        h = hash_combine(h, (uint64_t)col->used << 1 | (col->valid != NULL) | (uint64_t)(uint32_t)col->part << 2);
+        if (col->used) h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->parts[col->part].rows));
+    }
+    return h;
+}
+int32_t bulk_code_proc(const BulkCode *c, const Proc *proc) {
+    for (int32_t k = 0; k < c->n; k++)
+        if (c->procs[k] == proc) return k;
+    return -1;
+}
+static int32_t code_table(const BulkCode *c, int64_t id) {
+    for (int32_t i = 0; i < c->n_tables; i++)
+        if (c->tables[i] == id) return i;
+    return -1;
+}
+static bool code_fits(const Bulk *b, const BulkCode *c) {
+    const BulkDevice *v = b->device;
+    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies || c->guards != bulk_guards_wanted(b)) return false;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const ProgRun *pr = b->parts[k].proc->body;
+        if (bulk_code_proc(c, pr->proc) < 0) return false;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            if (c->forms[code_table(c, pr->proc->tables[i].table_id)] != image_form(pr->tables[i].image)) return false;
+    }
+    return true;
+}
+
+/* Writes the kernels of the bulk's procedures. */
+static Status write_code(Bulk *b, BulkCode *c, Arena *a, Err *e) {
+    int32_t most = 1;
+    for (int32_t k = 0; k < b->n_parts; k++) most += b->parts[k].part->proc->n_tables;
+    ProcForm *forms = arena_array(a, ProcForm, b->n_parts + 1);
+    c->procs = arena_array(a, const Proc *, b->n_parts + 1);
+    c->tables = arena_array(a, int64_t, most);
+    c->forms = arena_array(a, uint64_t, most);
+    if (!forms || !c->procs || !c->tables || !c->forms) return err_oom(e);
+    for (; c->n < b->n_parts; c->n++) {
+        const ProgRun *pr = b->parts[c->n].proc->body;
+        ProcTableForm *t = arena_array(a, ProcTableForm, pr->proc->n_tables + 1);
+        int32_t *no = arena_array(a, int32_t, pr->proc->n_tables + 1);
+        if (!t || !no) return err_oom(e);
+        for (int32_t i = 0; i < pr->proc->n_tables; i++) {
+            int64_t id = pr->proc->tables[i].table_id;
+            t[i] = (ProcTableForm){pr->tables[i].image, pr->tables[i].index};
+            if ((no[i] = code_table(c, id)) >= 0) continue;
+            no[i] = c->n_tables++;
+            c->tables[no[i]] = id;
+            c->forms[no[i]] = image_form(pr->tables[i].image);
+        }
+        c->procs[c->n] = pr->proc;
+        forms[c->n] = (ProcForm){pr->proc, t, no};
+    }
+    return emit_procs(c->n, forms, &c->target, !c->copies, c->guards, a, &c->module, e);
+}
+
+static Status get_code(Bulk *b, Err *e) {
+    ImageSet *s = b->images;
+    BulkDevice *v = b->device;
+    int32_t place = 0;
+    s->bulks++;
+    for (int32_t i = 0; i < BULK_CODES_MAX; i++) {
+        BulkCode *c = s->codes[i];
+        if (c && code_fits(b, c)) {
+            c->used = s->bulks;
+            v->code = c;
+            return ST_OK;
+        }
+        if (!c || (s->codes[place] && c->used < s->codes[place]->used)) place = i;
+    }
+    Arena *a = arena_new(&s->account, e);
+    if (!a) return ST_ERROR;
+    BulkCode *c = arena_new_of(a, BulkCode);
+    if (c) *c = (BulkCode){.arena = a, .target = v->target, .copies = v->copies, .guards = bulk_guards_wanted(b), .used = s->bulks};
+    if (!c || write_code(b, c, a, e) != ST_OK) {
+        arena_free(a);
+        return c ? ST_ERROR : err_oom(e);
+    }
+    if (s->codes[place]) { /* whose arguments these may be */
+        images_drop_ahead(s);
+        let_go(s->codes[place]);
+        arena_free(s->codes[place]->arena);
+    }
+    v->code = s->codes[place] = c;
+    return ST_OK;
+}
+
+static Status get_kernel(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    TRY(get_code(b, e));
+    *reason = v->code->module.reason;
+    if (*reason) return ST_OK;
+    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1)) || !(v->per_warp = arena_array(b->arena, uint8_t, b->n_parts + 1)) ||
+        !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_parts + 4)))
+        return err_oom(e);
+    for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->parts[k].part->proc);
+    Err why = {0};
+    BulkCode *c = v->code;
+    if (c->ref.entry && (c->cache != v->cache || c->device != v->d)) let_go(c);
+    if (!c->ref.entry) {
+        const DeviceUse *use = &b->opt->query->device;
+        switch (code_get(v->cache, v->d, c->module.source, NULL, use->wait || use->strict, &c->ref, &why)) {
+        case CODE_PENDING: *reason = "its kernel is being compiled"; return ST_OK;
+        case CODE_FAILED: *reason = arena_strdup(b->arena, why.message); return *reason ? ST_OK : err_oom(e);
+        default: break;
+        }
+        c->cache = v->cache;
+        c->device = v->d;
+    } else {
+        code_used(c->cache, &c->ref);
+    }
+    v->queue_part = -1;
+    if (v->code->module.constants) {
+        bulk_constants_take(b);
+        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
+    }
+    if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
+    if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
+    if (v->guarded) TRY(bulk_guards_plan(b, e));
+    if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
+    *reason = arena_strdup(b->arena, why.message);
+    return *reason ? ST_OK : err_oom(e);
+}
+
+static Status prepare(Bulk *b, const char **reason, Err *e) {
+    struct DevRuntime *r = b->opt->query->device.runtime;
+    *reason = !r ? "there is no device"
+              : b->n_calls == 0 ? "no calls"
+              : b->n_calls == 1 ? "a single call"
+              : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
+    if (*reason) return ST_OK;
+    Device *d = dev_runtime_device(r);
+    BulkDevice *v = b->device = arena_new_of(b->arena, BulkDevice);
+    if (!v) return err_oom(e);
+    v->d = d;
+    v->cache = dev_runtime_cache(r);
+    v->copies = b->opt->copies || !d->info.shares_memory;
+    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA) : d->info.warp > 1 ? GROUP_OTHER : 1};
+    ImageSet *s = b->images;
+    if (s->device != d) images_drop_queue(s);
+    s->device = d;
+    TRY(get_kernel(b, reason, e));
+    if (*reason) return ST_OK;
+    v->queue = s->queue;
+    s->queue = NULL;
+    Err why = {0};
+    if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message))) return err_oom(e);
+    return ST_OK;
+}
+
+/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there: read[], by entry. */
+static void find_read(const Bulk *b, bool *read) {
+    const ImageEntry *entries = b->images->entries;
+    if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts sees to it */
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const ProgRun *pr = b->parts[k].proc->foot;
+        for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
+            const Instr *in = &pr->p->instrs[i];
+            int32_t table = -1;
+            if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT) table = ((const RowKey *)in->aux)->table;
+            if (in->op == OP_ROW_GET) table = ((const RowCol *)in->aux)->table;
+            if (table >= 0 && !(b->device && b->device->foot)) read[images_entry(b->images, pr->proc->tables[table].table_id) - entries] = true;
+            const ItemSite *it = in->aux;
+            if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount) continue;
+            const ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
+            if (x->bound[it->col] < 0 && bulk_may_share(b, x, it->col)) read[x - entries] = true;
+        }
+    }
+}
+
+Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
+    Status st = b->opt->compiled ? prepare(b, reason, e) : ST_OK;
+    if (st == ST_OK && *reason && b->n_calls > 1 && b->opt->query->device.strict)
+        st = err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", *reason);
+    if (st != ST_OK || *reason) bulk_device_end(b);
+    bool *read = arena_calloc(b->arena, b->images->n + 1);
+    if (!read) return err_oom(e);
+    find_read(b, read);
+    for (int64_t i = 0; st == ST_OK && i < b->images->n; i++) {
+        Image *im = b->images->entries[i].image;
+        if (!im || !im->mirror) continue;
+        bool stays = b->device && b->device->copies;
+        if (!stays || read[i]) st = image_mirror_to_host(im, e);
+        if (!stays) image_mirror_stale(im);
+    }
+    return st;
+}
+
+void bulk_device_end(Bulk *b) {
+    BulkDevice *v = b->device;
+    MemAccount *acct = &b->images->account;
+    bulk_ahead_end(b);
+    if (!v) return;
+    if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
+    else if (v->queue) b->images->queue = v->queue;
+    if (v->side) v->d->ops->queue_free(v->d, v->side);
+    bulk_constants_leave(b);
+    mem_free(acct, v->counters, v->state_bytes);
+    if (v->failed_bytes > 0) {
+        mem_free(acct, v->failed, v->failed_bytes);
+        mem_free(acct, v->keys, v->keys_bytes);
+    }
+    mem_free(acct, v->undo, v->undo_bytes);
+    mem_free(acct, v->scratch, v->scratch_bytes);
+    texts_free(&v->texts);
+    b->device = NULL;
+}
+const char *bulk_device_name(const Bulk *b) { return b->device->d->info.id; }
+
+/* ---- parameters --------------------------------------------------------------------------------- */
+static uint64_t at(const Bulk *b, const void *p) { return bulk_device_at(b, p); }
+static uint64_t counters_at(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return !v->locked ? 0 : v->ranked ? v->ranks.counters : at(b, v->counters);
+}
+static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
+    return b->device->copies ? image_mirror_at(im, array) : (uint64_t)(uintptr_t)array;
+}
+
+static uint64_t limb(int128_t v, int32_t col) { return (uint64_t)(col >= PROC_HIGH ? v >> 64 : v); }
+
+static uint64_t image_value(const Bulk *b, const EmitParam *p) {
+    const ImageEntry *x = images_entry(b->images, b->device->code->tables[p->id]);
+    const Image *im = x->image;
+    int32_t col = p->col % PROC_HIGH;
+    switch (p->kind) {
+    case PP_CELLS: return in_image(b, im, im->cols[col].cells);
+    case PP_VALID: return in_image(b, im, im->cols[col].valid);
+    case PP_ROWS: return in_image(b, im, im->parts[col].rows);
+    case PP_LIVE: return in_image(b, im, im->live);
+    case PP_DIRTY: return in_image(b, im, im->dirty);
+    case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);
+    case PP_MASK: return (uint64_t)im->indexes[col].mask;
+    case PP_NEXT: return in_image(b, im, im->indexes[col].next);
+    case PP_SHARED: return x->cols[col].shared;
+    case PP_LO: return limb(x->cols[col].lo, p->col);
+    case PP_HI: return limb(x->cols[col].hi, p->col);
+    case PP_BOUND: return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot]) : 0;
+    case PP_IS_QUEUE: return b->device->guarded && b->device->queue_part >= 0 && bulk_guards_queue(b) == x->table_id;
+    case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
+    default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
+    }
+}
+static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, Err *e) {
+    const BulkTexts *texts = &b->device->texts;
+    int64_t staged = texts_data(texts, p);
+    if (staged >= 0) return *to = at(b, texts->staged + staged), ST_OK;
+    const BulkPart *part = b->parts[k].part;
+    const ProgRun *pr = b->parts[k].proc->body;
+    const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
+    switch (p->kind) {
+    case PP_UNDO: *to = pr->undo || b->device->guarded; break;
+    case PP_TAKES: *to = b->device->guarded && k == b->device->queue_part; break;
+    case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
+    case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
+    case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
+    case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
+    case PP_OUT_CELLS: *to = b->result ? at(b, b->result->outs[k][p->id].data) : 0; break; /* footprints come before the result */
+    case PP_OUT_VALID: *to = b->result ? at(b, b->result->outs[k][p->id].valid) : 0; break;
+    case PP_BASE: *to = (uint64_t)t->base; break;
+    case PP_STRIDE: *to = (uint64_t)t->stride; break;
+    case PP_STARTS: *to = at(b, t->starts); break;
+    case PP_COUNTS: *to = at(b, t->counts); break;
+    default:
+        if (!emit_proc_value(part->proc->body, p, b->arena, to)) return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
+        if (p->kind == KP_LIKE && !*to) return err_oom(e);
+    }
+    return ST_OK;
+}
+static bool in_partitions(const Bulk *b) { return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL; }
+bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders; }
+/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. So had partitions, as long as there is room. */
+int64_t bulk_device_lanes(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    if (v->guarded) return 1;
+    if (v->target.kind == DEVICE_CUDA && (v->locked || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
+    if (v->target.kind == DEVICE_CUDA && in_partitions(b)) {
+        int64_t lanes = WARP;
+        while (lanes > 1 && b->schedule.n_parts * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP) lanes /= 2;
+        return lanes;
+    }
+    return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
+}
+/* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
+ * types as many calls share a warp as it takes for these to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
+ * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
+static void plan_together(Bulk *b) {
+    BulkDevice *v = b->device;
+    const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
+    const bool mixed = !b->part_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
+    int64_t units = 0;
+    uint8_t *per = v->per_warp;
+    uint32_t *to = v->together;
+    for (int32_t k = 0; k < b->n_parts; k++) per[k] = (uint8_t)(told ? WARP / b->opt->lanes : 1);
+    for (bool fits = mixed || told; !fits;) {
+        int32_t most = -1;
+        int64_t warps = 0;
+        for (int32_t k = 0; k < b->n_parts; k++) {
+            int64_t n = b->parts[k].part->n / per[k];
+            const ProcSource *src = &v->code->module.procs[v->kinds[k]];
+            if (src->waits_in_loops || k == v->queue_part) continue; /* who takes from a queue waits where it is */
+            warps += n;
+            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
+        }
+        fits = warps <= room || most < 0;
+        if (!fits) per[most] *= 2;
+    }
+    if (v->queue_part >= 0) per[v->queue_part] = 1;
+    v->stretches = mixed ? 1 : b->n_parts;
+    for (int32_t i = 0; i < v->stretches; i++) {
+        const BulkPartRun *part = &b->parts[mixed ? 0 : b->part_order[i]];
+        int64_t each = mixed ? 1 : per[b->part_order[i]], n = mixed ? b->n_calls : part->part->n;
+        *to++ = (uint32_t)units;
+        *to++ = mixed ? 0 : (uint32_t)part->base;
+        *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0) | (mixed ? 0 : PROC_MEETS);
+        units += (n + each - 1) / each;
+    }
+    *to++ = (uint32_t)units;
+    *to++ = (uint32_t)b->n_calls;
+    v->units = units;
+}
+/* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
+static int64_t part_each(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return v->target.kind == DEVICE_HOST ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_parts / (b->workers * PART_SHARES))) : 1;
+}
+/* Items that a launch of n calls wants. */
+static int64_t launch_items(const Bulk *b, int64_t n) {
+    const BulkDevice *v = b->device;
+    return v->guarded ? MIN_OF(v->units, n) * WARP : n * bulk_device_lanes(b);
+}
+static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
+    const BulkDevice *v = b->device;
+    switch (p->kind) {
+    case KP_ERR: return at(b, &v->words[W_ERR]);
+    case PP_POS: return at(b, b->pos_of);
+    case PP_TYPES: return at(b, b->type_of);
+    case PP_KINDS: return at(b, v->kinds);
+    case PP_BLOCKED: return at(b, &v->words[W_BLOCKED]);
+    case PP_TABLE: return v->table ? 0 : at(b, v->values);
+    case PP_FAILED: return at(b, v->failed);
+    case PP_KEYS: return at(b, v->keys);
+    case PP_COUNTERS: return counters_at(b);
+    case PP_LOCK_START: return v->ranked ? v->ranks.lock_start : at(b, v->locked ? b->schedule.lock_start : NULL);
+    case PP_LOCK_STEP: return v->ranked ? 1 : sizeof *b->schedule.lock_start / 4;
+    case PP_LOCKS: return v->ranked ? v->ranks.locks : at(b, v->locked ? b->schedule.locks : NULL);
+    case PP_DONE: return at(b, v->done);
+    case PP_GUARDS: return v->guarded;
+    case PP_USED: return v->ranks.guards;
+    case PP_LOG: return v->log;
+    case PP_LOG_AT: return v->log_at;
+    case PP_LOG_N: return v->log_n;
+    case PP_OPS: return v->copies ? v->ops_at : at(b, v->ops_of);
+    case PP_USES: return v->copies ? v->uses_at : at(b, b->blocks);
+    case PP_OPS_MAX: return (uint64_t)v->ops_max;
+    case PP_FOOT_WORDS: return at(b, v->foot_words);
+    case PP_FOOT_FAILED: return at(b, v->foot_failed);
+    case PP_QUEUED: return v->guarded && v->queue_part >= 0;
+    case PP_TAKERS: return v->ranks.takers;
+    case PP_QUEUE_ROWS: return v->ranks.rows;
+    case PP_STRETCHES: return (uint64_t)v->stretches;
+    case PP_TOGETHER: return at(b, v->together);
+    case PP_LANES: return (uint64_t)bulk_device_lanes(b);
+    case PP_LOCKED: return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 && bulk_device_lanes(b) == 1 ? v->ranks.n_first : 0;
+    case PP_PART_AT: return at(b, v->part_at);
+    case PP_PART_EACH: return (uint64_t)part_each(b);
+    case PP_PART_START: return v->part_at ? at(b, b->schedule.part_start) : 0;
+    case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
+    case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
+    case PP_FETCHES: return v->fetches;
+    case PP_PIECES: return (uint64_t)(uintptr_t)v->pieces;
+    case PP_OUT_HEAP: return at(b, v->texts.out_heap);
+    case PP_SCRATCH_AREA: return v->copies ? v->scratch_at : at(b, v->scratch);
+    default: return 0; /* changes from launch to launch */
+    }
+}
+
+Status bulk_compute_values(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    int32_t *part_of = arena_array(b->arena, int32_t, m->n_procs + 1);
+    bool *used = arena_array(b->arena, bool, v->code->n_tables + 1);
+    if (!part_of || !used) return err_oom(e);
+    for (int32_t k = 0; k < m->n_procs; k++) part_of[k] = -1;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const Proc *proc = b->parts[k].part->proc;
+        part_of[v->kinds[k]] = k;
+        for (int32_t i = 0; i < proc->n_tables; i++) used[code_table(v->code, proc->tables[i].table_id)] = true;
+    }
+    for (int32_t i = 0; i < m->n_params; i++) {
+        const EmitParam *p = &m->params[i];
+        if (p->proc > m->n_procs) {
+            int32_t k = part_of[p->proc - 1 - m->n_procs];
+            if (k >= 0 && b->failed_foot) TRY(bulk_foot_value(b, k, p, &v->values[i], e)); /* there are footprints */
+        } else if (p->proc > 0) {
+            if (part_of[p->proc - 1] >= 0) TRY(proc_value(b, part_of[p->proc - 1], p, &v->values[i], e));
+        } else if (p->kind >= PP_CELLS) {
+            if (used[p->id]) v->values[i] = image_value(b, p);
+        } else {
+            v->values[i] = bulk_value(b, p);
+        }
+    }
+    return ST_OK;
+}
+Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e) {
+    const BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    if (v->table) return v->d->ops->copy_in(q, v->table, v->values, m->n_params * 8, e);
+    if (!v->copies || !m->param_table) return ST_OK;
+    return v->d->ops->copy_in(q, at(b, v->values), v->values, m->n_params * 8, e);
+}
+Status bulk_device_values(Bulk *b, Err *e) {
+    TRY(bulk_compute_values(b, e));
+    return bulk_send_values(b, b->device->queue, e);
+}
+
+/* Bytes of an item's log; under guards there is one for all. */
+static int64_t undo_each(const BulkDevice *v) { return v->guarded ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY; }
+/* Groups of a launch for so many calls, `each` of which an item takes at a time where it has a group to itself. */
+static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
+    const BulkDevice *v = b->device;
+    int64_t size = v->target.group_size, tile = size == 1 ? each : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
+    most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((undo_each(v) + v->code->module.scratch + 1) * size)));
+    return MAX_OF(INT64_C(1), MIN_OF((calls + tile - 1) / tile, most));
+}
+int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, calls, PROC_TILE); }
+
+/* Each image of the bulk's procedures, once: fn may fail. */
+bool bulk_uses_image(const Bulk *b, const Image *im) {
+    bool used = false;
+    for (int32_t k = 0; im && k < b->n_parts; k++)
+        for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++) used |= b->parts[k].proc->body->tables[t].image == im;
+    return used;
+}
+static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (bulk_uses_image(b, b->images->entries[i].image)) TRY(fn(b, b->images->entries[i].image, e));
+    return ST_OK;
+}
+static int64_t all_rows(const Bulk *b) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (bulk_uses_image(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
+    return rows;
+}
+static Status use_mirror(Bulk *b, Image *im, Err *e) {
+    int64_t entry = 0;
+    while (b->images->entries[entry].image != im) entry++;
+    const int64_t room = texts_room(b, &b->device->texts, entry);
+    if (b->args && b->args->foot && !image_mirror_ready(im, room) && !images_wait_ahead(b->images)) b->args->foot = NULL; /* kernels read what is going to move */
+    return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
+}
+static Status fetch_image(Bulk *b, Image *im, Err *e) {
+    (void)b;
+    return image_mirror_fetch(im, e);
+}
+static Status commit_image(Bulk *b, Image *im, Err *e) {
+    (void)b, (void)e;
+    image_mirror_commit(im);
+    image_mirror_stale(im);
+    return ST_OK;
+}
+static Status add_size(Bulk *b, Image *im, Err *e) {
+    int64_t row = 0, slots = 0;
+    (void)e;
+    for (const ImagePart *p = im->parts; p < im->parts + IMAGE_PARTS; p++) row += p->stride;
+    for (int32_t i = 0; i < im->n_indexes; i++) slots += im->indexes[i].mask + 1;
+    b->device->image_bytes += atomic_load(&im->rows) * row + slots * 8;
+    return ST_OK;
+}
+/* All images or none. */
+static Status bring_home(Bulk *b, Err *e) {
+    TRY(each_image(b, fetch_image, e));
+    return each_image(b, commit_image, e);
+}
+static Status look_ahead(Bulk *b, Image *im, Err *e) {
+    (void)e;
+    if (image_mirror_ahead(im)) b->device->safe = -1;
+    return ST_OK;
+}
+static Status drop_mirror(Bulk *b, Image *im, Err *e) {
+    (void)b, (void)e;
+    image_mirror_free(im);
+    return ST_OK;
+}
+/* What the bodies write. */
+static void mark_changed(Bulk *b) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const ProgRun *pr = b->parts[k].proc->body;
+        for (int32_t i = 0; i < pr->p->n_instrs; i++) {
+            const Instr *in = &pr->p->instrs[i];
+            if (in->op == OP_ROW_FIRST) { /* where an ordered group begins is remembered */
+                const RowKey *key = in->aux;
+                const ImageIndex *x = &pr->tables[key->table].image->indexes[pr->tables[key->table].index[key->index]];
+                if (x->order) image_mirror_changed(pr->tables[key->table].image, x->next);
+            }
+            if (in->op < OP_ROW_PUT || in->op > OP_ROW_DELETE) continue;
+            int32_t table = in->op == OP_ROW_INSERT ? ((const RowInsert *)in->aux)->table : ((const RowCol *)in->aux)->table;
+            Image *im = pr->tables[table].image;
+            int32_t col = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ? ((const RowCol *)in->aux)->col : -1;
+            int64_t size, used;
+            image_mirror_changed(im, im->dirty);
+            if (in->op == OP_ROW_INSERT || (in->op == OP_ROW_PUT && im->cols[col].phys == PH_STR)) image_mirror_changed(im, image_texts(im, &size, &used));
+            if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) image_mirror_changed(im, im->live);
+            for (int32_t x = 0; in->op == OP_ROW_DELETE && x < im->n_indexes; x++) /* undo */
+                if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
+            for (int32_t c = 0; c < im->n_cols; c++) {
+                if (in->op != OP_ROW_INSERT && c != col) continue;
+                image_mirror_changed(im, im->parts[im->cols[c].part].rows);
+            }
+            if (in->op != OP_ROW_INSERT) continue;
+            for (int32_t x = 0; x < im->n_indexes; x++) {
+                image_mirror_changed(im, im->indexes[x].slots);
+                image_mirror_changed(im, im->indexes[x].next);
+            }
+        }
+    }
+}
+
+/* Counters and `done`, in one piece. */
+static Status make_locks(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const Schedule *s = &b->schedule;
+    v->locked = v->ranked ? v->ranks.ops_left > 0 : s->strategy == STRATEGY_TPL && s->n_locks > 0;
+    if (!v->locked) return ST_OK;
+    int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
+    v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
+    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e) : mem_calloc(&b->images->account, v->state_bytes, e); /* it begins with none, where it is needed: fetch_locks */
+    if (!v->counters) return ST_ERROR;
+    v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
+    if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
+    return ST_OK;
+}
+
+/* How many a launch has at most. */
+int64_t bulk_plan_items(Bulk *b) {
+    BulkDevice *v = b->device;
+    if (v->guarded) plan_together(b);
+    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
+    v->undo_bytes = items * undo_each(v) + 64;
+    v->scratch_bytes = items * v->code->module.scratch;
+    return items;
+}
+
+Status bulk_device_begin(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    MemAccount *acct = &b->images->account;
+    if (v->begun) return ST_OK;
+    v->begun = true;
+    const int64_t items = bulk_plan_items(b);
+    v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
+    if (!v->values) return err_oom(e);
+    if (v->target.kind == DEVICE_HOST) {
+        TRY(each_image(b, add_size, e));
+        v->fetches = v->image_bytes > IN_CACHE_BYTES;
+        char *pieces = arena_calloc(b->arena, items * PROC_PIECES_AT(m->n_tables) + 64);
+        if (!pieces) return err_oom(e);
+        v->pieces = pieces + (-(uintptr_t)pieces & 63);
+    }
+    v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (b->images->entries[i].image) v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
+    if (!(v->key_cells = arena_array(b->arena, const void *, v->key_cols * b->workers + 1))) return err_oom(e);
+    if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
+    v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
+    TRY(bulk_device_control(b, e));
+    if (v->copies) {
+        TRY(bulk_args_send(b, e));
+        texts_take_args(&v->texts, &b->args->texts);
+        bulk_mark(b, BP_GATHER);
+    }
+    TRY(texts_plan(b, &v->texts, e));
+    if (!v->copies) {
+        TRY(bulk_device_send(b, e));
+        if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) return ST_ERROR;
+        return ST_OK;
+    }
+    TRY(each_image(b, look_ahead, e));
+    TRY(each_image(b, use_mirror, e));
+    TRY(bulk_device_send(b, e));
+    bulk_mark(b, BP_PLACE);
+    return ST_OK;
+}
+
+/* Where each partition stands. SERIAL has one. */
+static Status make_partitions(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    Schedule *s = &b->schedule;
+    if (!in_partitions(b)) return ST_OK;
+    if (s->strategy == STRATEGY_SERIAL) {
+        s->n_parts = 1;
+        s->order = arena_alloc(b->arena, b->n_calls * 4 + 4);
+        s->part_start = arena_array(b->arena, int64_t, 2);
+        if (!s->order || !s->part_start) return err_oom(e);
+        for (int64_t i = 0; i < b->n_calls; i++) s->order[i] = (uint32_t)i;
+        s->part_start[0] = 0;
+        s->part_start[1] = b->n_calls;
+    }
+    v->part_at = arena_alloc(b->arena, 2 * (s->n_parts * 4 + 4));
+    if (!v->part_at) return err_oom(e);
+    v->part_stage = v->part_at + s->n_parts + 1;
+    for (int64_t p = 0; p < s->n_parts; p++) v->part_at[p] = (uint32_t)s->part_start[p];
+    return ST_OK;
+}
+
+/* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
+static Status own_logs(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    v->undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
+    return bulk_device_memory(b, BM_LOG, v->undo_bytes, &v->undo_at, e);
+}
+
+static Status start(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    TRY(bulk_device_begin(b, e));
+    TRY(make_locks(b, e));
+    TRY(make_partitions(b, e));
+    if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
+    if (v->copies) {
+        TRY(each_image(b, use_mirror, e)); /* there is room for inserts now */
+        TRY(bulk_device_send_more(b, e));
+        TRY(texts_take_room(b, &v->texts, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
+    } else {
+        TRY(texts_take_room(b, &v->texts, e));
+    }
+    bool guards = v->guarded;
+    v->guarded &= v->ranked && v->locked;
+    if (v->guarded) TRY(bulk_guards_start(b, e));
+    else if (guards) TRY(own_logs(b, e));
+    return bulk_device_values(b, e);
+}
+
+/* What the device could not begin, the machine does. */
+static Status give_up(Bulk *b, const char **reason, Err *e) {
+    b->device->broken = true;
+    if (!b->device->copies || b->opt->query->device.strict) return ST_ERROR;
+    Err why;
+    err_copy(&why, e);
+    err_clear(e);
+    TRY(bring_home(b, e)); /* what earlier bulks left there */
+    log_write(LOG_WARNING, "a bulk runs without device \"%s\": %s", b->device->d->info.id, why.message);
+    *reason = arena_printf(b->arena, "device \"%s\": %s", b->device->d->info.id, why.message);
+    bulk_device_clear_outs(b);
+    bulk_device_end(b);
+    if (!*reason) return err_oom(e);
+    return ST_OK;
+}
+Status bulk_device_start(Bulk *b, const char **reason, Err *e) { return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e); }
+
+static Status foot_home(Bulk *b, Image *im, Err *e) {
+    (void)b;
+    return image_mirror_to_host(im, e);
+}
+Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
+    *how = PLANNED_NOTHING;
+    if (b->device->foot && bulk_foot_run(b, how, e) != ST_OK) TRY(give_up(b, reason, e));
+    if (b->device && b->device->copies && *how == PLANNED_NOTHING) TRY(each_image(b, foot_home, e));
+    return ST_OK;
+}
+
+Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
+    *counted = false;
+    if (!b->device->copies) return ST_OK;
+    if (b->device->foot && bulk_foot_count(b, counted, e) != ST_OK) TRY(give_up(b, reason, e));
+    return b->device && !*counted ? each_image(b, foot_home, e) : ST_OK;
+}
+
+/* ---- failures --------------------------------------------------------------------------------------- */
+static void machine_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkDevice *v = b->device;
+    int64_t step = MIN_OF(b->parts[v->again_part].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;) bulk_chunk(b, worker, v->again_part, MIN_OF(step, v->n_again - i), v->again + i);
+}
+/* These calls of a part, which do not conflict, on the virtual machine. */
+static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
+    BulkDevice *v = b->device;
+    v->again = calls;
+    v->n_again = n;
+    v->again_part = part;
+    atomic_store(&b->next, 0);
+    if (n < 64) machine_worker(b, 0);
+    else bulk_parallel(b, machine_worker);
+}
+/* The order of the sets, once the host has to know it. */
+static Status fetch_order(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    if (!v->in_sets || b->schedule.order) return ST_OK;
+    uint32_t *order = arena_alloc(b->arena, b->n_calls * 4 + 4);
+    if (!order) return err_oom(e);
+    TRY(v->d->ops->copy_out(v->queue, order, v->sets.order, b->n_calls * 4, e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    b->schedule.order = order;
+    return ST_OK;
+}
+/* The locks of the calls, once the host has to know them. */
+static Status fetch_locks(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    Schedule *s = &b->schedule;
+    if (!v->ranked || s->lock_start) return ST_OK;
+    uint32_t *starts = arena_alloc(b->arena, (b->n_calls + 1) * 4);
+    int64_t *wide = arena_alloc(b->arena, (b->n_calls + 1) * 8);
+    if (!starts || !wide) return err_oom(e);
+    TRY(v->d->ops->copy_out(v->queue, starts, v->ranks.lock_start, (b->n_calls + 1) * 4, e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    for (int64_t i = 0; i <= b->n_calls; i++) wide[i] = starts[i];
+    if (!(s->locks = arena_alloc(b->arena, wide[b->n_calls] * (int64_t)sizeof(LockUse) + 8))) return err_oom(e);
+    if (wide[b->n_calls] > 0) TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    s->lock_start = wide;
+    memset(v->counters, 0, (size_t)v->state_bytes); /* nobody has run, as far as the host knows */
+    return ST_OK;
+}
+/* Which calls have run, as the images that are fetched now have it. */
+static Status fetch_state(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
+    if (v->part_at) {
+        TRY(v->d->ops->copy_out(v->queue, v->part_stage, at(b, v->part_at), b->schedule.n_parts * 4, e));
+        return v->d->ops->sync(v->queue, NULL, NULL, e);
+    }
+    if (!v->locked) return fetch_order(b, e);
+    TRY(fetch_locks(b, e));
+    TRY(v->d->ops->copy_out(v->queue, v->stage, counters_at(b), b->schedule.n_locks * 4, e));
+    TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
+    return v->d->ops->sync(v->queue, NULL, NULL, e);
+}
+/* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies are not to be used before go_back. */
+static Status go_home(Bulk *b, int64_t done, Err *e) {
+    BulkDevice *v = b->device;
+    if (!v->copies || v->on_host) return ST_OK;
+    TRY(bulk_foot_drop(b, e));
+    TRY(bulk_device_fetch(b, e));
+    TRY(fetch_state(b, e));
+    TRY(bring_home(b, e));
+    if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
+    if (v->part_at) memcpy(v->part_at, v->part_stage, (size_t)b->schedule.n_parts * 4);
+    v->on_host = true;
+    v->safe = done;
+    return ST_OK;
+}
+static Status go_back(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    if (!v->copies || !v->on_host) return ST_OK;
+    TRY(each_image(b, use_mirror, e));
+    TRY(texts_take_room(b, &v->texts, e));
+    v->relaunched = true;
+    TRY(bulk_device_send_back(b, e));
+    TRY(bulk_device_values(b, e)); /* images may have moved */
+    if (v->part_at) TRY(v->d->ops->copy_in(v->queue, at(b, v->part_at), v->part_at, b->schedule.n_parts * 4, e)); /* and others have run */
+    if (v->locked) {
+        TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->left * 4, e));
+    }
+    TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
+    v->on_host = false;
+    mark_changed(b);
+    return ST_OK;
+}
+
+/* Gives a call its error; the instruction says where. NULL: no memory for it. */
+static CallError *give_error(Bulk *b, int worker, int32_t part, int32_t pc, uint32_t call, const Err *e) {
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for an error's message"};
+    const Proc *proc = b->parts[part].part->proc;
+    CallSink *k = &b->w[worker].sink;
+    CallError *x = arena_new_of(k->arena, CallError);
+    x = x && call_error_of(k->arena, e, x) ? call_error_place(k->arena, proc, pc, x) : NULL;
+    k->errors[part][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
+    k->n_failed++;
+    return x;
+}
+/* A RAISE with a constant message: its calls share the error. */
+static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
+    CallError ***said = &b->device->said[part];
+    const Program *p = b->parts[part].part->proc->body;
+    if (*said && (*said)[pc]) {
+        CallSink *k = &b->w[0].sink;
+        k->errors[part][b->pos_of ? b->pos_of[call] : call] = (*said)[pc];
+        k->n_failed++;
+        return;
+    }
+    const RaiseSite *r = p->instrs[pc].aux;
+    Err e = {0};
+    char text[sizeof e.message];
+    int64_t n = 0;
+    for (const char *s = r->format; *s && n < (int64_t)sizeof text - 1; s++) {
+        if (*s != '%') text[n++] = *s;
+        else if (s[1] == '%') text[n++] = *s++;
+    }
+    text[n] = 0;
+    err_set(&e, r->sqlstate, "%s", text);
+    if (r->detail) err_detail(&e, "%s", r->detail);
+    if (r->hint) err_hint(&e, "%s", r->hint);
+    if (r->names) err_names(&e, r->names);
+    CallError *x = give_error(b, 0, part, pc, call, &e);
+    if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
+    if (*said) (*said)[pc] = x;
+}
+/* A taken key, from the list of these. */
+static void say_key(Bulk *b, int worker, const uint64_t *record) {
+    uint32_t call = (uint32_t)record[0];
+    int32_t part = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
+    const RowInsert *ins = b->parts[part].part->proc->body->instrs[pc].aux;
+    const Image *im = b->parts[part].proc->body->tables[ins->table].image;
+    const ImageIndex *ix = &im->indexes[record[0] >> 32];
+    const void **cells = b->device->key_cells + worker * b->device->key_cols;
+    Err e = {0};
+    for (int32_t c = 0; c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
+    calls_key_error(&e, im->table, ix->key, cells);
+    (void)give_error(b, worker, part, pc, call, &e);
+}
+/* An error that its code tells: false when the machine has to word it. */
+static bool word_error(Bulk *b, int worker, int32_t part, uint32_t code, uint32_t call) {
+    const Program *p = b->parts[part].part->proc->body;
+    if ((code & PROC_SAID) == 0) return false;
+    code &= ~PROC_SAID;
+    int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
+    if (kind == PF_KEY) return true; /* its record says it */
+    if (kind == PF_SAID) {
+        say(b, part, pc, call);
+        return true;
+    }
+    Err e = {0};
+    emit_data_error(p, part, code, &e);
+    for (int32_t i = pc - 1; i >= 0 && !op_is_control(p->instrs[i].op); i--) /* the machine tries a whole IF again */
+        if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
+    (void)give_error(b, worker, part, pc, call, &e);
+    return true;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+/* Taken keys, and failures but those that are done with. Errors that calls share are there already, or are left for later, and so are calls for the machine. For some at a time it brings near what it is going to touch. */
+typedef struct Wording { Bulk *b; int64_t keys; uint32_t *left; _Atomic int64_t next, n_left; } Wording;
+enum { SAY_AT_A_TIME = 32 };
+static void say_some(Wording *y, int worker, int n, const int64_t *which) {
+    Bulk *b = y->b;
+    BulkDevice *v = b->device;
+    CallError **at[SAY_AT_A_TIME];
+    int64_t said = 0;
+    for (int i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + which[i]];
+        at[i] = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
+        __builtin_prefetch(at[i], 1);
+    }
+    for (int i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)v->failed[1 + which[i]], code = (uint32_t)(v->failed[1 + which[i]] >> 32);
+        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        bool shared = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID;
+        CallError *x = shared && v->said[part] ? v->said[part][pc] : NULL;
+        if (x) {
+            *at[i] = x;
+            said++;
+        } else if (shared || !word_error(b, worker, part, code, call)) {
+            y->left[atomic_fetch_add(&y->n_left, 1)] = (uint32_t)which[i];
+        }
+    }
+    b->w[worker].sink.n_failed += said;
+}
+static void say_worker(void *ctx, int worker) {
+    Wording *y = ctx;
+    Bulk *b = y->b;
+    BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0];
+    for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
+        for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++) say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
+    for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
+        int64_t which[SAY_AT_A_TIME], end = MIN_OF(from + SAY_STEP, n);
+        for (int64_t i = from; i < end; i += SAY_AT_A_TIME) {
+            int have = 0;
+            for (int64_t k = i; k < MIN_OF(i + SAY_AT_A_TIME, end); k++) {
+                uint32_t call = (uint32_t)v->failed[1 + k];
+                if (v->failed[1 + k] >> 32 == SAID) continue;
+                if (b->type_of) __builtin_prefetch(&b->type_of[call]);
+                if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
+                which[have++] = k;
+            }
+            say_some(y, worker, have, which);
+        }
+    }
+}
+/* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
+static int64_t word_failures(Bulk *b, uint32_t **calls) {
+    BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0], m = 0;
+    Wording y = {.b = b, .keys = keys_said(v)};
+    *calls = v->again_calls;
+    if (n == 0) return 0;
+    /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
+    for (int64_t i = 0; i < n; i += MAX_OF(n / SAY_SAMPLE, INT64_C(1))) {
+        uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
+        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[part] && v->said[part][pc])) continue;
+        say(b, part, pc, call);
+        v->failed[1 + i] |= (uint64_t)SAID << 32; /* done with */
+    }
+    atomic_store(&b->next, 0);
+    y.left = v->again_calls;
+    if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS)) pool_run(b->opt->query->pool, b->workers, say_worker, &y);
+    else say_worker(&y, 0);
+    for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
+        uint64_t entry = v->failed[1 + y.left[k]];
+        if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry)) (*calls)[m++] = (uint32_t)entry;
+    }
+    if (m > 1) qsort(*calls, (size_t)m, sizeof **calls, by_number);
+    return m;
+}
+/* These calls, which do not conflict, on the machine: procedure by procedure. */
+static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
+    uint32_t *some = arena_alloc(b->arena, n * 4 + 4);
+    if (!some) return err_oom(e);
+    b->device->trip = true;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        int64_t m = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (bulk_type(b, calls[i]) == k) some[m++] = calls[i];
+        if (m > 0) on_machine(b, k, m, some);
+    }
+    return ST_OK;
+}
+/* Of a batch; those that the machine has to see are of the launch before `done`. */
+/* *trip: all tables had to go home and back for it. */
+static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
+    uint32_t *calls;
+    int64_t m = word_failures(b, &calls);
+    bulk_mark(b, BP_FAILURES);
+    *trip = m > 0;
+    if (m == 0) return ST_OK;
+    TRY(go_home(b, done - 1, e));
+    TRY(run_failures(b, m, calls, e));
+    b->device->safe = done;
+    return go_back(b, e);
+}
+
+/* ---- running ---------------------------------------------------------------------------------------- */
+/* All calls, or some, are to stop: the machine sees to what is left. For some it has to take all tables home, which is worth it only where nothing else ends the bulk. */
+static bool canceled(const Bulk *b) {
+    const CallSink *k = &b->w[0].sink;
+    return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->began > STOP_AFTER_NS);
+}
+bool bulk_device_poll(void *ctx) {
+    Bulk *b = ctx;
+    BulkDevice *v = b->device;
+    if (v->words[W_STOP] || !canceled(b)) return true;
+    __atomic_store_n(&v->words[W_STOP], 1, __ATOMIC_RELAXED);
+    Err e = {0};
+    if (v->copies && (v->side || v->d->ops->queue_new(v->d, &v->side, &e) == ST_OK) &&
+        v->d->ops->copy_in(v->side, at(b, &v->words[W_STOP]), &v->words[W_STOP], 8, &e) != ST_OK)
+        log_write(LOG_WARNING, "a bulk on device \"%s\" cannot be stopped: %s", v->d->info.id, e.message);
+    return true;
+}
+
+/* A launch for each set; when nobody waits for anybody, one for all. */
+static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
+    const Schedule *s = &b->schedule;
+    bool sets = s->strategy == STRATEGY_KSET;
+    int64_t n = *count = sets ? s->n_sets : 1;
+    Launch *l = *out = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(Launch));
+    if (!l) return err_oom(e);
+    for (int64_t k = 0; k < n; k++) l[k] = sets ? (Launch){s->set_start[k], s->set_start[k + 1] - s->set_start[k]} : (Launch){0, b->n_calls};
+    return ST_OK;
+}
+
+static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
+    BulkDevice *v = b->device;
+    const ProcModule *m = &v->code->module;
+    uint64_t *to = v->values + PROC_LAUNCH_AT;
+    *to++ = (uint64_t)l->n;
+    *to++ = v->in_sets ? v->sets.order + (DevPtr)l->start * 4 : v->ranked && l->n == b->n_calls ? v->ranks.order : at(b, b->schedule.order + l->start);
+    *to++ = (uint64_t)number;
+    *to = at(b, &v->words[W_TICKETS + number - 1]);
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->part_at ? 1 : PROC_TILE), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+}
+
+/* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
+static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued, int64_t *blocked, Err *e) {
+    BulkDevice *v = b->device;
+    Err refused = {0};
+    *queued = 0;
+    v->failed[0] = v->keys[0] = 0;
+    v->keys[1] = (uint64_t)keys_room(v);
+    v->here = false;
+    const int64_t zeros = W_TICKETS + most + 1 - W_BLOCKED; /* a launch under locks has two tickets */
+    TRY(bulk_foot_drop(b, e));
+    memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
+    if (v->copies) {
+        const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8}, {at(b, v->failed), v->failed, 8}, {at(b, v->keys), v->keys, 16}};
+        TRY(device_copy_in_many(v->d, v->queue, copies, ARRAY_LEN(copies), e));
+    }
+    v->batches++;
+    v->launched = clock_ns();
+    bulk_mark_device(b, MARK_LAUNCH);
+    while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
+    bulk_mark_device(b, MARK_RUN);
+    bool all = v->copies && v->ask && *queued == most; /* nobody launches more, but for failures */
+    if (v->copies) TRY(bulk_device_queue_state(b, e));
+    if (all) TRY(bulk_device_queue_results(b, e));
+    bulk_mark_device(b, MARK_FETCHED);
+    if (v->copies) bulk_args_next(b);
+    if (all) TRY(bulk_foot_next(b, e));
+    if (v->copies && b->opt->launched) b->opt->launched(b->opt->launched_ctx);
+    TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
+    bulk_read_marks(b);
+    bulk_mark(b, BP_RUN);
+    *blocked = (int64_t)v->words[W_BLOCKED];
+    v->here = all;
+    return v->copies ? bulk_device_take_state(b, e) : ST_OK;
+}
+
+/* OUT strings point anywhere: the result gets its own, procedure by procedure, a part of the calls for each worker. */
+enum { KEEP_CALLS = 4096 };
+typedef struct KeepTexts { Bulk *b; int32_t part; _Atomic int64_t next; } KeepTexts;
+static void keep_worker(void *ctx, int worker) {
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
+    KeepTexts *k = ctx;
+    Bulk *b = k->b;
+    const BulkPart *part = b->parts[k->part].part;
+    for (int64_t first; (first = atomic_fetch_add(&k->next, KEEP_CALLS)) < part->n;)
+        for (int32_t o = 0; o < part->proc->n_outs; o++) {
+            Vec *v = &b->result->outs[k->part][o];
+            Str *s = v->data;
+            for (int64_t i = first; v->phys == PH_STR && i < MIN_OF(first + KEEP_CALLS, part->n); i++) {
+                if (!v->valid[i]) continue;
+                const char *copy = arena_strndup(b->w[worker].sink.arena, s[i].ptr, s[i].len);
+                if (copy) {
+                    s[i].ptr = copy;
+                    continue;
+                }
+                v->valid[i] = 0;
+                memset(&s[i], 0, sizeof s[i]);
+                if (!b->result->errors[k->part][i]) b->result->errors[k->part][i] = &oom;
+            }
+        }
+}
+static void keep_texts(Bulk *b) {
+    BulkDevice *v = b->device;
+    if (v->copies && texts_give(&v->texts, b->result->arena)) return; /* they are there, or the machine made them */
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        KeepTexts x = {.b = b, .part = k};
+        if (!v->code->module.procs[v->kinds[k]].text_outs) continue;
+        if (b->workers > 1 && b->parts[k].part->n > KEEP_CALLS) pool_run(b->opt->query->pool, b->workers, keep_worker, &x);
+        else keep_worker(&x, 0);
+    }
+}
+
+static void forget_error(Bulk *b, uint32_t call) {
+    CallError **x = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
+    if (*x) b->w[0].sink.n_failed--;
+    *x = NULL;
+}
+/* Under locks: schedule.order has the calls that have not run. */
+static void find_left(Bulk *b) {
+    BulkDevice *v = b->device;
+    v->left = 0;
+    for (int64_t i = 0; i < b->n_calls; i++)
+        if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
+}
+/* Calls that have not run in their partitions; *longest: of one. */
+static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
+    const Schedule *s = &b->schedule;
+    int64_t left = *longest = 0;
+    for (int64_t p = 0; p < s->n_parts; p++) {
+        int64_t n = s->part_start[p + 1] - b->device->part_at[p];
+        left += n;
+        *longest = MAX_OF(*longest, n);
+    }
+    return left;
+}
+/* Nothing has been done, and the host knows no order: the machine begins anew. */
+static bool knows_no_order(const Bulk *b) {
+    const BulkDevice *v = b->device;
+    return v->ranked && (v->in_sets ? !b->schedule.order : !b->schedule.lock_start) && v->safe == 0;
+}
+
+/* The device failed: on from where the host's images are. */
+static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
+    BulkDevice *v = b->device;
+    v->trip = true;
+    if (!v->copies || v->safe < 0) return ST_ERROR;
+    log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
+    err_clear(e);
+    if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
+    v->queue = NULL;
+    images_drop_ahead(b->images);
+    (void)each_image(b, drop_mirror, e);
+    v->on_host = true;
+    bulk_device_clear_outs(b);
+    if (knows_no_order(b)) {
+        for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
+        return ST_OK;
+    }
+    if (v->part_at) {
+        int64_t longest;
+        v->left = left_in_partitions(b, &longest);
+        for (int64_t p = 0; p < b->schedule.n_parts; p++)
+            for (int64_t k = v->part_at[p]; k < b->schedule.part_start[p + 1]; k++) forget_error(b, b->schedule.order[k]);
+        return ST_OK;
+    }
+    if (v->locked) find_left(b);
+    for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
+        for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
+    return ST_OK;
+}
+
+/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: launches, or
+ * calls, since the trip before, and to come; `rows`: of all tables. */
+static void give_up_launching(int64_t trips, int64_t rows, int64_t done, int64_t left, const char **reason) {
+    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && trips * rows > TRIPS_ROWS) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
+}
+static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, const char **reason, Err *e) {
+    int64_t batch = 8, trips = 0, before = *done, rows = all_rows(b);
+    while (*done < n && !*reason && !canceled(b)) {
+        int64_t queued, blocked, most = MIN_OF(batch, n - *done);
+        b->device->ask = *done + most == n;
+        TRY(run_batch(b, l + *done, most, &queued, &blocked, e));
+        if (queued < most && !blocked) *reason = "the device refused a launch";
+        batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
+        *done += blocked ? blocked : queued;
+        bool trip = false;
+        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trip, e));
+        if (!trip) continue;
+        give_up_launching(++trips, rows, *done - before, n - *done, reason);
+        before = *done;
+    }
+    if (*done < n) return go_home(b, *done, e);
+    if (!b->device->copies) return ST_OK;
+    return bulk_device_fetch(b, e);
+}
+
+/* Failed calls have been run: others may follow them. */
+static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
+    const Schedule *s = &b->schedule;
+    BulkDevice *v = b->device;
+    for (int64_t i = 0; i < s->n_locks; i++) v->counters[i] &= ~(UINT32_C(1) << LOCK_POISON_BIT);
+    for (int64_t i = 0; i < n; i++) {
+        v->done[calls[i]] = 1;
+        for (int64_t k = s->lock_start[calls[i]]; k < s->lock_start[calls[i] + 1]; k++) v->counters[s->locks[k].lock]++;
+    }
+}
+/* All calls under guards, or none of them. */
+static Status run_guarded(Bulk *b, Err *e) {
+    BulkDevice *v = b->device;
+    int64_t queued, blocked;
+    uint32_t *calls;
+    Launch l = {0, b->n_calls};
+    v->ask = true;
+    TRY(run_batch(b, &l, 1, &queued, &blocked, e));
+    TRY(bulk_guards_finish(b, e));
+    b->again |= queued == 0;
+    if (!b->again && word_failures(b, &calls) > 0) return err_internal(e, "a call under guards failed without a word");
+    v->left = 0;
+    return bulk_device_fetch(b, e);
+}
+/* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
+static Status run_locked(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    uint32_t *calls;
+    if (v->guarded) return run_guarded(b, e);
+    for (int64_t trips = 1, rows = all_rows(b); v->left > 0 && !*reason && !canceled(b); trips++) {
+        int64_t queued, blocked, before = v->left;
+        Launch l = {0, v->left};
+        v->ask = true;
+        TRY(run_batch(b, &l, 1, &queued, &blocked, e));
+        if (queued == 0) *reason = "the device refused a launch";
+        int64_t m = word_failures(b, &calls);
+        bulk_mark(b, BP_FAILURES);
+        if (queued > 0 && m == 0 && !v->words[W_STOP]) {
+            v->left = 0;
+            break;
+        }
+        TRY(go_home(b, 0, e));
+        TRY(run_failures(b, m, calls, e));
+        release_locks(b, m, calls);
+        find_left(b);
+        give_up_launching(trips, rows, before - v->left, v->left, reason);
+        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
+    }
+    if (v->left > 0) return go_home(b, 0, e);
+    return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
+}
+
+/* Failed calls have been run: their partitions go on behind them. */
+static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
+    const Schedule *s = &b->schedule;
+    uint32_t *at_part = b->device->part_at;
+    for (int64_t p = 0; n > 0 && p < s->n_parts; p++)
+        if (at_part[p] < s->part_start[p + 1] && bsearch(&s->order[at_part[p]], calls, (size_t)n, sizeof *calls, by_number)) at_part[p]++;
+}
+/* All calls, partition by partition: none is left in the end. */
+static Status run_partitions(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    Launch l[BATCH_MAX];
+    uint32_t *calls;
+    int64_t trips = 0, rows = all_rows(b), longest;
+    for (int i = 0; i < BATCH_MAX; i++) l[i] = (Launch){0, b->schedule.n_parts};
+    v->left = left_in_partitions(b, &longest);
+    while (v->left > 0 && !*reason && !canceled(b)) {
+        int64_t queued, blocked, most = MIN_OF((longest + PROC_PART_CALLS - 1) / PROC_PART_CALLS, (int64_t)BATCH_MAX);
+        v->ask = longest <= most * PROC_PART_CALLS;
+        TRY(run_batch(b, l, most, &queued, &blocked, e));
+        if (queued < most && !blocked) *reason = "the device refused a launch";
+        int64_t before = v->left, m = word_failures(b, &calls);
+        bulk_mark(b, BP_FAILURES);
+        if (m == 0 && !v->words[W_STOP]) {
+            longest -= MIN_OF(longest, queued * PROC_PART_CALLS);
+            if (longest == 0) v->left = 0;
+            continue;
+        }
+        TRY(go_home(b, 0, e));
+        TRY(run_failures(b, m, calls, e));
+        pass_failures(b, m, calls);
+        v->left = left_in_partitions(b, &longest);
+        give_up_launching(++trips, rows, before - v->left, v->left, reason);
+        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
+    }
+    if (v->left > 0) return go_home(b, 0, e);
+    return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
+}
+/* `left`: calls that the device has not run. */
+static void note_stops(const Bulk *b, bool left, const char **reason) {
+    if (left && !*reason && sink_stops_some(&b->w[0].sink)) *reason = "calls were canceled: the virtual machine did the rest";
+}
+
+Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
+    BulkDevice *v = b->device;
+    Launch *l = NULL;
+    int64_t n = 0, done = 0;
+    bool anew = false;
+    if (!v->part_at) TRY(cut_launches(b, &l, &n, e));
+    v->left = v->locked ? b->n_calls : 0;
+    if (v->copies) mark_changed(b);
+    if ((v->part_at ? run_partitions(b, reason, e) : v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+        v->broken = true;
+        TRY(start_again(b, l, n, e));
+        *reason = "the device failed";
+        done = v->safe;
+        anew = knows_no_order(b);
+    }
+    if (done < n && !v->locked && knows_no_order(b)) anew = true; /* refused, or canceled: not one call has begun */
+    if (anew) {
+        v->left = 0;
+        TRY(bulk_plan_on_host(b, e));
+        TRY(bulk_execute(b, e));
+    }
+    note_stops(b, v->left > 0 || done < n || anew, reason);
+    if (v->left > 0 && v->part_at) bulk_run_partitions(b, v->part_at);
+    else if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
+    for (; done < n && !v->locked && !anew; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
+    for (int32_t i = 0; i < b->n_sums; i++) {
+        int128_t most = (int128_t)v->words[W_BOUNDS + i];
+        b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);
+    }
+    bulk_mark(b, BP_FETCH);
+    keep_texts(b);
+    texts_leave_room(b, &v->texts);
+    return ST_OK;
+}
+
+/* Where one batch ran all calls, the device has said which failed. */
+void bulk_device_list_failed(Bulk *b) {
+    const BulkDevice *v = b->device;
+    int64_t n = (int64_t)v->failed[0], told = 0;
+    for (int i = 0; i < b->workers; i++) told += b->w[i].sink.n_failed;
+    if (v->batches != 1 || v->trip || n != told || n > FAILED_LIST_MAX) return;
+    FailedCall *list = arena_array(b->result->arena, FailedCall, n + 1);
+    for (int64_t i = 0; list && i < n; i++) {
+        const uint32_t call = (uint32_t)v->failed[1 + i];
+        list[i] = (FailedCall){bulk_type(b, call), b->pos_of ? b->pos_of[call] : call};
+    }
+    b->result->failed = list; /* without memory nobody has listed them */
+    b->result->n_listed = n;
+}

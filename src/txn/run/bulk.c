@@ -1,0 +1,1065 @@
+/* bulk.c - the phases of a bulk: preparation, footprints, room for inserts, schedule, results; see bulk.h. bulk_adds.c decides which additions commute,
+ * bulk_run.c executes.
+ *
+ * Operations are wanted in the order of calls. Footprints therefore run over blocks of consecutive calls: within a block by procedure, on vectors, and a counting
+ * sort brings the block's operations into the calls' order while they are in the cache.
+ *
+ * A call whose footprint fails could touch anything: it writes an item that all other calls add to.
+ */
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "txn/run/bulk_running.h"
+
+enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
+#define CLEAR_BYTES (INT64_C(1) << 20)
+#define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by part: waking others takes longer */
+#define ROWS_STEP (INT64_C(1) << 13) /* calls whose rows are numbered at a time */
+#define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
+
+const char *bulk_phase_name(BulkPhase p) {
+    static const char *const names[BULK_PHASES] = {"number", "prepare", "place", "gather", "foot", "rank", "result", "reserve", "start", "run", "failures", "fetch", "finish", "dev_upload", "dev_foot", "dev_rank", "dev_wait", "dev_run", "dev_download"};
+    return names[p];
+}
+void bulk_mark(Bulk *b, BulkPhase p) {
+    int64_t now = clock_ns();
+    b->phase_ns[p] += now - b->marked;
+    b->marked = now;
+}
+
+void bulk_parallel(Bulk *b, PoolFn fn) {
+    if (b->workers == 1) fn(b, 0);
+    else pool_run(b->opt->query->pool, b->workers, fn, b);
+}
+
+/* ---- calls and parts ---------------------------------------------------------------------- */
+/* Each in steps; b->alone: something is wrong. */
+static int64_t number_step(const Bulk *b) { return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers))); }
+static void number_none(void *ctx, int worker) {
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) memset(b->type_of + i, 0xff, (size_t)MIN_OF(step, b->n_calls - i) * 2);
+}
+static void number_some(void *ctx, int worker) {
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
+        int64_t from = i, left = MIN_OF(step, b->n_calls - i);
+        for (int32_t p = 0; p < b->n_parts && left > 0; p++) { /* the parts, one behind the other */
+            const BulkPartRun *x = &b->parts[p];
+            int64_t end = MIN_OF(x->part->n, from + left), before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
+            for (int64_t k = from; k < end; k++) {
+                int64_t call = part_call(x, k);
+                if (call >= b->n_calls || call <= before) {
+                    atomic_store(&b->alone, true);
+                    return;
+                }
+                before = call;
+                b->type_of[call] = (uint16_t)p;
+                b->pos_of[call] = (uint32_t)k;
+            }
+            left -= MAX_OF(end - from, INT64_C(0));
+            from = MAX_OF(from - x->part->n, INT64_C(0));
+        }
+    }
+}
+#pragma GCC push_options
+#pragma GCC optimize("O3") /* nothing but stores: worth vectorising */
+static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put each part's calls side by side */
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
+        const int64_t to = MIN_OF(from + step, b->n_calls);
+        for (int32_t p = 0; p < b->n_parts; p++) {
+            const int64_t base = b->parts[p].base, begin = MAX_OF(from, base), end = MIN_OF(to, base + b->parts[p].part->n);
+            for (int64_t call = begin; call < end; call++) b->type_of[call] = (uint16_t)p;
+            for (int64_t call = begin; call < end; call++) b->pos_of[call] = (uint32_t)(call - base);
+        }
+    }
+}
+#pragma GCC pop_options
+static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;)
+        for (int64_t k = i; k < MIN_OF(i + step, b->n_calls); k++)
+            if (b->type_of[k] == UINT16_MAX) atomic_store(&b->alone, true);
+}
+
+Status bulk_number_calls(Bulk *b, Err *e) {
+    for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
+    if (b->opt->any_order) TRY(bulk_order_parts(b, e));
+    if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
+    BulkLoan *kept = &b->images->numbers[b->seat]; /* touching fresh memory takes longer than what follows */
+    int64_t want = b->n_calls * 6 + 8;
+    if (kept->bytes < want) {
+        bulk_give_back(kept);
+        *kept = (BulkLoan){.account = &b->images->account, .bytes = want + want / 4};
+        if (!(kept->p = mem_alloc(kept->account, kept->bytes, e))) return kept->bytes = 0, ST_ERROR;
+    }
+    b->pos_of = kept->p;
+    b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);
+    atomic_store(&b->alone, false);
+    if (b->part_order) {
+        atomic_store(&b->next, 0);
+        if (b->n_calls <= NUMBER_ALONE) number_runs(b, 0);
+        else bulk_parallel(b, number_runs);
+        return ST_OK;
+    }
+    static const PoolFn passes[] = {number_none, number_some, number_check};
+    for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
+        atomic_store(&b->next, 0);
+        bulk_parallel(b, passes[i]);
+        if (atomic_load(&b->alone)) return err_internal(e, "calls of a bulk are not numbered from 0 on");
+    }
+    return ST_OK;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------- */
+static int32_t image_index_of(const Image *im, const ImageNeed *need, int32_t index) {
+    if (index < need->table->n_keys) return index;
+    int32_t g = index - need->table->n_keys;
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols && im->indexes[i].order == need->groups[g].order &&
+            im->indexes[i].desc == need->groups[g].desc &&
+            memcmp(im->indexes[i].cols, need->groups[g].cols, sizeof(int32_t) * (size_t)need->groups[g].n_cols) == 0)
+            return i;
+    return -1;
+}
+
+static Status use_tables(Bulk *b, ProgRun *pr, Err *e) {
+    for (int32_t i = 0; i < pr->proc->n_tables; i++) {
+        const ProcTable *pt = &pr->proc->tables[i];
+        TableUse *t = &pr->tables[i];
+        ImageEntry *x = images_entry(b->images, pt->table_id);
+        if (!x || !x->image) return err_internal(e, "%s: a table has no image", pr->proc->name);
+        t->image = x->image;
+        t->cols = x->cols;
+        t->tracks_inserts = false;
+        t->counts = t->starts = NULL;
+        t->base = t->stride = 0;
+        for (int32_t k = 0; k < pt->need.table->n_keys + pt->need.n_groups; k++)
+            if ((t->index[k] = image_index_of(x->image, &pt->need, k)) < 0) return err_internal(e, "%s: an index is missing", pr->proc->name);
+    }
+    return ST_OK;
+}
+
+static Status prepare_parts(Bulk *b, bool foot, Err *e) {
+    ProcEntry *x;
+    for (int32_t i = 0; i < b->n_parts; i++)
+        TRY(images_proc(b->images, b->parts[i].part->proc, foot, b->vector_size, b->workers, &x, e));
+    for (int32_t i = 0; i < b->n_parts; i++) { /* entries have their places now */
+        BulkPartRun *p = &b->parts[i];
+        TRY(images_proc(b->images, p->part->proc, foot, b->vector_size, b->workers, &p->proc, e));
+        const SessionInfo *session = b->opt->query->session;
+        p->proc->body->session = session ? *session : (SessionInfo){0};
+        TRY(use_tables(b, p->proc->body, e));
+        if (!foot) continue;
+        p->proc->foot->session = p->proc->body->session;
+        TRY(use_tables(b, p->proc->foot, e));
+    }
+    return ST_OK;
+}
+
+/* ---- footprints -------------------------------------------------------------------------------------- */
+static int64_t first_at(const BulkPartRun *p, int64_t call) {
+    if (!p->calls) return MAX_OF(INT64_C(0), MIN_OF(call - p->base, p->part->n));
+    int64_t lo = 0, hi = p->part->n;
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (p->calls[mid] < call) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e) {
+    const int64_t size = (int64_t)sizeof(TxnOp);
+    if (want <= w->cap_ops) return ST_OK;
+    TxnOp *ops = mem_realloc(w->sink.account, w->ops, w->cap_ops * size, want * size, e);
+    if (!ops) return ST_ERROR;
+    w->ops = ops;
+    w->cap_ops = want;
+    return ST_OK;
+}
+static Status block_room(Bulk *b, BulkWorker *w, int64_t more, Err *e) {
+    if (w->n_ops + more <= w->cap_ops) return ST_OK;
+    int64_t cap = MAX_OF(w->cap_ops * 2, w->n_ops + more);
+    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->n_blocks / b->workers + 1)); /* blocks are alike */
+    return bulk_ops_room(w, cap, e);
+}
+
+static Status run_block(Bulk *b, int worker, int64_t block) {
+    BulkWorker *w = &b->w[worker];
+    CallSink *k = &w->sink;
+    int64_t from = block * b->block_size, to = MIN_OF(from + b->block_size, b->n_calls);
+    k->n_ops = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPartRun *x = &b->parts[p];
+        CallFrame *c = x->proc->foot_frames[worker];
+        int64_t hi = first_at(x, to);
+        for (int64_t at = first_at(x, from), n; at < hi; at += n) {
+            n = MIN_OF(hi - at, c->pr->vector_size);
+            int64_t had = k->n_ops, gone = c->departures;
+            k->part = p;
+            callframe_run(c, k, x->part, n, NULL, at);
+            for (int64_t i = had; i < k->n_ops; i++) k->ops[i].call = (uint32_t)part_call(x, at + k->ops[i].call);
+            if (LIKELY(c->departures == gone)) continue;
+            for (int64_t i = 0; i < n; i++)
+                if (c->goes[i] == GO_FAILED) {
+                    atomic_store(&b->alone, true);
+                    b->failed_foot[part_call(x, at + i)] = 1;
+                }
+        }
+    }
+    TRY(block_room(b, w, k->n_ops, &w->err));
+    b->blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops};
+    TxnOp *out = w->ops + w->n_ops;
+    uint32_t *count = w->counts, sum = 0;
+    memset(count, 0, (size_t)(to - from) * 4);
+    for (int64_t i = 0; i < k->n_ops; i++) count[k->ops[i].call - from]++;
+    for (int64_t i = 0; i < to - from; i++) {
+        uint32_t n = count[i];
+        count[i] = sum;
+        sum += n;
+    }
+    for (int64_t i = 0; i < k->n_ops; i++) out[count[k->ops[i].call - from]++] = k->ops[i];
+    w->n_ops += k->n_ops;
+    return ST_OK;
+}
+
+static void foot_worker(void *ctx, int worker) {
+    Bulk *b = ctx;
+    BulkWorker *w = &b->w[worker];
+    for (int64_t i; !w->failed && (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;)
+        if (run_block(b, worker, i) != ST_OK) {
+            w->failed = true;
+            atomic_store(&b->next, b->n_blocks);
+        }
+}
+static Status run_footprints(Bulk *b, Err *e) {
+    for (int i = 0; i < b->workers; i++) {
+        b->w[i].n_ops = 0;
+        memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
+    }
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        ProgRun *pr = b->parts[p].proc->foot;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->parts[p].part->n * 4);
+    }
+    bulk_clear_takes(b);
+    atomic_store(&b->alone, false);
+    if (b->failed_foot) memset(b->failed_foot, 0, (size_t)b->n_calls);
+    atomic_store(&b->next, 0);
+    bulk_parallel(b, foot_worker);
+    for (int i = 0; i < b->workers; i++)
+        if (b->w[i].failed) {
+            err_copy(e, &b->w[i].err);
+            return ST_ERROR;
+        }
+    return ST_OK;
+}
+
+/* The blocks' operations, in the order of the calls, and behind them what calls have whose footprints failed, and with them all others. */
+static Status gather_ops(Bulk *b, Err *e) {
+    const int64_t more = atomic_load(&b->alone) ? b->n_calls : 0;
+    if (!(b->runs = arena_array(b->arena, OpRun, b->n_blocks + 1))) return err_oom(e);
+    b->n_runs = b->n_ops = 0;
+    b->unordered = false;
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        const BulkBlock *k = &b->blocks[i];
+        if (k->n == 0) continue;
+        b->runs[b->n_runs++] = (OpRun){b->w[k->worker].ops + k->first, k->n};
+        b->n_ops += k->n;
+    }
+    if (more == 0) return ST_OK;
+    TxnOp *whole = arena_array(b->arena, TxnOp, more);
+    if (!whole) return err_oom(e);
+    const uint64_t item = hash_combine(hash_u64(0), ITEM_WHOLE);
+    for (int64_t i = 0; i < more; i++) whole[i] = (TxnOp){item, (uint32_t)i, b->failed_foot[i] ? OPK_WRITE : OPK_ADD};
+    b->runs[b->n_runs++] = (OpRun){whole, more};
+    b->n_ops += more;
+    return ST_OK;
+}
+
+/* ---- room for inserts ------------------------------------------------------------------------------------ */
+static TableUse *table_in(const BulkPartRun *p, int64_t table_id, int64_t *max) {
+    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
+        if (p->part->proc->tables[i].table_id == table_id) {
+            *max = p->part->proc->tables[i].max_inserts;
+            return &p->proc->body->tables[i];
+        }
+    return NULL;
+}
+static bool guessed(const BulkPartRun *p, int64_t table_id) {
+    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
+        if (p->part->proc->tables[i].table_id == table_id) return p->part->proc->tables[i].guessed;
+    return false;
+}
+static bool counts_inserts(const Bulk *b) {
+    for (int32_t p = 0; p < b->n_parts; p++)
+        for (int32_t i = 0; i < b->parts[p].part->proc->n_tables; i++)
+            if (b->parts[p].part->proc->tables[i].max_inserts < 0) return true;
+    return false;
+}
+/* Numbers of a part's calls that go to a device with memory of its own and come from there: in memory that drivers need not copy first. */
+static int64_t number_words(int64_t n) { return (n + 16) & ~INT64_C(15); }
+static uint32_t *take_numbers(Bulk *b, int64_t n, Err *e) {
+    if (b->numbers_left < number_words(n)) {
+        uint32_t *own = arena_alloc(b->arena, number_words(n) * 4);
+        if (!own) err_oom(e);
+        return own;
+    }
+    uint32_t *x = b->numbers;
+    b->numbers += number_words(n);
+    b->numbers_left -= number_words(n);
+    return x;
+}
+static Status make_numbers(Bulk *b, Err *e) {
+    int64_t most = 0;
+    void *p = NULL;
+    if (!bulk_device_copies(b)) return ST_OK;
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
+            const int64_t max = b->parts[k].part->proc->tables[i].max_inserts;
+            most += max == 0 ? 0 : number_words(b->parts[k].part->n) * (max < 0 ? 2 : 1);
+        }
+    TRY(bulk_device_numbers(b, most * 4, &p, e));
+    b->numbers = p;
+    b->numbers_left = most;
+    return ST_OK;
+}
+Status bulk_make_counts(Bulk *b, Err *e) {
+    TRY(make_numbers(b, e));
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPartRun *pr = &b->parts[p];
+        for (int32_t i = 0; i < pr->part->proc->n_tables; i++) {
+            if (pr->part->proc->tables[i].max_inserts >= 0) continue;
+            uint32_t *counts = take_numbers(b, pr->part->n, e);
+            if (!counts) return ST_ERROR;
+            pr->proc->body->tables[i].counts = pr->proc->foot->tables[i].counts = counts;
+        }
+    }
+    return ST_OK;
+}
+
+/* Rows that calls insert into a table: sums of steps first, then where each call begins. */
+typedef struct Numbering { Bulk *b; TableUse **use; int64_t *sums; bool write; } Numbering;
+/* The calls [from, to), whose parts are mixed. */
+static int64_t number_mixed(const Numbering *y, int64_t from, int64_t to, int64_t total) {
+    const Bulk *b = y->b;
+    for (int64_t i = from; i < to; i++) {
+        TableUse *t = y->use[bulk_type(b, (uint32_t)i)];
+        if (!t) continue;
+        int64_t k = b->pos_of ? b->pos_of[i] : i;
+        if (y->write) t->starts[k] = (uint32_t)total;
+        total += t->counts ? t->counts[k] : t->stride;
+    }
+    return total;
+}
+/* Side by side, part by part: those that insert nothing are passed over. */
+static int64_t number_parts(const Numbering *y, int64_t from, int64_t to, int64_t total) {
+    const Bulk *b = y->b;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPartRun *part = &b->parts[b->part_order[p]];
+        const TableUse *t = y->use[b->part_order[p]];
+        const int64_t begin = MAX_OF(from - part->base, INT64_C(0)), end = MIN_OF(to - part->base, part->part->n);
+        if (!t || begin >= end) continue;
+        uint32_t *const starts = t->starts;
+        const uint32_t *const counts = t->counts;
+        if (!counts && !y->write) {
+            total += (end - begin) * t->stride;
+            continue;
+        }
+        for (int64_t k = begin; k < end; k++) {
+            if (y->write) starts[k] = (uint32_t)total;
+            total += counts ? counts[k] : t->stride;
+        }
+    }
+    return total;
+}
+static void number_rows(void *ctx, int worker) {
+    const Numbering *y = ctx;
+    Bulk *b = y->b;
+    (void)worker;
+    for (int64_t first; (first = atomic_fetch_add(&b->next, ROWS_STEP)) < b->n_calls;) {
+        const int64_t total = y->write ? y->sums[first / ROWS_STEP] : 0, to = MIN_OF(first + ROWS_STEP, b->n_calls);
+        const int64_t sum = b->part_order ? number_parts(y, first, to, total) : number_mixed(y, first, to, total);
+        if (!y->write) y->sums[first / ROWS_STEP] = sum;
+    }
+}
+/* Rows are numbered in the order of calls, whatever order they run in. */
+static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
+    int inserting = 0;
+    int64_t total = 0, max = 0;
+    TableUse *only = NULL;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+        if (!t || max == 0) continue;
+        inserting++;
+        only = t;
+        t->stride = MAX_OF(max, 0);
+        total += max * b->parts[p].part->n;
+        for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->parts[p].part->n; i++)
+            if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
+        for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++) t->counts[i] += (uint32_t)b->parts[p].part->guess;
+    }
+    if (inserting == 0) return ST_OK;
+    if (inserting > 1 || only->counts) {
+        total = 0;
+        TableUse **use = arena_array(b->arena, TableUse *, b->n_parts);
+        if (!use) return err_oom(e);
+        for (int32_t p = 0; p < b->n_parts; p++) {
+            max = 0;
+            TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+            if (!t || max == 0) continue;
+            if (!(t->starts = take_numbers(b, b->parts[p].part->n, e))) return ST_ERROR;
+            use[p] = t;
+        }
+        Numbering y = {.b = b, .use = use};
+        int64_t steps = (b->n_calls + ROWS_STEP - 1) / ROWS_STEP;
+        if (!(y.sums = arena_array(b->arena, int64_t, steps + 1))) return err_oom(e);
+        for (int pass = 0; pass < 2; pass++) {
+            atomic_store(&b->next, 0);
+            y.write = pass == 1;
+            if (b->workers == 1) number_rows(&y, 0);
+            else pool_run(b->opt->query->pool, b->workers, number_rows, &y);
+            for (int64_t i = 0; pass == 0 && i < steps; i++) {
+                int64_t sum = y.sums[i];
+                y.sums[i] = total;
+                total += sum;
+            }
+        }
+    }
+    if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
+    TRY(image_reserve(x->image, total, e));
+    int64_t base = image_claim(x->image, total, e);
+    if (base < 0) return ST_ERROR;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+        if (t) t->base = base;
+    }
+    return ST_OK;
+}
+static Status reserve_rows(Bulk *b, Err *e) {
+    for (int64_t i = 0; i < b->images->n; i++)
+        if (b->images->entries[i].image) TRY(reserve_table(b, &b->images->entries[i], e));
+    return ST_OK;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------ */
+/* What the result's arena does not hold itself goes with it. */
+static void release_result(void *p) {
+    BulkOwned *r = p;
+    for (int32_t k = 0; k < r->n_blocks; k++) mem_free(r->account, r->blocks[k].p, r->blocks[k].bytes);
+    bulk_give_back(&r->loan);
+    for (int i = 0; i < r->n_arenas; i++) arena_free(r->arenas[i]);
+}
+
+static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
+    bytes = MAX_OF(bytes, 8);
+    void *p = mem_alloc(r->account, bytes, e);
+    if (p) r->blocks[r->n_blocks++] = (BulkMemory){p, bytes};
+    return p;
+}
+
+/* All blocks as one row of bytes, of which workers take pieces. */
+typedef struct Clearing { int32_t n; const BulkMemory *blocks; int64_t bytes; _Atomic int64_t next; } Clearing;
+static void clear_worker(void *ctx, int worker) {
+    Clearing *c = ctx;
+    (void)worker;
+    for (int64_t from; (from = atomic_fetch_add(&c->next, CLEAR_BYTES)) < c->bytes;) {
+        int64_t at = 0, to = from + CLEAR_BYTES;
+        for (int32_t k = 0; k < c->n; at += c->blocks[k++].bytes) {
+            const BulkMemory *m = &c->blocks[k];
+            int64_t lo = MAX_OF(from, at), hi = MIN_OF(to, at + m->bytes);
+            if (lo < hi) memset((char *)m->p + (lo - at), 0, (size_t)(hi - lo));
+        }
+    }
+}
+static void clear_blocks(const Bulk *b, int32_t n, const BulkMemory *blocks) {
+    Clearing c = {.n = n, .blocks = blocks};
+    for (int32_t k = 0; k < n; k++) c.bytes += blocks[k].bytes;
+    if (b->workers > 1 && c.bytes > 2 * CLEAR_BYTES) pool_run(b->opt->query->pool, b->workers, clear_worker, &c);
+    else clear_worker(&c, 0);
+}
+
+/* For a device that sends results: errors, which are cleared here, then OUT values, which it writes all of. */
+static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
+    BulkResult *r = b->result;
+    int64_t errors = 0, bytes = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        errors += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < part->proc->n_outs; k++) bytes += align_up(part->n << size_class(part->proc->vars[part->proc->outs[k]].phys), RESULT_ALIGN) + align_up(part->n, RESULT_ALIGN);
+    }
+    TRY(bulk_device_borrow(b, errors + bytes, &own->loan, e));
+    char *error = own->loan.p, *at = error + errors;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        r->errors[p] = (CallError **)(void *)error;
+        error += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < part->proc->n_outs; k++) {
+            Vec *o = &r->outs[p][k];
+            o->data = at;
+            at += align_up(part->n << size_class(o->phys), RESULT_ALIGN);
+            o->valid = (uint8_t *)at;
+            at += align_up(part->n, RESULT_ALIGN);
+        }
+    }
+    clear_blocks(b, 1, &(BulkMemory){own->loan.p, errors});
+    return ST_OK;
+}
+
+Status bulk_make_result(Bulk *b, Err *e) {
+    MemAccount *acct = b->opt->query->account;
+    Arena *a = arena_new(acct, e);
+    if (!a) return ST_ERROR;
+    BulkResult *r = arena_new_of(a, BulkResult);
+    BulkOwned *own = arena_new_of(a, BulkOwned);
+    if (!r || !own || arena_on_release(a, release_result, own) != ST_OK) {
+        arena_free(a);
+        return err_oom(e);
+    }
+    b->result = r;
+    *r = (BulkResult){.n_calls = b->n_calls, .arena = a};
+    if (b->part_order) {
+        int32_t *copy = arena_array(a, int32_t, b->n_parts);
+        if (!copy) return err_oom(e);
+        memcpy(copy, b->part_order, sizeof *copy * (size_t)b->n_parts);
+        r->part_order = copy;
+    }
+    *own = (BulkOwned){.account = acct};
+    int64_t blocks = 0;
+    for (int32_t p = 0; p < b->n_parts; p++) blocks += 1 + 2 * b->parts[p].part->proc->n_outs;
+    own->blocks = arena_array(a, BulkMemory, blocks);
+    own->arenas = arena_array(a, Arena *, b->workers);
+    r->outs = arena_array(a, Vec *, b->n_parts);
+    r->errors = arena_array(a, CallError **, b->n_parts);
+    if (!own->blocks || !own->arenas || !r->outs || !r->errors) return err_oom(e);
+    for (int i = 0; i < b->workers; i++) {
+        if (i > 0) {
+            if (!(own->arenas[own->n_arenas] = arena_new(acct, e))) return ST_ERROR;
+            own->n_arenas++;
+        }
+        b->w[i].sink.arena = i == 0 ? a : own->arenas[i - 1];
+        b->w[i].sink.errors = r->errors;
+    }
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        const Proc *proc = part->proc;
+        if (!(r->outs[p] = arena_array(a, Vec, proc->n_outs + 1))) return err_oom(e);
+        for (int32_t k = 0; k < proc->n_outs; k++) {
+            const ProcVar *v = &proc->vars[proc->outs[k]];
+            r->outs[p][k] = (Vec){.phys = v->phys, .type = v->type};
+        }
+    }
+    if (bulk_device_copies(b)) return borrow_result(b, own, e);
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        if (!(r->errors[p] = result_alloc(own, part->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
+        for (int32_t k = 0; k < part->proc->n_outs; k++) {
+            Vec *o = &r->outs[p][k];
+            o->data = result_alloc(own, part->n << size_class(o->phys), e);
+            o->valid = result_alloc(own, part->n, e);
+            if (!o->data || !o->valid) return ST_ERROR;
+        }
+    }
+    clear_blocks(b, own->n_blocks, own->blocks);
+    return ST_OK;
+}
+
+void bulk_result_free(BulkResult *r) {
+    if (r) arena_free(r->arena);
+}
+
+/* Calls that fail have zeros, as made. */
+#define TAKE(T)                                                                        \
+    {                                                                                  \
+        const T *x = v->cells;                                                         \
+        T *d = o->data;                                                                \
+        for (int64_t i = 0; i < c->n; i++) {                                           \
+            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;       \
+            int64_t call = call_number(c, i);                                          \
+            d[call] = x[i];                                                            \
+            o->valid[call] = 1;                                                        \
+        }                                                                              \
+    }
+static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
+    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
+    const Str *x = v->cells;
+    for (int64_t i = 0; i < c->n; i++) {
+        if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;
+        int64_t call = call_number(c, i);
+        char *copy = arena_strndup(w->sink.arena, x[i].ptr, x[i].len);
+        if (copy) ((Str *)o->data)[call] = str_make(copy, x[i].len);
+        else if (!w->sink.errors[part][call]) w->sink.errors[part][call] = &oom;
+        o->valid[call] = copy != NULL;
+    }
+}
+
+/* OUT values of the chunk that has run. Strings are copied: tables and frames change. */
+static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool failures) {
+    const Proc *proc = c->pr->proc;
+    for (int32_t k = 0; k < proc->n_outs; k++) {
+        const CallVar *v = &c->vars[proc->outs[k]];
+        Vec *o = &b->result->outs[part][k];
+        bool text = v->phys == PH_STR, plain = !text && !v->valid && !failures;
+        if (plain && !c->calls) {
+            memcpy((char *)o->data + (c->first_call << v->size), v->cells, (size_t)(c->n << v->size));
+            memset(o->valid + c->first_call, 1, (size_t)c->n);
+            continue;
+        }
+        switch (text ? -1 : v->size) {
+        case -1: take_texts(w, part, c, v, o); break;
+        case SZ_1: TAKE(uint8_t); break;
+        case SZ_2: TAKE(uint16_t); break;
+        case SZ_4: TAKE(uint32_t); break;
+        case SZ_8: TAKE(uint64_t); break;
+        default: TAKE(Interval);
+        }
+    }
+}
+#undef TAKE
+
+/* Of a call that has not begun. `message` is a constant. */
+static CallError *stopped_error(BulkWorker *w, const char *message) {
+    static CallError short_of_memory = {.sqlstate = "57014", .message = (char *)(uintptr_t) "canceling statement"};
+    CallError *x = arena_new_of(w->sink.arena, CallError);
+    if (!x) return &short_of_memory;
+    *x = (CallError){.sqlstate = ERR_QUERY_CANCELED, .message = (char *)(uintptr_t)message};
+    return x;
+}
+void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls) {
+    BulkWorker *w = &b->w[worker];
+    CallFrame *c = b->parts[part].proc->body_frames[worker];
+    const uint32_t *pos = calls;
+    if (b->pos_of) {
+        for (int64_t i = 0; i < n; i++) w->calls[i] = b->pos_of[calls[i]];
+        pos = w->calls;
+    }
+    int64_t first = pos[0];
+    int64_t same = (int64_t)pos[n - 1] - first == n - 1 ? 1 : n;
+    while (same < n && pos[same] == first + same) same++;
+    if (same == n && (int64_t)pos[n - 1] - first == n - 1) pos = NULL; /* consecutive */
+    w->sink.part = part;
+    const char *canceled = sink_canceled(&w->sink);
+    if (UNLIKELY(canceled)) {
+        CallError *stopped = stopped_error(w, canceled);
+        for (int64_t i = 0; i < n; i++) w->sink.errors[part][pos ? pos[i] : first + i] = stopped;
+        w->sink.n_failed += n;
+        return;
+    }
+    int64_t failed = w->sink.n_failed;
+    callframe_run(c, &w->sink, b->parts[part].part, n, pos, first);
+    if (b->takes && w->sink.n_failed != failed) bulk_drop_taken(c);
+    take_outs(b, w, part, c, w->sink.n_failed != failed);
+}
+
+/* ---- the bulk -------------------------------------------------------------------------------------------------- */
+Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
+    if (n > UINT16_MAX - 1) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %d procedures", (int)n);
+    for (int32_t i = 0; i < n; i++) {
+        b->n_calls += parts[i].n;
+        const Proc *p = parts[i].proc;
+        for (int32_t k = 0; k < i; k++)
+            if (parts[k].proc == p) return err_internal(e, "%s is there twice", p->name);
+        if (p->reason) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s cannot run in bulk: %s", p->name, p->reason);
+        for (int32_t k = 0; k < p->n_params && parts[i].n > 0; k++) {
+            const Vec *v = &parts[i].params[k];
+            if (v->phys != p->vars[k].phys || (v->type.id == T_NUMERIC && v->type.scale != p->vars[k].type.scale))
+                return err_internal(e, "parameter %d of %s comes in another form", (int)k + 1, p->name);
+            dbg_assert(v->is_const || cells_agree(p->vars[k].type, v->type, (Phys)v->phys, parts[i].n, v->data, v->valid));
+        }
+        b->parts[i].part = &parts[i];
+    }
+    if (b->n_calls > INT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %lld calls", (long long)b->n_calls);
+    return ST_OK;
+}
+
+static Status make_workers(Bulk *b, Err *e) {
+    const QueryOptions *q = b->opt->query;
+    if (!(b->w = arena_alloc(b->arena, (int64_t)sizeof(BulkWorker) * b->workers + 64))) return err_oom(e);
+    b->w = (BulkWorker *)(((uintptr_t)b->w + 63) & ~(uintptr_t)63);
+    memset(b->w, 0, sizeof(BulkWorker) * (size_t)b->workers);
+    for (int i = 0; i < b->workers; i++) {
+        BulkWorker *w = &b->w[i];
+        w->sink = (CallSink){.account = &b->images->account, .step_limit = b->opt->step_limit, .cancel = q->cancel, .deadline_ns = q->deadline_ns, .stop = b->opt->stop};
+        if (!(w->calls = arena_alloc(b->arena, b->vector_size * 4 + 64))) return err_oom(e);
+    }
+    return ST_OK;
+}
+
+/* Memory for operations comes from the bulk before, if it is there, and goes to the next one. */
+static Status take_memory(Bulk *b, Err *e) {
+    ImageSet *s = b->images;
+    int n = 2 * b->workers;
+    if (s->n_kept < n) {
+        KeptOps *kept = mem_realloc(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps), n * (int64_t)sizeof(KeptOps), e);
+        if (!kept) return ST_ERROR;
+        memset(kept + s->n_kept, 0, sizeof(KeptOps) * (size_t)(n - s->n_kept));
+        s->kept = kept;
+        s->n_kept = n;
+    }
+    for (int i = 0; i < b->workers; i++) {
+        KeptOps *k = &s->kept[2 * i];
+        b->w[i].ops = k[0].ops;
+        b->w[i].cap_ops = k[0].cap;
+        b->w[i].sink.ops = k[1].ops;
+        b->w[i].sink.cap_ops = k[1].cap;
+        k[0] = k[1] = (KeptOps){0};
+        b->w[i].has_memory = true;
+    }
+    return ST_OK;
+}
+static void leave_memory(Bulk *b) {
+    ImageSet *s = b->images;
+    for (int i = 0; b->w && i < b->workers; i++) {
+        BulkWorker *w = &b->w[i];
+        if (!w->has_memory) continue;
+        s->kept[2 * i] = (KeptOps){w->ops, w->cap_ops};
+        s->kept[2 * i + 1] = (KeptOps){w->sink.ops, w->sink.cap_ops};
+        for (KeptOps *k = &s->kept[2 * i]; k < &s->kept[2 * i + 2]; k++) {
+            if (k->cap <= KEPT_OPS_MAX / (2 * b->workers)) continue;
+            mem_free(&s->account, k->ops, k->cap * (int64_t)sizeof(TxnOp));
+            *k = (KeptOps){0};
+        }
+    }
+}
+
+/* PART with a number of partitions: an item's name says which it is in. */
+static Status place_calls(Bulk *b, uint64_t **out, Err *e) {
+    enum { NOWHERE = -2, CROSSES = -1 };
+    uint64_t n = (uint64_t)b->opt->partitions, *p = arena_alloc(b->arena, (b->n_calls + 1) * 8);
+    if (!p) return err_oom(e);
+    for (int64_t i = 0; i < b->n_calls; i++) p[i] = (uint64_t)NOWHERE;
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) {
+            const TxnOp *op = &b->runs[r].ops[i];
+            uint64_t *mine = &p[op->call], at = hash_u64(op->item) % n;
+            *mine = *mine == (uint64_t)NOWHERE || *mine == at ? at : (uint64_t)CROSSES;
+        }
+    for (int64_t i = 0; i < b->n_calls; i++)
+        if (p[i] == (uint64_t)NOWHERE) p[i] = (uint64_t)i % n;
+    *out = p;
+    return ST_OK;
+}
+
+static Status machine_footprints(Bulk *b, Err *e) {
+    TRY(run_footprints(b, e));
+    while (bulk_demote_adds(b)) TRY(run_footprints(b, e));
+    return ST_OK;
+}
+/* The machine wants all calls of a procedure together, kernels as many as is asked for. */
+static int type_drop(const Bulk *b) {
+    int drop = 0;
+    while (b->device && drop < 16 && (b->n_parts - 1) >> drop >> b->opt->group_bits > 0) drop++;
+    return drop;
+}
+static Status make_schedule(Bulk *b, Err *e) {
+    if (!b->images->scratch && !(b->images->scratch = schedule_scratch_new(&b->images->account, e))) return ST_ERROR;
+    uint64_t *partition = NULL;
+    if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0) TRY(place_calls(b, &partition, e));
+    int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
+    int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
+    if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
+    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
+                        .locks_pay = b->device != NULL, .chain_min = BULK_CHAIN_MIN, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
+                        .scratch = b->images->scratch, .no_takes = !bulk_takes_planned(b)};
+    Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
+    if (in.no_takes || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
+    /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
+    in.takes_write = true;
+    TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));
+    if (b->n_calls < BULK_TAKE_LEAST || b->n_calls >= BULK_TAKE_WIDTH * b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    Schedule sets;
+    in.takes_write = false;
+    TRY(schedule_make(&in, pool, b->arena, &sets, e));
+    if (sets.strategy != STRATEGY_KSET || 2 * sets.depth > b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    sets.plan_ns += b->schedule.plan_ns;
+    sets.why = "calls that take from one counter do so beside each other";
+    b->schedule = sets;
+    return ST_OK;
+}
+static Status foot_room(Bulk *b, Err *e) {
+    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
+    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
+    b->failed_foot = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
+    if (!b->blocks || !b->failed_foot) return ST_ERROR;
+    for (int i = 0; i < b->workers; i++)
+        if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
+    return take_memory(b, e);
+}
+static Status make_ops(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
+    TRY(foot_room(b, e));
+    TRY(bulk_plan_adds(b, e));
+    bulk_plan_takes(b);
+    TRY(bulk_make_counts(b, e));
+    *how = PLANNED_NOTHING;
+    if (b->device) TRY(bulk_device_footprints(b, how, reason, e));
+    if (*how == PLANNED_NOTHING) TRY(machine_footprints(b, e));
+    return *how == PLANNED_NOTHING || *how == PLANNED_OPS ? gather_ops(b, e) : ST_OK;
+}
+static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
+    int64_t t0 = clock_ns();
+    BulkPlanned how;
+    TRY(make_ops(b, &how, &st->reason, e));
+    int64_t t1 = clock_ns();
+    st->n_ops = b->n_ops;
+    st->footprint_ns = t1 - t0;
+    if (how == PLANNED_ALL) {
+        st->schedule_ns = b->schedule.plan_ns;
+        st->footprint_ns -= st->schedule_ns;
+        return ST_OK;
+    }
+    TRY(make_schedule(b, e));
+    TRY(bulk_share_takes(b, e));
+    st->why = b->cautious && !b->device ? "calls did not take from counters what was expected: the bulk was undone, and run again without takes" : b->schedule.why;
+    st->schedule_ns = clock_ns() - t1;
+    return ST_OK;
+}
+
+Status bulk_plan_on_host(Bulk *b, Err *e) {
+    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
+    if (!(b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1))) return err_oom(e);
+    TRY(machine_footprints(b, e));
+    TRY(gather_ops(b, e));
+    b->schedule = (Schedule){0};
+    return make_schedule(b, e);
+}
+
+/* Without a plan: what the calls do is known to be in order, or that nobody has to wait. Footprints are only for counts of rows. */
+static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
+    TRY(bulk_plan_alone(b, e));
+    if (!counts_inserts(b)) return ST_OK;
+    TRY(foot_room(b, e));
+    for (int32_t k = 0; k < b->n_parts; k++)
+        for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
+    TRY(bulk_make_counts(b, e));
+    bool counted = false;
+    if (b->device) TRY(bulk_device_counts(b, &counted, reason, e));
+    return counted ? ST_OK : run_footprints(b, e);
+}
+/* The calls one by one, in order. */
+static Status plan_serial(Bulk *b, const char **reason, Err *e) {
+    b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
+    return plan_unseen(b, reason, e);
+}
+/* BulkOptions.apart: the calls by procedure. */
+static Status plan_apart(Bulk *b, BulkStats *st, Err *e) {
+    int64_t t0 = clock_ns(), n = 0;
+    Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = 1, .width0 = b->n_calls, .n_sets = 1, .why = "no two calls conflict"};
+    s.order = arena_array(b->arena, uint32_t, b->n_calls + 1);
+    s.set_start = arena_array(b->arena, int64_t, 2);
+    if (!s.order || !s.set_start) return err_oom(e);
+    for (int32_t p = 0; p < b->n_parts; p++)
+        for (int64_t i = 0; i < b->parts[p].part->n; i++) s.order[n++] = (uint32_t)part_call(&b->parts[p], i);
+    s.set_start[1] = n;
+    b->schedule = s;
+    st->why = s.why;
+    TRY(plan_unseen(b, &st->reason, e));
+    st->footprint_ns = clock_ns() - t0;
+    return ST_OK;
+}
+
+/* A call is one worker's, so its notices have its order. */
+static int by_call(const void *x, const void *y) {
+    const CallNotice *a = x, *b = y;
+    if (a->part != b->part) return a->part < b->part ? -1 : 1;
+    if (a->call != b->call) return a->call < b->call ? -1 : 1;
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+void bulk_sort_notices(int64_t n, CallNotice *x) {
+    if (n > 1) qsort(x, (size_t)n, sizeof *x, by_call);
+}
+static Status gather_notices(Bulk *b, Err *e) {
+    int64_t n = 0;
+    for (int i = 0; i < b->workers; i++) n += b->w[i].sink.notices.len;
+    if (n == 0) return ST_OK;
+    CallNotice *all = arena_array(b->result->arena, CallNotice, n);
+    if (!all) return err_oom(e);
+    int64_t at = 0;
+    for (int i = 0; i < b->workers; i++) {
+        const CallSink *k = &b->w[i].sink;
+        if (k->notices.len) memcpy(all + at, k->notices.items, (size_t)k->notices.len * sizeof *all);
+        at += k->notices.len;
+    }
+    bulk_sort_notices(n, all);
+    b->result->n_notices = n;
+    b->result->notices = all;
+    return ST_OK;
+}
+
+static Status run_phases(Bulk *b, Err *e) {
+    BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
+    int64_t t0 = clock_ns();
+    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1, apart = b->opt->apart && !serial;
+    b->marked = t0;
+    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
+    bulk_mark(b, BP_NUMBER);
+    TRY(prepare_parts(b, !serial || counts_inserts(b), e));
+    TRY(make_workers(b, e));
+    bulk_forget_adds(b);
+    bulk_forget_takes(b);
+    TRY(bulk_device_prepare(b, &st.reason, e));
+    bulk_mark(b, BP_PREPARE);
+    b->began = clock_ns();
+    if (serial) TRY(plan_serial(b, &st.reason, e));
+    else if (apart && !bulk_device_copies(b)) TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
+    else TRY(plan_bulk(b, &st, e));
+    bulk_mark(b, BP_FOOT);
+    bulk_track_inserts(b);
+    bulk_plan_undo(b);
+    if (b->result && !bulk_device_copies(b)) { /* the device that was to fill it is gone */
+        bulk_result_free(b->result);
+        b->result = NULL;
+    }
+    if (!b->result) TRY(bulk_make_result(b, e));
+    bulk_mark(b, BP_RESULT);
+    const char *canceled = sink_canceled(&b->w[0].sink);
+    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
+    int64_t t1 = clock_ns();
+    bulk_ahead_end(b); /* images may move now */
+    TRY(reserve_rows(b, e));
+    bulk_mark(b, BP_RESERVE);
+    bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;
+    if (b->device) TRY(bulk_device_start(b, &st.reason, e));
+    if (!b->device && !planned) TRY(bulk_plan_on_host(b, e));
+    int64_t t2 = clock_ns();
+    bulk_mark(b, BP_START);
+    if (b->device) {
+        st.executor = "compiled";
+        st.device = bulk_device_name(b);
+        TRY(bulk_device_execute(b, &st.reason, e));
+        if (b->again) return ST_OK;
+        st.why = bulk_device_why(b, st.why);
+        bulk_device_list_failed(b);
+    } else {
+        TRY(bulk_execute(b, e));
+        bulk_mark(b, BP_RUN);
+        if (b->again) return ST_OK;
+    }
+    bulk_note_bounds(b);
+    TRY(gather_notices(b, e));
+    for (int i = 0; i < b->workers; i++) {
+        st.n_failed += b->w[i].sink.n_failed;
+        st.short_of_rows |= b->w[i].sink.short_of_rows;
+    }
+    st.strategy = b->schedule.strategy;
+    st.reserve_ns = t2 - t1;
+    st.run_ns = clock_ns() - t2;
+    st.total_ns = clock_ns() - t0;
+    st.transfer_ns = b->transfer_ns;
+    bulk_mark(b, BP_FINISH);
+    memcpy(st.phase_ns, b->phase_ns, sizeof st.phase_ns);
+    st.send_ns = MAX_OF(st.phase_ns[BP_GATHER], st.phase_ns[BP_DEV_UPLOAD]); /* they begin together */
+    st.footprint_ns -= MIN_OF(st.send_ns, st.footprint_ns);
+    if (st.reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
+        const char *reason = arena_strdup(b->result->arena, st.reason);
+        st.reason = reason ? reason : "out of memory for the reason";
+    }
+    st.ahead = b->adopted && b->args == b->adopted && b->device;
+    st.foot_ahead = st.ahead && bulk_device_foot_ahead(b);
+    st.depth = b->schedule.depth;
+    st.width0 = b->schedule.width0;
+    st.crossing = b->schedule.crossing;
+    b->result->stats = st;
+    return ST_OK;
+}
+
+static int workers_for(const Bulk *b) {
+    const QueryOptions *q = b->opt->query;
+    int64_t most = q->pool && b->opt->strategy != STRATEGY_SERIAL ? MIN_OF(q->threads, pool_threads(q->pool)) : 1;
+    return (int)MAX_OF(1, MIN_OF(most, b->n_calls / WORKER_CALLS));
+}
+
+/* again: nothing has happened, but the bulk is to be run once more, cautiously. */
+static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious, bool *again, BulkResult **out, Err *e) {
+    const QueryOptions *q = opt->query;
+    *out = NULL;
+    Arena *a = arena_new(q->account, e);
+    if (!a) return ST_ERROR;
+    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .cautious = cautious, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Status s = ST_ERROR;
+    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
+    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
+        b.workers = workers_for(&b);
+        s = run_phases(&b, e);
+    }
+    if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    bulk_device_end(&b);
+    bulk_ahead_free(b.adopted);
+    leave_memory(&b);
+    mem_free(q->account, b.failed_foot, b.n_calls + 1);
+    *again = s == ST_OK && b.again;
+    if (s == ST_OK && !b.again) *out = b.result;
+    else bulk_result_free(b.result);
+    arena_free(a);
+    return s;
+}
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e) {
+    bool again = false;
+    TRY(run_once(images, n_parts, parts, opt, false, &again, out, e));
+    return again ? run_once(images, n_parts, parts, opt, true, &again, out, e) : ST_OK;
+}
+
+/* ---- footprints alone ---------------------------------------------------------------------------------- */
+/* By call, wherever they come from. */
+static Status sort_ops(const Bulk *b, Arena *a, BulkOps *out, Err *e) {
+    int64_t *start = out->start = arena_array(a, int64_t, b->n_calls + 2);
+    out->ops = arena_array(a, TxnOp, b->n_ops + 1);
+    out->failed = arena_calloc(a, b->n_calls + 1);
+    if (!out->ops || !start || !out->failed) return err_oom(e);
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) start[b->runs[r].ops[i].call + 2]++;
+    for (int64_t c = 2; c <= b->n_calls; c++) start[c] += start[c - 1];
+    for (int64_t r = 0; r < b->n_runs; r++)
+        for (int64_t i = 0; i < b->runs[r].n; i++) out->ops[start[b->runs[r].ops[i].call + 1]++] = b->runs[r].ops[i];
+    if (atomic_load(&b->alone)) memcpy(out->failed, b->failed_foot, (size_t)b->n_calls);
+    return ST_OK;
+}
+static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
+    const char *reason = NULL;
+    BulkPlanned how;
+    b->writes_only = true;
+    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
+    TRY(prepare_parts(b, true, e));
+    TRY(make_workers(b, e));
+    bulk_forget_adds(b);
+    TRY(bulk_device_prepare(b, &reason, e));
+    b->began = b->marked = clock_ns();
+    TRY(make_ops(b, &how, &reason, e));
+    const char *canceled = sink_canceled(&b->w[0].sink);
+    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
+    return sort_ops(b, a, out, e);
+}
+Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *into, BulkOps *out, Err *e) {
+    const QueryOptions *q = opt->query;
+    BulkOptions mine = *opt;
+    mine.strategy = STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
+    mine.any_order = false;
+    mine.partitions = 0;
+    mine.turn = NULL;
+    Arena *a = arena_new(q->account, e);
+    if (!a) return ST_ERROR;
+    Bulk b = {.images = images, .opt = &mine, .n_parts = n_parts, .arena = a, .err = e, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Status s = ST_ERROR;
+    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
+    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
+        b.workers = workers_for(&b);
+        s = b.n_calls > 0 ? find_ops(&b, into, out, e) : sort_ops(&b, into, out, e);
+    }
+    if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    bulk_device_end(&b);
+    leave_memory(&b);
+    mem_free(q->account, b.failed_foot, b.n_calls + 1);
+    arena_free(a);
+    return s;
+}

@@ -1,0 +1,246 @@
+/* bulk_adds.c - which additions of a bulk commute.
+ *
+ * An add commutes when no order of the bulk's adds can leave the column's range. For each column that procedures add to, no |value| is greater than a bound
+ * that is kept (a scan when first asked for; then what is put there, and the sums of what is added), and the footprint sums |amount|. If both together, and what
+ * statements of this bulk may put there, stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as
+ * writes, and ROW_ADD checks each sum.
+ */
+#include "txn/run/bulk_running.h"
+
+static int128_t magnitude(int128_t v) { return v < 0 ? -v : v; }
+
+/* No |value| that statements of the bulk put there is greater. */
+static int128_t put_bound(const Program *p, Reg r) {
+    const RegInfo *ri = &p->regs[r];
+    if (r == 0 || (ri->is_const && ri->value.is_null)) return 0;
+    if (ri->has_range) return MAX_OF(magnitude(ri->min), magnitude(ri->max));
+    return ri->phys == PH_I16 ? (int128_t)1 << 15 : ri->phys == PH_I32 ? (int128_t)1 << 31 : INT128_MAX;
+}
+
+static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
+    const Program *p = proc->footprint;
+    for (int32_t i = 0; i < proc->n_untold; i++)
+        if (proc->untold[i].col == col && proc->tables[proc->untold[i].table].table_id == table_id) return false;
+    for (int32_t i = 0; i < p->n_instrs; i++) {
+        const ItemSite *it = p->instrs[i].aux;
+        if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col && proc->tables[it->table].table_id == table_id) return true;
+    }
+    return false;
+}
+
+/* What the bulk's statements may put into a column; INT128_MAX: anything, or an addition that no footprint tells of. */
+static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
+    int128_t most = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        const Proc *proc = b->parts[k].part->proc;
+        const Program *p = proc->body;
+        for (int32_t i = 0; i < p->n_instrs; i++) {
+            const Instr *in = &p->instrs[i];
+            int128_t v = 0;
+            if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD) {
+                const RowCol *rc = in->aux;
+                if (rc->col != col || proc->tables[rc->table].table_id != table_id) continue;
+                if (rc->only_null || (rc->told && adds_with_amount(proc, table_id, col))) continue;
+                if (in->op == OP_ROW_ADD) v = adds_with_amount(proc, table_id, col) ? 0 : INT128_MAX;
+                else v = put_bound(p, in->b);
+            } else if (in->op == OP_ROW_INSERT) {
+                const RowInsert *ins = in->aux;
+                if (proc->tables[ins->table].table_id != table_id || col >= ins->n) continue;
+                v = put_bound(p, ins->args[col]);
+            }
+            most = MAX_OF(most, v);
+        }
+    }
+    return most;
+}
+
+bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col) { return x->image->cols[col].phys != PH_I128 && bulk_puts(b, x->table_id, col) < x->cols[col].hi; }
+
+static int128_t scan_bound(const Image *im, int32_t col) {
+    const ImageColumn *ic = &im->cols[col];
+    int64_t n = atomic_load(&im->rows);
+    int64_t lo = 0, hi = 0;
+    int128_t wide = 0;
+#define SCAN(T)                                    \
+    for (int64_t i = 0; i < n; i++) {              \
+        if (im->live[i] != ROW_LIVE) continue;     \
+        T v = *(const T *)(const void *)image_cell(ic, i); \
+        lo = MIN_OF(lo, v);                        \
+        hi = MAX_OF(hi, v);                        \
+    }                                              \
+    break
+    switch (ic->phys) {
+    case PH_I16: SCAN(int16_t);
+    case PH_I32: SCAN(int32_t);
+    case PH_I64: SCAN(int64_t);
+    default:
+        for (int64_t i = 0; i < n; i++)
+            if (im->live[i] == ROW_LIVE) wide = MAX_OF(wide, magnitude(*(const int128_t *)(const void *)image_cell(ic, i)));
+    }
+#undef SCAN
+    return MAX_OF(wide, MAX_OF(magnitude(lo), (int128_t)hi));
+}
+
+/* The other columns that are added to by bulks: what is put there counts. */
+static void number_tracked(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++)
+            if (x->cols[c].tracked && x->cols[c].slot < 0) x->cols[c].slot = b->n_sums++;
+    }
+}
+
+static Status make_sums(Bulk *b, Err *e) {
+    for (int i = 0; i < b->workers; i++) {
+        CallSink *k = &b->w[i].sink;
+        k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
+        k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
+        if (!k->sums || !k->bounds) return err_oom(e);
+    }
+    return ST_OK;
+}
+
+/* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
+Status bulk_plan_adds(Bulk *b, Err *e) {
+    b->n_sums = 0;
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->foot;
+        for (int32_t i = 0; i < pr->p->n_instrs; i++) {
+            pr->add_slot[i] = -1;
+            const ItemSite *it = pr->p->instrs[i].aux;
+            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || (it->group >= ITEM_ROWS && !it->has_amount)) continue;
+            pr->add_slot[i] = ADD_EXCLUSIVE;
+            if (!it->has_amount) continue;
+            TableUse *t = &pr->tables[it->table];
+            ColumnUse *u = &t->cols[it->col];
+            ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
+            if (t->image->cols[it->col].phys == PH_I128) continue; /* there is no atomic addition for it */
+            if (!u->tracked || u->slot < 0) {
+                u->tracked = true;
+                u->slot = b->n_sums++;
+                u->shared = !b->writes_only && bulk_may_share(b, x, it->col);
+                if (u->shared && x->bound[it->col] < 0) x->bound[it->col] = scan_bound(x->image, it->col);
+            }
+            if (u->shared) pr->add_slot[i] = u->slot;
+        }
+    }
+    number_tracked(b);
+    return make_sums(b, e);
+}
+
+static int128_t column_sum(const Bulk *b, int32_t slot) {
+    uint128_t sum = 0;
+    for (int i = 0; i < b->workers; i++) sum = MIN_OF(sum + b->w[i].sink.sums[slot], (uint128_t)INT128_MAX);
+    return (int128_t)sum;
+}
+
+/* Where the newest copy is. */
+static bool look_again(ImageEntry *x, int32_t col) {
+    uint64_t most;
+    if (!image_mirror_ahead(x->image)) return x->bound[col] = scan_bound(x->image, col), true;
+    if (!image_mirror_bound(x->image, col, &most)) return false;
+    return x->bound[col] = (int128_t)most, true;
+}
+
+/* Slots of columns that calls may add to whose footprints failed: nobody knows how much. */
+static bool in_failed(const Bulk *b, int32_t slot) {
+    for (int32_t k = 0; atomic_load(&b->alone) && k < b->n_parts; k++) {
+        const ProgRun *foot = b->parts[k].proc->foot;
+        bool adds = false, failed = false;
+        for (int32_t i = 0; i < foot->p->n_instrs && !adds; i++) adds = foot->add_slot[i] == slot;
+        for (int64_t i = 0; adds && !failed && i < b->parts[k].part->n; i++) failed = b->failed_foot[part_call(&b->parts[k], i)] != 0;
+        if (failed) return true;
+    }
+    return false;
+}
+
+/* Columns whose adds may leave the range are planned as writes. True: some were not before. */
+bool bulk_demote_adds(Bulk *b) {
+    bool any = false;
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            ColumnUse *u = &x->cols[c];
+            if (!u->tracked || u->slot < 0 || !u->shared) continue;
+            int128_t sum = column_sum(b, u->slot), puts = bulk_puts(b, x->table_id, c);
+            if (in_failed(b, u->slot)) u->shared = false;
+            for (int pass = 0; pass < 2 && u->shared; pass++) { /* a bound that grew with the sums may be far off: look again */
+                int128_t bound = MAX_OF(x->bound[c], puts);
+                if (sum <= u->hi - bound) break;
+                if (pass == 1 || puts == bound || !look_again(x, c)) u->shared = false;
+            }
+            if (u->shared) continue;
+            any = true;
+            for (int32_t k = 0; k < b->n_parts; k++)
+                for (int32_t pc = 0; pc < b->parts[k].proc->foot->p->n_instrs; pc++)
+                    if (b->parts[k].proc->foot->add_slot[pc] == u->slot) b->parts[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
+        }
+    }
+    return any;
+}
+
+/* Without footprints every addition is checked; what is tracked stays so. */
+Status bulk_plan_alone(Bulk *b, Err *e) {
+    b->n_sums = 0;
+    number_tracked(b);
+    return make_sums(b, e);
+}
+
+void bulk_forget_adds(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            x->cols[c].slot = -1;
+            x->cols[c].shared = false;
+        }
+    }
+}
+/* Tables whose columns are tracked have to look at what is inserted. */
+void bulk_track_inserts(Bulk *b) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->body;
+        for (int32_t i = 0; i < pr->proc->n_tables; i++)
+            for (int32_t c = 0; c < pr->tables[i].image->n_cols; c++) pr->tables[i].tracks_inserts |= pr->tables[i].cols[c].tracked;
+    }
+}
+void bulk_note_bounds(Bulk *b) {
+    for (int64_t i = 0; i < b->images->n; i++) {
+        ImageEntry *x = &b->images->entries[i];
+        for (int32_t c = 0; x->image && c < x->image->n_cols; c++) {
+            ColumnUse *u = &x->cols[c];
+            if (!u->tracked || u->slot < 0 || x->bound[c] < 0) continue;
+            for (int k = 0; k < b->workers; k++) x->bound[c] = MAX_OF(x->bound[c], b->w[k].sink.bounds[u->slot]);
+            if (u->shared) x->bound[c] += column_sum(b, u->slot);
+        }
+    }
+}
+
+/* Whether the register may be NULL in this bulk: it is made of arguments without NULLs, or nobody knows. */
+static bool may_be_null(const BulkPartRun *part, const Program *p, Reg r, int depth) {
+    const RegInfo *ri = &p->regs[r];
+    if (r == 0 || !ri->nullable || ri->is_const) return r != 0 && ri->is_const && ri->value.is_null;
+    const Instr *in = &p->instrs[ri->first];
+    if (in->op == OP_LOAD) {
+        for (int32_t i = 0; i < p->n_instrs; i++)
+            if (p->instrs[i].op == OP_STORE && p->instrs[i].imm == in->imm) return true;
+        if (in->imm >= part->proc->proc->n_params) return true;
+        const Vec *v = &part->part->params[in->imm];
+        return v->valid && memchr(v->valid, 0, v->is_const ? 1 : (size_t)part->part->n);
+    }
+    if (op_info[in->op].nulls != NN || depth > 8) return true;
+    return may_be_null(part, p, in->a, depth + 1) || may_be_null(part, p, in->b, depth + 1) || may_be_null(part, p, in->c, depth + 1);
+}
+
+/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is to be taken back. */
+void bulk_plan_undo(Bulk *b) {
+    for (int32_t k = 0; k < b->n_parts; k++) {
+        ProgRun *pr = b->parts[k].proc->body;
+        pr->undo = pr->must_undo || b->takes;
+        for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
+            const RowCol *rc = pr->p->instrs[i].aux;
+            if (pr->p->instrs[i].op != OP_ROW_ADD) continue;
+            const TableUse *t = &pr->tables[rc->table];
+            pr->undo = !t->cols[rc->col].shared || (!t->image->cols[rc->col].valid && may_be_null(&b->parts[k], pr->p, pr->p->instrs[i].b, 0));
+        }
+    }
+}

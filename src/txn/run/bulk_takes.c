@@ -1,0 +1,332 @@
+/* bulk_takes.c - calls of a set that take from one item (proc.h, Takes).
+ *
+ * The schedule lets those who take from an item share a set, and nobody in a later set comes before them (OPK_TAKE). So for each set and item there is a row of calls in the order of time, and the
+ * footprints have told what each takes: their prefix sums are what each call finds beyond what the cell has when the set begins [a segmented prefix sum over (set, item, timestamp)]. The cell stays
+ * as it is while the set runs, so it does not matter who runs when; what was taken goes there at the end.
+ *
+ * An INSERT whose key is not known before the call runs, in a procedure that takes, is most often of the number that was taken: such inserts share sets as well.
+ *
+ * All this is a forecast. At the set's end each call must have taken what its footprint said, from the item's one row; and of inserts that failed for a key that was there, or that were taken
+ * back, no other outcome may be possible in the order of time. Then all calls have seen what they would have seen one after the other: the first taker has, so it did what it would have done, so the next one
+ * has, and so on. Else the bulk is taken back by the logs of its calls, and run again without takes. (Not the set alone: rows that were inserted stay in the indexes, where they must not come again with other
+ * keys; another run gives them other numbers.) Where that happens soon again, the next bulks of these procedures take nothing beside each other, for a while that doubles.
+ *
+ * Row numbers of inserts are in the order of calls, so they tell who comes first.
+ */
+#include "base/hash.h"
+#include "base/log.h"
+#include "txn/run/bulk_running.h"
+
+enum { BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that takes are worth it */, DOUBLINGS_MAX = 16 };
+#define NO_SEGMENT UINT32_MAX
+
+/* What calls of a set take from an item, in the order of time. */
+typedef struct TakeSegment {
+    int64_t start, n; /* in BulkTakes.cells */
+    Image *image;
+    int32_t col;
+    bool mixed;       /* two items have one name, or sums are too large */
+} TakeSegment;
+typedef struct BulkTakes {
+    int64_t n_segments; /* of two calls or more, by set */
+    TakeSegment *segments;
+    TakeCell **cells;
+    int64_t *set_segment; /* first segment of each set */
+    uint8_t *ends;        /* by set: it has an end */
+    uint32_t *set_of;     /* by call */
+    int64_t ended;        /* sets before this one that have one are through */
+    _Atomic bool failed;  /* it has come out otherwise: no more calls run */
+} BulkTakes;
+
+/* ---- planning ---- */
+void bulk_forget_takes(Bulk *b) {
+    b->takes = NULL;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        ProcEntry *x = b->parts[p].proc;
+        x->body->takes = NULL;
+        if (x->foot) x->foot->takes = NULL;
+    }
+}
+void bulk_plan_takes(Bulk *b) {
+    if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return;
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const BulkPart *part = b->parts[p].part;
+        const Proc *proc = part->proc;
+        ProcEntry *x = b->parts[p].proc;
+        if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0)) continue;
+        TakeUse *use = arena_array(b->arena, TakeUse, proc->n_takes);
+        bool room = use != NULL;
+        for (int32_t t = 0; room && t < proc->n_takes; t++) room = !proc->takes[t].planned || (use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)));
+        if (room) x->body->takes = x->foot->takes = use;
+    }
+}
+void bulk_clear_takes(Bulk *b) {
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        const TakeUse *use = b->parts[p].proc->foot->takes;
+        for (int32_t t = 0; use && t < b->parts[p].part->proc->n_takes; t++)
+            if (use[t].cells) memset(use[t].cells, 0, (size_t)b->parts[p].part->n * sizeof(TakeCell));
+    }
+}
+
+/* ---- who takes beside whom ---- */
+typedef struct Taker { TakeCell *cell; uint32_t call, segment; } Taker;
+/* While calls are gone through in the order of time: an item's last set, and its segment there. */
+typedef struct TakeItem { uint64_t item; uint32_t set, segment; } TakeItem;
+typedef struct Sharing {
+    Bulk *b;
+    BulkTakes *t;
+    int64_t n;          /* takes */
+    Taker *takers;
+    int64_t n_segments; /* those of one call too */
+    TakeSegment *segments;
+    uint32_t *set, *last; /* by segment: its set; its last call */
+    bool *shared;
+    int64_t slots;
+    TakeItem *items;
+} Sharing;
+
+static bool inserts_beside(const Proc *p) {
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++)
+        if (p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->insert) return true;
+    return false;
+}
+static const TakeUse *takes_of(const Bulk *b, int32_t part) { return b->parts[part].proc->foot->takes; }
+
+/* The call takes, behind all that came before. */
+static void add_taker(Sharing *s, uint32_t call, TakeCell *cell, Image *im, int32_t col) {
+    const uint32_t set = s->t->set_of[call];
+    TakeItem *x = &s->items[hash_u64(cell->item) & (uint64_t)(s->slots - 1)];
+    while (x->segment != NO_SEGMENT && x->item != cell->item)
+        if (++x == s->items + s->slots) x = s->items;
+    if (x->segment == NO_SEGMENT || x->set != set) {
+        *x = (TakeItem){cell->item, set, (uint32_t)s->n_segments};
+        s->segments[s->n_segments] = (TakeSegment){.image = im, .col = col};
+        s->set[s->n_segments] = set;
+        s->last[s->n_segments++] = call;
+    }
+    TakeSegment *g = &s->segments[x->segment];
+    g->n++;
+    g->mixed |= g->image != im || g->col != col;
+    s->shared[x->segment] |= s->last[x->segment] != call;
+    s->last[x->segment] = call;
+    s->takers[s->n++] = (Taker){cell, call, x->segment};
+}
+static Status find_segments(Sharing *s, Err *e) {
+    Bulk *b = s->b;
+    int64_t most = 0;
+    for (int32_t p = 0; p < b->n_parts; p++)
+        for (int32_t t = 0; takes_of(b, p) && t < b->parts[p].part->proc->n_takes; t++) most += takes_of(b, p)[t].cells ? b->parts[p].part->n : 0;
+    for (s->slots = 16; s->slots < 2 * most;) s->slots *= 2;
+    s->takers = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(Taker));
+    s->segments = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(TakeSegment));
+    s->set = arena_alloc(b->arena, (most + 1) * 4);
+    s->last = arena_alloc(b->arena, (most + 1) * 4);
+    s->shared = arena_calloc(b->arena, most + 1);
+    s->items = arena_alloc(b->arena, s->slots * (int64_t)sizeof(TakeItem));
+    if (!s->takers || !s->segments || !s->set || !s->last || !s->shared || !s->items) return err_oom(e);
+    for (int64_t i = 0; i < s->slots; i++) s->items[i].segment = NO_SEGMENT;
+    for (int64_t call = 0; call < b->n_calls; call++) {
+        const int32_t part = bulk_type(b, (uint32_t)call);
+        const TakeUse *use = takes_of(b, part);
+        const Proc *proc = b->parts[part].part->proc;
+        const int64_t pos = b->pos_of ? b->pos_of[call] : call;
+        for (int32_t k = 0; use && k < proc->n_takes; k++) {
+            TakeCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
+            if (x && x->told) add_taker(s, (uint32_t)call, x, b->parts[part].proc->body->tables[proc->takes[k].table].image, proc->takes[k].col);
+        }
+    }
+    return ST_OK;
+}
+/* What comes before each. */
+static void sum_up(TakeSegment *g, TakeCell **cells) {
+    int64_t sum = 0;
+    for (int64_t i = g->start; i < g->start + g->n; i++) {
+        TakeCell *x = cells[i];
+        x->before = sum;
+        g->mixed |= __builtin_add_overflow(sum, x->amount, &sum);
+    }
+}
+/* Segments of several calls, by set. */
+static Status keep_shared(Sharing *s, Err *e) {
+    Bulk *b = s->b;
+    BulkTakes *t = s->t;
+    const int64_t n_sets = b->schedule.n_sets;
+    int64_t *number = arena_alloc(b->arena, (s->n_segments + 1) * 8), at = 0;
+    t->set_segment = arena_array(b->arena, int64_t, n_sets + 2);
+    t->segments = arena_alloc(b->arena, (s->n_segments + 1) * (int64_t)sizeof(TakeSegment));
+    t->cells = arena_alloc(b->arena, (s->n + 1) * (int64_t)sizeof(TakeCell *));
+    if (!number || !t->set_segment || !t->segments || !t->cells) return err_oom(e);
+    int64_t *next = t->set_segment + 1; /* of set k: where its next segment goes; in the end, where the set after it begins */
+    for (int64_t i = 0; i < s->n_segments; i++)
+        if (s->shared[i] && s->set[i] + INT64_C(1) < n_sets) next[s->set[i] + 1]++;
+    for (int64_t k = 1; k < n_sets; k++) next[k] += next[k - 1];
+    for (int64_t i = 0; i < s->n_segments; i++) {
+        if (!s->shared[i]) continue;
+        number[i] = next[s->set[i]]++;
+        t->segments[number[i]] = s->segments[i];
+        t->ends[s->set[i]] = true;
+        t->n_segments++;
+    }
+    for (int64_t i = 0; i < t->n_segments; i++) {
+        t->segments[i].start = at;
+        at += t->segments[i].n;
+        t->segments[i].n = 0;
+    }
+    for (int64_t i = 0; i < s->n; i++) {
+        Taker *x = &s->takers[i];
+        if (!s->shared[x->segment]) continue;
+        TakeSegment *g = &t->segments[number[x->segment]];
+        x->cell->shared = true;
+        t->cells[g->start + g->n++] = x->cell;
+    }
+    for (int64_t i = 0; i < t->n_segments; i++) sum_up(&t->segments[i], t->cells);
+    return ST_OK;
+}
+/* Sets with several calls whose inserts commute. */
+static Status find_inserts(Sharing *s, Err *e) {
+    const Bulk *b = s->b;
+    bool *inserts = arena_array(b->arena, bool, b->n_parts + 1), any = false;
+    if (!inserts) return err_oom(e);
+    for (int32_t p = 0; p < b->n_parts; p++) any |= inserts[p] = takes_of(b, p) && inserts_beside(b->parts[p].part->proc);
+    for (int64_t k = 0; any && k < b->schedule.n_sets; k++) {
+        int n = 0;
+        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1] && n < 2; i++) n += inserts[bulk_type(b, b->schedule.order[i])];
+        s->t->ends[k] |= n > 1;
+    }
+    return ST_OK;
+}
+bool bulk_takes_planned(const Bulk *b) {
+    for (int32_t p = 0; p < b->n_parts; p++)
+        if (b->parts[p].proc->foot && takes_of(b, p)) return true;
+    return false;
+}
+Status bulk_share_takes(Bulk *b, Err *e) {
+    if (!bulk_takes_planned(b) || b->schedule.strategy != STRATEGY_KSET) return bulk_forget_takes(b), ST_OK;
+    BulkTakes *t = arena_new_of(b->arena, BulkTakes);
+    if (!t || !(t->ends = arena_calloc(b->arena, b->schedule.n_sets + 1)) || !(t->set_of = arena_alloc(b->arena, (b->n_calls + 1) * 4))) return err_oom(e);
+    for (int64_t k = 0; k < b->schedule.n_sets; k++)
+        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1]; i++) t->set_of[b->schedule.order[i]] = (uint32_t)k;
+    Sharing s = {.b = b, .t = t};
+    TRY(find_segments(&s, e));
+    TRY(keep_shared(&s, e));
+    TRY(find_inserts(&s, e));
+    if (!memchr(t->ends, true, (size_t)b->schedule.n_sets)) return bulk_forget_takes(b), ST_OK;
+    b->takes = t;
+    return ST_OK;
+}
+
+/* ---- the end of a set ---- */
+bool bulk_set_takes(const Bulk *b, int64_t set) { return b->takes && b->takes->ends[set]; }
+
+void bulk_drop_taken(const CallFrame *c) {
+    const TakeUse *use = c->pr->takes;
+    for (int32_t t = 0; use && t < c->pr->proc->n_takes; t++)
+        for (int64_t i = 0; use[t].cells && i < c->n; i++)
+            if (c->goes[i] == GO_FAILED) use[t].cells[call_number(c, i)].took = TOOK_NOTHING;
+}
+
+/* All have taken what they said, and from one row. */
+static bool came_out(const TakeSegment *g, TakeCell *const *cells) {
+    const int64_t row = cells[g->start]->row;
+    bool all = !g->mixed && row >= 0;
+    for (int64_t i = g->start; i < g->start + g->n; i++) all &= cells[i]->took == TOOK && cells[i]->row == row;
+    return all;
+}
+/* Whether the row was not inserted, or taken back, as it would have been in the order of time: no call before has left a row with a key that is looked at earlier, or some call has with the one that was there. */
+static bool key_came_out(const KeyDoubt *d) {
+    const Image *im = d->image;
+    for (int32_t i = 0; i < im->n_indexes && im->indexes[i].unique; i++) {
+        const ImageIndex *x = &im->indexes[i];
+        const void *keys[64];
+        bool null = x->n_cols > (int32_t)ARRAY_LEN(keys);
+        if (null) return false;
+        for (int32_t k = 0; k < x->n_cols; k++) {
+            keys[k] = image_cell(&im->cols[x->cols[k]], d->row);
+            null |= !image_is_valid(&im->cols[x->cols[k]], d->row);
+        }
+        const int64_t row = null ? -1 : image_find(im, i, keys);
+        const bool before = row >= 0 && row < d->row;
+        if (d->key == x->key) return before;
+        if (before) return false;
+    }
+    return true;
+}
+static bool set_came_out(const Bulk *b, int64_t set) {
+    const BulkTakes *t = b->takes;
+    for (int64_t i = t->set_segment[set]; i < t->set_segment[set + 1]; i++)
+        if (!came_out(&t->segments[i], t->cells)) return false;
+    for (int k = 0; k < b->workers; k++) {
+        const CallSink *sink = &b->w[k].sink;
+        if (sink->doubtful) return false;
+        for (int64_t i = 0; i < sink->doubts.len; i++)
+            if (!key_came_out(&sink->doubts.items[i])) return false;
+    }
+    return true;
+}
+/* What was taken goes to the cells, or (back) leaves them again. */
+static void keep_set(Bulk *b, int worker, int64_t set, bool back) {
+    const BulkTakes *t = b->takes;
+    for (int64_t i = t->set_segment[set]; i < t->set_segment[set + 1]; i++) {
+        const TakeSegment *g = &t->segments[i];
+        const ImageColumn *ic = &g->image->cols[g->col];
+        const int64_t row = t->cells[g->start]->row;
+        int64_t sum = 0, now;
+        for (int64_t k = g->start; k < g->start + g->n; k++) sum += t->cells[k]->amount;
+        if (!image_is_valid(ic, row)) continue; /* NULL stays NULL */
+        if (back) sum = -sum;
+        void *cell = image_cell(ic, row);
+        if (ic->phys == PH_I16) now = *(int16_t *)cell = (int16_t)(*(int16_t *)cell + sum);
+        else if (ic->phys == PH_I32) now = *(int32_t *)cell = (int32_t)(*(int32_t *)cell + sum);
+        else now = *(int64_t *)cell += sum;
+        g->image->dirty[row] |= DIRTY_UPDATED;
+        const ColumnUse *use = &images_entry(b->images, g->image->table->id)->cols[g->col];
+        if (use->tracked && use->slot >= 0) {
+            int128_t *bound = &b->w[worker].sink.bounds[use->slot];
+            *bound = MAX_OF(*bound, now < 0 ? -(int128_t)now : (int128_t)now);
+        }
+    }
+}
+void bulk_end_set(Bulk *b, int worker, int64_t set) {
+    BulkTakes *t = b->takes;
+    if (atomic_load(&t->failed)) return;
+    if (set_came_out(b, set)) {
+        keep_set(b, worker, set, false);
+        t->ended = set + 1;
+    } else {
+        atomic_store(&t->failed, true);
+    }
+    for (int i = 0; i < b->workers; i++) b->w[i].sink.doubts.len = 0;
+}
+bool bulk_takes_failed(const Bulk *b) { return b->takes && atomic_load_explicit(&b->takes->failed, memory_order_relaxed); }
+
+/* Nothing has happened. */
+static void take_back_bulk(Bulk *b) {
+    const BulkTakes *t = b->takes;
+    for (int64_t k = b->schedule.n_sets - 1; k >= 0; k--) {
+        if (k < t->ended && t->ends[k]) keep_set(b, 0, k, true);
+        for (int i = 0; i < b->workers; i++)
+            for (int32_t p = 0; p < b->n_parts; p++)
+                if (b->parts[p].proc->body_frames[i]) undo_set(b->parts[p].proc->body_frames[i], (uint32_t)k);
+    }
+}
+void bulk_end_takes(Bulk *b) {
+    if (!b->takes) return;
+    const bool failed = bulk_takes_failed(b);
+    if (failed) take_back_bulk(b);
+    for (int32_t p = 0; p < b->n_parts; p++) {
+        ProcEntry *x = b->parts[p].proc;
+        for (int i = 0; i < b->workers; i++)
+            if (x->body_frames[i]) x->body_frames[i]->n_undo = 0;
+        if (!x->body->takes) continue;
+        if (failed) {
+            x->takes_undone = x->takes_row < BULKS_WITHOUT ? MIN_OF(x->takes_undone + 1, (int32_t)DOUBLINGS_MAX) : 0;
+            x->takes_wait = x->takes_undone > 0 ? (int64_t)BULKS_WITHOUT << (x->takes_undone - 1) : 0;
+            x->takes_row = 0;
+        } else {
+            x->takes_row++;
+        }
+    }
+    if (!failed) return;
+    log_write(LOG_INFO, "a bulk of %lld calls is undone and run again: a call did not take what its footprint said, or a key was there", (long long)b->n_calls);
+    b->again = true;
+}

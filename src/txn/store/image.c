@@ -1,0 +1,525 @@
+/* image.c - making images, room, rows and strings; see image.h.
+ *
+ * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live rows are
+ * entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one whole other group index, whose lists are newest first).
+ *
+ * With the table's expected_rows there is a step before: all memory of the image is touched (a task is a piece of it), so that no bulk waits for pages.
+ *
+ * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
+ * in ImageImpl.
+ */
+#include "txn/store/image_int.h"
+#include "txn/store/image_mirror.h"
+
+enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8, INDEX_AHEAD_BULKS = 32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */ };
+enum { MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */ };
+#define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
+static_assert(MAX_ROWS == EXPECTED_ROWS_MAX, "a table expects no more rows than its image can have");
+
+/* ---- room ---- */
+/* Room for `want` rows of `size` bytes each. New bytes are zero: no large array is touched. */
+static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size, Err *e) {
+    if (*cap >= want && *p) return ST_OK;
+    void *q = mem_realloc(im->account, *p, *cap * size, want * size, e);
+    if (!q) return ST_ERROR;
+    if (want * size < MAPPED_MIN) memset((char *)q + *cap * size, 0, (size_t)((want - *cap) * size));
+    *p = q;
+    *cap = want;
+    return ST_OK;
+}
+static Status grow_part(Image *im, int32_t k, int64_t want, Err *e) {
+    struct ImageImpl *x = im->impl;
+    ImagePart *p = &im->parts[k];
+    if (p->stride == 0) return ST_OK;
+    TRY(grow(im, (void **)&p->rows, &x->parts_cap[k], want, p->stride, e));
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        ImageColumn *col = &im->cols[c];
+        if (!col->used || col->part != k) continue;
+        col->stride = p->stride;
+        col->cells = p->rows + x->at[c];
+        if (!im->table->cols[c].not_null) col->valid = p->rows + x->valid_at[c];
+    }
+    return ST_OK;
+}
+/* All arrays by row, slots excepted. */
+static Status grow_rows(Image *im, int64_t want, Err *e) {
+    struct ImageImpl *x = im->impl;
+    if (want > MAX_ROWS) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for bulks", im->table->name);
+    static_assert(ROW_DEAD == 0, "new rows are dead");
+    TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
+    TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
+    TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, want, e));
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]), e));
+    return ST_OK;
+}
+/* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what takes 16 bytes. */
+static void place_columns(Image *im) {
+    enum { LINE = 64 };
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) {
+        int64_t at = 0, align = 1;
+        for (int64_t size = 8; size > 0; size = size == 1 ? 16 : size == 16 ? 0 : size / 2) {
+            for (int32_t c = 0; c < im->n_cols; c++) {
+                ImageColumn *col = &im->cols[c];
+                if (!col->used || col->part != k || phys_size((Phys)col->phys) != size) continue;
+                im->impl->at[c] = align_up(at, size);
+                at = im->impl->at[c] + size;
+                align = MAX_OF(align, size);
+                im->parts[k].texts |= col->phys == PH_STR;
+            }
+            for (int32_t c = 0; size == 1 && c < im->n_cols; c++)
+                if (im->cols[c].used && im->cols[c].part == k && !im->table->cols[c].not_null) im->impl->valid_at[c] = at++;
+        }
+        int64_t lines = align_up(at, LINE);
+        im->parts[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
+    }
+}
+static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
+
+/* ---- making ---- */
+enum { TOUCH_BYTES = 16 << 20 };
+typedef struct TouchedArray {
+    char *p;
+    int64_t bytes;
+} TouchedArray;
+typedef struct MakeJob {
+    Image *im;
+    const TouchedArray *touched; /* tasks are pieces of TOUCH_BYTES of these, one array after the other */
+    const int64_t *base;   /* first row of each tablet */
+    int64_t n_tablets;
+    int32_t n_cols;        /* used ones */
+    const int32_t *cols;
+    int32_t first_index, n_indexes; /* that rows are entered into */
+    int64_t n_tasks;
+    _Atomic int64_t next;
+    bool shared;
+} MakeJob;
+
+#define SPREAD(T)                                                                                                                     \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * stride, from + i * (int64_t)sizeof(T), sizeof(T));                                  \
+    break
+static void spread(uint8_t *to, int64_t stride, const uint8_t *from, int64_t size, int64_t n) {
+    switch (size) {
+    case 1: SPREAD(uint8_t);
+    case 2: SPREAD(uint16_t);
+    case 4: SPREAD(uint32_t);
+    case 8: SPREAD(uint64_t);
+    default: SPREAD(Interval);
+    }
+}
+#undef SPREAD
+/* Rows from..from + n - 1 of the image, which the tablet has at `pos` (NULL: from `first` on). */
+static void decode_rows(const MakeJob *j, const Tablet *tab, int64_t first, const int32_t *pos, int64_t n, int64_t row) {
+    Image *im = j->im;
+    alignas(64) uint8_t cells[DECODE_ROWS * 16];
+    uint8_t valid[DECODE_ROWS];
+    for (int32_t i = 0; i < j->n_cols; i++) {
+        const ImageColumn *col = &im->cols[j->cols[i]];
+        bool nulls;
+        tablet_decode(im->table, tab, j->cols[i], first, pos, n, col->phys, cells, valid, &nulls);
+        spread(image_cell(col, row), col->stride, cells, phys_size((Phys)col->phys), n);
+        if (!col->valid) continue;
+        if (!nulls) memset(valid, 1, (size_t)n);
+        spread(col->valid + row * col->stride, col->stride, valid, 1, n);
+    }
+}
+static void decode_tablet(const MakeJob *j, int64_t k) {
+    Image *im = j->im;
+    const Tablet *tab = im->table->tablets[k];
+    int64_t row = j->base[k];
+    int32_t pos[DECODE_ROWS];
+    memset(im->live + row, ROW_LIVE, (size_t)(j->base[k + 1] - row));
+    for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
+        bool all;
+        int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
+        decode_rows(j, tab, first, all ? NULL : pos, n, row);
+        for (int64_t i = 0; i < n; i++) im->rowids[row + i] = k << 32 | (all ? first + i : pos[i]);
+        row += n;
+    }
+}
+static void decode_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) decode_tablet(j, i);
+}
+static void enter_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    Image *im = j->im;
+    int64_t rows = atomic_load(&im->rows);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
+        ImageIndex *x = &im->indexes[j->first_index + i % j->n_indexes];
+        int64_t run = i / j->n_indexes;
+        if (x->unique || x->order) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
+        else if (run == 0) image_enter_rows(im, x, 0, rows, false);
+    }
+}
+static void touch_tasks(void *ctx, int worker) {
+    MakeJob *j = ctx;
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
+        const TouchedArray *t = j->touched;
+        int64_t piece = i;
+        for (int64_t n; piece >= (n = (t->bytes + TOUCH_BYTES - 1) / TOUCH_BYTES); t++) piece -= n;
+        mem_touch(t->p + piece * TOUCH_BYTES, MIN_OF((int64_t)TOUCH_BYTES, t->bytes - piece * TOUCH_BYTES));
+    }
+}
+static void run_tasks(MakeJob *j, Pool *pool, int64_t n, PoolFn fn) {
+    int workers = pool ? (int)MIN_OF((int64_t)pool_threads(pool), n) : 1;
+    j->n_tasks = n;
+    j->shared = workers > 1;
+    atomic_store(&j->next, 0);
+    if (workers > 1) pool_run(pool, workers, fn, j);
+    else if (n > 0) fn(j, 0);
+}
+
+/* All rows into n indexes. */
+static void enter(Image *im, int32_t first, int32_t n) {
+    int64_t rows = atomic_load(&im->rows);
+    MakeJob j = {.im = im, .first_index = first, .n_indexes = n};
+    run_tasks(&j, im->impl->pool, (rows + ENTER_ROWS - 1) / ENTER_ROWS * n, enter_tasks);
+}
+static void enter_all(Image *im) {
+    int64_t rows = atomic_load(&im->rows);
+    enter(im, 0, im->n_indexes);
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used = rows;
+}
+
+/* Columns, indexes and what they are made of; no rows yet. */
+static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
+    const Table *t = need->table;
+    Arena *a = im->impl->arena;
+    struct ImageImpl *x = im->impl;
+    im->n_cols = t->n_cols;
+    im->n_indexes = t->n_keys + need->n_groups;
+    im->cols = arena_array(a, ImageColumn, im->n_cols);
+    im->indexes = arena_array(a, ImageIndex, im->n_indexes);
+    x->writes = arena_array(a, bool, im->n_cols);
+    x->at = arena_array(a, int64_t, im->n_cols);
+    x->valid_at = arena_array(a, int64_t, im->n_cols);
+    x->next_cap = arena_array(a, int64_t, im->n_indexes);
+    if (!im->cols || !im->indexes || !x->writes || !x->at || !x->valid_at || !x->next_cap) return ST_ERROR;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        im->cols[c].phys = (uint8_t)type_phys(t->cols[c].type);
+        im->cols[c].used = need->inserts || (need->cols && need->cols[c]);
+        x->writes[c] = need->writes ? need->writes[c] : need->cols && need->cols[c];
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *ix = &im->indexes[i];
+        bool unique = i < t->n_keys;
+        const int *cols = unique ? t->keys[i].cols : need->groups[i - t->n_keys].cols;
+        *ix = (ImageIndex){.unique = unique, .key = unique ? i : -1, .n_cols = unique ? t->keys[i].n_cols : need->groups[i - t->n_keys].n_cols};
+        if (!unique) {
+            ix->order = need->groups[i - t->n_keys].order;
+            ix->desc = need->groups[i - t->n_keys].desc;
+        }
+        if (ix->n_cols < unique || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
+        ix->cols = arena_array(a, int32_t, ix->n_cols);
+        if (!ix->cols) return ST_ERROR;
+        for (int32_t c = 0; c < ix->n_cols + (ix->order > 0); c++) {
+            int32_t col = c < ix->n_cols ? cols[c] : ix->order - 1;
+            if (c < ix->n_cols) ix->cols[c] = col;
+            im->cols[col].used = true;
+            x->writes[col] = false;
+            if (need->writes && need->writes[col])
+                return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of table \"%s\" leads to rows and cannot be updated in bulk",
+                               t->cols[col].name, t->name);
+        }
+    }
+    for (int32_t c = 0; c < im->n_cols; c++) im->cols[c].part = x->writes[c];
+    place_columns(im);
+    return ST_OK;
+}
+/* All memory of rows and indexes up to the image's capacity. What the rows that there are fill needs no touching, but touching it is as quick as a first write. */
+static Status touch_all(Image *im, Pool *pool) {
+    const struct ImageImpl *x = im->impl;
+    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + IMAGE_PARTS + 2 * im->n_indexes), *t = list;
+    if (!list) return ST_ERROR;
+    *t++ = (TouchedArray){(char *)im->live, x->live_cap};
+    *t++ = (TouchedArray){(char *)im->dirty, x->dirty_cap};
+    *t++ = (TouchedArray){(char *)im->rowids, x->rowids_cap * 8};
+    for (int32_t k = 0; k < IMAGE_PARTS; k++)
+        if (im->parts[k].rows) *t++ = (TouchedArray){(char *)im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride};
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        const ImageIndex *ix = &im->indexes[i];
+        *t++ = (TouchedArray){(char *)ix->slots, slots_bytes(ix)};
+        if (ix->next) *t++ = (TouchedArray){(char *)ix->next, x->next_cap[i] * 8 * image_next_cells(ix)};
+    }
+    int64_t tasks = 0;
+    for (const TouchedArray *a = list; a < t; a++) tasks += (a->bytes + TOUCH_BYTES - 1) / TOUCH_BYTES;
+    MakeJob j = {.im = im, .touched = list};
+    run_tasks(&j, pool, tasks, touch_tasks);
+    return ST_OK;
+}
+static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
+    const Table *t = need->table;
+    Arena *a = im->impl->arena;
+    int64_t *base = arena_array(a, int64_t, t->n_tablets + 1);
+    int32_t *used = arena_array(a, int32_t, im->n_cols);
+    if (!base || !used) return ST_ERROR;
+    for (int64_t k = 0; k < t->n_tablets; k++) base[k + 1] = base[k] + t->tablets[k]->rows - t->tablets[k]->n_deleted;
+    int64_t rows = base[t->n_tablets], cap = rows + (need->inserts ? rows / 4 : 0) + MIN_SPARE;
+    bool expects = need->inserts && t->expected_rows > 0;
+    if (expects) cap = MAX_OF(cap, t->expected_rows);
+    TRY(grow_rows(im, cap, e));
+    im->cap = cap;
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        ImageIndex *x = &im->indexes[i];
+        x->mask = image_slots_for(cap) - 1;
+        x->slots = mem_calloc(im->account, slots_bytes(x), e);
+        if (!x->slots) return ST_ERROR;
+    }
+    if (expects) TRY(touch_all(im, pool));
+    MakeJob j = {.im = im, .base = base, .n_tablets = t->n_tablets, .cols = used};
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->cols[c].used) used[j.n_cols++] = c;
+    run_tasks(&j, pool, t->n_tablets, decode_tasks);
+    atomic_store(&im->rows, rows);
+    im->impl->rows_seen = rows;
+    enter_all(im);
+    im->version = t->content;
+    return ST_OK;
+}
+
+Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image **out, Err *e) {
+    Image *im = mem_calloc(parent, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)), e);
+    if (!im) return ST_ERROR;
+    im->impl = (struct ImageImpl *)(void *)(im + 1);
+    im->table = need->table;
+    im->account = parent;
+    im->impl->pool = pool;
+    pthread_mutex_init(&im->impl->heap_lock, NULL);
+    im->impl->arena = arena_new(parent, e);
+    Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
+    if (st == ST_OK) st = fill(im, need, pool, e);
+    if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
+    if (st != ST_OK && need->inserts && need->table->expected_rows > 0) err_context(e, "making an image of table \"%s\" with room for the %lld rows that it expects", need->table->name, (long long)need->table->expected_rows);
+    if (st != ST_OK) image_free(im);
+    else *out = im;
+    return st;
+}
+
+void image_free(Image *im) {
+    if (!im) return;
+    MemAccount *acct = im->account;
+    struct ImageImpl *x = im->impl;
+    image_mirror_free(im);
+    for (int32_t k = 0; k < IMAGE_PARTS; k++) mem_free(acct, im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride);
+    for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
+        mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
+        mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));
+    }
+    mem_free(acct, im->live, x->live_cap);
+    mem_free(acct, im->dirty, x->dirty_cap);
+    mem_free(acct, im->rowids, x->rowids_cap * 8);
+    image_chunks_free(im, x->chunks);
+    arena_free(x->arena);
+    pthread_mutex_destroy(&x->heap_lock);
+    mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
+}
+
+/* A larger table for the index: no call runs, so nobody brings a dead row back. Unique keys are those of live rows. Groups may be far fewer than rows, so they are counted first, and their
+ * lists stay unless many of their rows are dead. */
+static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
+    if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
+    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->mirror ? AHEAD_BULKS : 1);
+    for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
+    bool anew = x->unique || (rows - live) * 4 >= rows;
+    int64_t kept = x->unique ? live : image_count_entries(x);
+    if (!anew && 2 * (kept + inserts) <= had) {
+        x->used = kept;
+        return ST_OK;
+    }
+    int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * had : had);
+    /* Anew: in the memory that is there, and more behind it. Fresh pages cost more than all else here. */
+    uint64_t *old = x->slots, *slots = anew ? mem_realloc(im->account, old, had * 8, n * 8, e) : mem_calloc(im->account, n * 8, e);
+    if (!slots) return ST_ERROR;
+    x->slots = slots;
+    x->mask = n - 1;
+    if (anew) {
+        memset(slots, 0, (size_t)(n * 8 < MAPPED_MIN ? n : had) * 8);
+        enter(im, (int32_t)(x - im->indexes), 1);
+    } else {
+        image_move_entries(im, x, old, had);
+        mem_free(im->account, old, had * 8);
+    }
+    x->used = kept;
+    im->generation++;
+    return ST_OK;
+}
+/* Neither there, nor to be deleted from the table by the next image_sync. */
+static bool row_is_gap(const Image *im, int64_t r) { return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r)); }
+/* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
+static void close_gaps(Image *im, int64_t rows) {
+    int64_t to = 0;
+    for (int64_t from = 0, n; from < rows; from += n) {
+        bool gap = row_is_gap(im, from);
+        for (n = 1; from + n < rows && row_is_gap(im, from + n) == gap;) n++;
+        if (gap) continue;
+        for (const ImagePart *p = im->parts; to != from && p < im->parts + IMAGE_PARTS; p++)
+            if (p->rows) memmove(p->rows + to * p->stride, p->rows + from * p->stride, (size_t)(n * p->stride));
+        memmove(im->rowids + to, im->rowids + from, (size_t)n * 8);
+        memmove(im->dirty + to, im->dirty + from, (size_t)n);
+        memmove(im->live + to, im->live + from, (size_t)n);
+        to += n;
+    }
+    memset(im->live + to, ROW_DEAD, (size_t)(rows - to));
+    memset(im->dirty + to, 0, (size_t)(rows - to));
+    atomic_store(&im->rows, to);
+    im->impl->rows_seen = to;
+    for (int32_t i = 0; i < im->n_indexes; i++) memset(im->indexes[i].slots, 0, (size_t)slots_bytes(&im->indexes[i]));
+    enter_all(im);
+    im->generation++;
+}
+
+static Status raise_cap(Image *im, int64_t rows, Err *e) {
+    TRY(grow_rows(im, rows, e));
+    im->cap = rows;
+    im->generation++;
+    return ST_OK;
+}
+/* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer. */
+static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) { return rows + MAX_OF(rows / 2, inserts * (im->mirror ? AHEAD_BULKS : 1)); }
+/* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
+static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
+    if (!image_mirror_current(im)) return image_mirror_to_host(im, e); /* growth failed half way */
+    for (int32_t i = 0; i < im->n_indexes && image_mirror_ahead(im); i++) {
+        ImageIndex *x = &im->indexes[i];
+        if (2 * (x->used + inserts) > x->mask + 1) TRY(image_mirror_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
+    }
+    if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
+    return ST_OK;
+}
+Status image_reserve(Image *im, int64_t inserts, Err *e) {
+    int64_t rows = atomic_load(&im->rows), gaps = 0;
+    for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
+    im->impl->rows_seen = rows;
+    if (image_mirror_ahead(im)) TRY(reserve_ahead(im, rows, inserts, e));
+    if (rows + inserts > im->cap) {
+        for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
+        if (gaps > 0 && gaps * 4 >= rows) {
+            close_gaps(im, rows);
+            rows = atomic_load(&im->rows);
+        }
+    }
+    if (rows + inserts > im->cap) {
+        int64_t want = more_rows(im, rows, inserts);
+        if (image_mirror_current(im)) TRY(image_mirror_grow(im, raise_cap, want, e));
+        else TRY(raise_cap(im, want, e));
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));
+    return ST_OK;
+}
+
+/* ---- strings ---- */
+void image_chunks_free(Image *im, ImageChunk *c) {
+    for (ImageChunk *next; c; c = next) {
+        next = c->next;
+        if (c->most > 0) mem_span_free(im->account, c, c->held, c->most);
+        else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
+    }
+}
+/* A fresh chunk in the place of `full`, unless somebody was faster. */
+static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
+    struct ImageImpl *x = im->impl;
+    Status st = ST_OK;
+    pthread_mutex_lock(&x->heap_lock);
+    if (x->chunks == full) {
+        int64_t size = MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
+        ImageChunk *c = mem_alloc(im->account, (int64_t)sizeof *c + size, e);
+        if (c) {
+            *c = (ImageChunk){.next = x->chunks, .size = size};
+            __atomic_store_n(&x->chunks, c, __ATOMIC_RELEASE);
+        } else {
+            st = ST_ERROR;
+        }
+    }
+    pthread_mutex_unlock(&x->heap_lock);
+    return st;
+}
+char *image_text_room(Image *im, int64_t n, Err *e) {
+    for (;;) {
+        ImageChunk *c = __atomic_load_n(&im->impl->chunks, __ATOMIC_ACQUIRE);
+        if (c && n <= c->size) {
+            int64_t at = __atomic_fetch_add(&c->used, n, __ATOMIC_RELAXED);
+            if (at + n <= c->size) return (char *)(c + 1) + at;
+        }
+        if (new_chunk(im, c, n, e) != ST_OK) return NULL;
+    }
+}
+void image_text_leave(Image *im, const char *from, const char *end) {
+    ImageChunk *c = im->impl->chunks;
+    if (c && (char *)(c + 1) + c->used == end) c->used -= end - from; /* nobody has taken more since */
+}
+static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
+    if (len == 0) return "";
+    char *room = image_text_room(im, len, e);
+    return room ? memcpy(room, ptr, (size_t)len) : NULL;
+}
+const char *image_text(Image *im, const char *ptr, int64_t len) { return add_text(im, ptr, len, NULL); }
+
+/* ---- rows ---- */
+int64_t image_claim(Image *im, int64_t n, Err *e) {
+    int64_t row = atomic_load_explicit(&im->rows, memory_order_relaxed);
+    do {
+        if (UNLIKELY(row + n > im->cap)) {
+            err_internal(e, "more inserts into table \"%s\" than room was reserved for", im->table->name);
+            return -1;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&im->rows, &row, row + n, memory_order_relaxed, memory_order_relaxed));
+    return row;
+}
+static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e) {
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        ImageColumn *col = &im->cols[c];
+        int64_t size = phys_size((Phys)col->phys);
+        if (!col->used) return err_internal(e, "table \"%s\" has no image for inserts", im->table->name);
+        image_set_valid(col, row, cells[c] != NULL);
+        if (!cells[c]) {
+            if (!col->valid) return err_internal(e, "column \"%s\" of table \"%s\" must not be null", im->table->cols[c].name, im->table->name);
+            memset(image_cell(col, row), 0, (size_t)size);
+        } else if (col->phys == PH_STR) {
+            Str s;
+            memcpy(&s, cells[c], sizeof s);
+            s.ptr = add_text(im, s.ptr, s.len, e);
+            if (!s.ptr) return ST_ERROR;
+            memcpy(image_cell(col, row), &s, sizeof s);
+        } else {
+            memcpy(image_cell(col, row), cells[c], (size_t)size);
+        }
+    }
+    return ST_OK;
+}
+int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e) {
+    *conflict = -1;
+    if (write_row(im, row, cells, e) != ST_OK) return -1;
+    __atomic_store_n(&im->live[row], ROW_PENDING, __ATOMIC_RELEASE);
+    int32_t i = 0;
+    for (; i < im->n_indexes && im->indexes[i].unique; i++) {
+        if (image_enter_unique(im, &im->indexes[i], row)) continue;
+        *conflict = im->indexes[i].key;
+        __atomic_store_n(&im->live[row], ROW_DEAD, __ATOMIC_RELEASE);
+        return -1;
+    }
+    bool again = im->dirty[row] & DIRTY_INSERTED; /* then it is in the lists of its groups */
+    for (; !again && i < im->n_indexes; i++) image_enter_group(im, &im->indexes[i], row);
+    im->dirty[row] = DIRTY_INSERTED;
+    __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+    if (again) image_back_in_order(im, row);
+    return row;
+}
+int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e) {
+    *conflict = -1;
+    int64_t row = image_claim(im, 1, e);
+    return row < 0 ? -1 : image_insert_at(im, row, cells, conflict, e);
+}
+void image_delete(Image *im, int64_t row) {
+    im->dirty[row] |= DIRTY_DELETED;
+    __atomic_store_n(&im->live[row], ROW_DEAD, __ATOMIC_RELEASE);
+}
+void image_undelete(Image *im, int64_t row) {
+    im->dirty[row] &= (uint8_t)~DIRTY_DELETED;
+    __atomic_store_n(&im->live[row], ROW_LIVE, __ATOMIC_RELEASE);
+    image_back_in_order(im, row);
+}

@@ -1,0 +1,413 @@
+/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. Each is a span of device memory, which grows where it is if the device can. */
+#include "txn/store/image_mirror.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "txn/store/image_int.h"
+#include "txn/store/image_rehash.h"
+
+typedef struct Piece {
+    void *host;
+    int64_t bytes, row_bytes; /* row_bytes 0: not by row */
+    DevSpan at;
+    bool zeros;    /* behind the rows that there are: marks and strings of rows that never come are looked at */
+    bool changed;
+} Piece;
+struct ImageMirror {
+    Device *d;
+    ImageKernels kernels;
+    int64_t generation, version;
+    bool current, ahead;
+    uint64_t uploaded;
+    bool broken; /* a kernel failed that changes what there is: it may be anything */
+    char *stage; /* fetched, not committed */
+    int64_t stage_bytes;
+    int32_t texts;      /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
+    int64_t texts_home;
+    int32_t n, cap;
+    Piece pieces[];
+};
+
+static int64_t mirror_size(int32_t pieces) { return (int64_t)sizeof(ImageMirror) + pieces * (int64_t)sizeof(Piece); }
+
+static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
+    if (!host) return;
+    m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .zeros = row_bytes == 1};
+}
+
+static void describe_arrays(ImageMirror *m, const Image *im) {
+    int64_t texts = 0, used = 0;
+    m->n = 0;
+    m->generation = im->generation;
+    m->version = im->version;
+    add(m, im->live, im->cap, 1);
+    add(m, im->dirty, im->cap, 1);
+    for (const ImagePart *p = im->parts; p < im->parts + IMAGE_PARTS; p++) {
+        add(m, p->rows, im->cap * p->stride, p->stride);
+        if (p->rows) m->pieces[m->n - 1].zeros = p->texts;
+    }
+    for (int32_t i = 0; i < im->n_indexes; i++) {
+        add(m, im->indexes[i].slots, (im->indexes[i].mask + 1) * 8, 0);
+        int64_t row_bytes = 8 * image_next_cells(&im->indexes[i]);
+        add(m, im->indexes[i].next, im->cap * row_bytes, row_bytes);
+    }
+    char *bytes = image_texts(im, &texts, &used);
+    m->texts = bytes ? m->n : -1;
+    add(m, bytes, texts, 0);
+}
+static ImageMirror *describe(const Image *im, Err *e) {
+    int32_t most = 3 + IMAGE_PARTS + 2 * im->n_indexes;
+    ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
+    if (!m) return NULL;
+    m->cap = most;
+    describe_arrays(m, im);
+    return m;
+}
+
+static void drop_stage(Image *im);
+void image_mirror_free(Image *im) {
+    ImageMirror *m = im->mirror;
+    if (!m) return;
+    drop_stage(im);
+    for (int32_t i = 0; i < m->n; i++) device_span_free(m->d, &m->pieces[i].at);
+    image_kernels_release(&m->kernels);
+    mem_free(im->account, m, mirror_size(m->cap));
+    im->mirror = NULL;
+}
+
+/* The arrays are where and as long as they were. */
+static bool fits(const ImageMirror *m, const ImageMirror *now) {
+    if (m->n != now->n || m->generation != now->generation) return false;
+    for (int32_t i = 0; i < m->n; i++)
+        if (m->pieces[i].host != now->pieces[i].host || m->pieces[i].bytes != now->pieces[i].bytes) return false;
+    return true;
+}
+
+/* What is in use of a piece, and how much of that both sides have. */
+static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
+    const ImageMirror *m = im->mirror;
+    int64_t size, used = 0;
+    *from = 0;
+    if (m->texts < 0 || p != &m->pieces[m->texts]) return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes;
+    (void)image_texts(im, &size, &used);
+    *from = MIN_OF(m->texts_home, used);
+    return used;
+}
+
+static Status make_spans(ImageMirror *m, Err *e) {
+    for (int32_t i = 0; i < m->n; i++)
+        if (device_span_new(m->d, m->pieces[i].bytes, &m->pieces[i].at, e) != ST_OK) {
+            while (i-- > 0) device_span_free(m->d, &m->pieces[i].at);
+            return ST_ERROR;
+        }
+    return ST_OK;
+}
+static _Atomic uint64_t uploads = 1; /* of all images */
+uint64_t image_mirror_uploaded(const Image *im) { return im->mirror ? im->mirror->uploaded : 0; }
+bool image_mirror_ready(const Image *im, int64_t text_room) { return image_mirror_current(im) && image_texts_fit(im, text_room); }
+Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
+    TRY(image_gather_texts(im, text_room, e));
+    ImageMirror *now = describe(im, e);
+    if (!now) return ST_ERROR;
+    ImageMirror *m = im->mirror;
+    if (m && (m->d != d || !fits(m, now))) {
+        if (m->ahead) {
+            mem_free(im->account, now, mirror_size(now->cap));
+            return err_internal(e, "the image of table \"%s\" moved while a device had a newer one", im->table->name);
+        }
+        image_mirror_free(im);
+        m = NULL;
+    }
+    if (m) {
+        mem_free(im->account, now, mirror_size(now->cap));
+        if (m->current && m->version == im->version) return ST_OK;
+    } else {
+        m = now;
+        m->d = d;
+        m->kernels.cache = cache;
+        if (make_spans(m, e) != ST_OK) {
+            mem_free(im->account, m, mirror_size(m->cap));
+            return ST_ERROR;
+        }
+        im->mirror = m;
+        if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
+    }
+    m->current = false;
+    m->uploaded = atomic_fetch_add(&uploads, 1);
+    for (int32_t i = 0; i < m->n; i++) {
+        const Piece *p = &m->pieces[i];
+        int64_t from = 0, to = used_bytes(im, p, &from);
+        if (p->zeros && to < p->bytes) TRY(d->ops->fill(q, p->at.at + (uint64_t)to, 0, p->bytes - to, e)); /* of rows that are not there yet */
+        if (to > from) TRY(d->ops->copy_in(q, p->at.at + (uint64_t)from, (const char *)p->host + from, to - from, e));
+        if (i == m->texts) m->texts_home = to;
+    }
+    m->version = im->version;
+    m->current = true;
+    return ST_OK;
+}
+
+/* ---- room ---- */
+bool image_mirror_current(const Image *im) {
+    const ImageMirror *m = im->mirror;
+    return m && m->current && m->version == im->version && m->generation == im->generation;
+}
+static Status grow_piece(ImageMirror *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
+    TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
+    if (p->zeros && p->bytes < bytes) TRY(m->d->ops->fill(q, p->at.at + (uint64_t)p->bytes, 0, bytes - p->bytes, e));
+    p->bytes = bytes;
+    return ST_OK;
+}
+/* The device could not: the host takes the image over. */
+static Status give_up(Image *im, const Err *why, Err *e) {
+    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name, im->mirror->d->info.id, why->message);
+    TRY(image_mirror_to_host(im, e));
+    image_mirror_stale(im);
+    return ST_OK;
+}
+
+Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
+    ImageMirror *m = im->mirror, *now = describe(im, e);
+    if (!now) return ST_ERROR;
+    const int64_t began = clock_ns();
+    Status st = grow(im, rows, e);
+    const int64_t grown = clock_ns();
+    describe_arrays(now, im);
+    for (int32_t i = 0; i < m->n; i++) m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
+    DevQueue *q = NULL;
+    Err why = {0};
+    if (st != ST_OK) {
+        mem_free(im->account, now, mirror_size(now->cap));
+        return ST_ERROR;
+    }
+    st = m->d->ops->queue_new(m->d, &q, &why);
+    for (int32_t i = 0; i < m->n && st == ST_OK; i++)
+        if (m->pieces[i].row_bytes) st = grow_piece(m, q, &m->pieces[i], now->pieces[i].bytes, &why);
+    if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? &why : NULL) != ST_OK) st = ST_ERROR;
+    if (q) m->d->ops->queue_free(m->d, q);
+    mem_free(im->account, now, mirror_size(now->cap));
+    if (st != ST_OK) return give_up(im, &why, e);
+    log_write(LOG_INFO, "the image of table \"%s\" has room for %lld rows: %.1f ms on the host, %.1f ms on device \"%s\"", im->table->name, (long long)rows, (double)(grown - began) / 1e6, (double)(clock_ns() - grown) / 1e6, m->d->info.id);
+    m->generation = im->generation;
+    return ST_OK;
+}
+
+bool image_mirror_grow_texts(Image *im, int64_t size) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->current || m->texts < 0) return !image_mirror_ahead(im); /* it will be made anew */
+    DevQueue *q = NULL;
+    Err why = {0};
+    if (m->d->ops->queue_new(m->d, &q, &why) != ST_OK) return false;
+    Status st = grow_piece(m, q, &m->pieces[m->texts], size, &why);
+    m->d->ops->queue_free(m->d, q);
+    return st == ST_OK;
+}
+
+static Piece *find(const Image *im, const void *array) {
+    ImageMirror *m = im->mirror;
+    for (int32_t i = 0; array && i < m->n; i++)
+        if ((const char *)array >= (const char *)m->pieces[i].host && (const char *)array < (const char *)m->pieces[i].host + m->pieces[i].bytes) return &m->pieces[i];
+    return NULL;
+}
+DevPtr image_mirror_at(const Image *im, const void *array) {
+    const Piece *p = find(im, array);
+    return p ? p->at.at + (uint64_t)((const char *)array - (const char *)p->host) : 0;
+}
+uint64_t image_mirror_texts(const Image *im) {
+    const ImageMirror *m = im->mirror;
+    return m->texts < 0 ? 0 : m->pieces[m->texts].at.at - (uint64_t)(uintptr_t)m->pieces[m->texts].host;
+}
+void image_mirror_text_room(Image *im, const char *room) {
+    ImageMirror *m = im->mirror;
+    m->texts_home = MIN_OF(m->texts_home, room - (const char *)m->pieces[m->texts].host);
+}
+void image_mirror_changed(Image *im, const void *array) {
+    Piece *p = find(im, array);
+    if (!p) return;
+    p->changed = true;
+    im->mirror->ahead = true;
+}
+bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
+
+/* ---- indexes ---- */
+static void describe_column(const Image *im, int32_t number, RehashTable *t, int32_t c) {
+    const ImageColumn *col = &im->cols[number];
+    t->cols[c].phys = col->phys;
+    t->cols[c].cells = image_mirror_at(im, col->cells);
+    t->cols[c].stride = (uint64_t)col->stride;
+    t->cols[c].valid = image_mirror_at(im, col->valid);
+}
+static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
+    *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .rows = atomic_load(&im->rows), .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
+    for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
+}
+/* From table t to one of n slots, on the device, with room for it on the host. */
+static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t, int64_t n, Err *e) {
+    ImageMirror *m = im->mirror;
+    Piece *p = find(im, x->slots);
+    DevSpan fresh = {0};
+    uint64_t *slots = mem_calloc(im->account, n * 8, e);
+    if (!slots) return ST_ERROR;
+    Status st = device_span_new(m->d, n * 8, &fresh, e);
+    if (st == ST_OK) st = m->d->ops->fill(q, fresh.at, 0, n * 8, e);
+    if (st == ST_OK) st = image_rehash(&m->kernels, m->d, q, t, fresh.at, n, e);
+    if (st != ST_OK) {
+        (void)m->d->ops->sync(q, NULL, NULL, NULL); /* it may still be filled */
+        device_span_free(m->d, &fresh);
+        mem_free(im->account, slots, n * 8);
+        return ST_ERROR;
+    }
+    device_span_free(m->d, &p->at);
+    mem_free(im->account, x->slots, (x->mask + 1) * 8);
+    *p = (Piece){.host = slots, .bytes = n * 8, .at = fresh, .changed = true};
+    x->slots = slots;
+    x->mask = n - 1;
+    m->generation = ++im->generation;
+    return ST_OK;
+}
+Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t;
+    Err why = {0};
+    int64_t entries = 0, kept = 0, began = clock_ns();
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    describe_table(im, x, &t);
+    if (st == ST_OK) st = image_rehash_count(&m->kernels, m->d, q, &t, &entries, &kept, &why);
+    if (st == ST_OK && 2 * (entries + inserts) > t.n) {
+        int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * t.n : t.n);
+        st = rehash(im, x, q, &t, n, &why);
+        entries = kept;
+        if (st == ST_OK) log_write(LOG_INFO, "an index of table \"%s\" with %lld entries has room for %lld: %.1f ms on device \"%s\"", im->table->name, (long long)kept, (long long)n / 2, (double)(clock_ns() - began) / 1e6, m->d->info.id);
+    }
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) return give_up(im, &why, e);
+    x->used = entries;
+    return ST_OK;
+}
+
+bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t = {.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = 1};
+    Err why = {0};
+    describe_column(im, col, &t, 0);
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = image_rehash_bound(&m->kernels, m->d, q, &t, bound, &why);
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s", im->table->cols[col].name, im->table->name, why.message);
+    return st == ST_OK;
+}
+
+/* ---- strings in a new piece ---- */
+static void describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
+    *t = (RehashTable){.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = n, .texts = image_mirror_texts(im)};
+    for (int32_t c = 0; c < n; c++) {
+        describe_column(im, cols[c], t, c);
+        t->cols[c].phys = dead_too[c];
+    }
+}
+bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    RehashTable t;
+    Err why = {0};
+    uint64_t found = 0;
+    if (m->texts < 0) return false;
+    describe_texts(im, n, cols, dead_too, &t);
+    Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
+    if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = image_rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st != ST_OK) log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
+    *bytes = (int64_t)found;
+    return st == ST_OK;
+}
+Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size, bool *done, Err *e) {
+    ImageMirror *m = im->mirror;
+    DevQueue *q = NULL;
+    DevSpan fresh = {0};
+    RehashTable t;
+    Err why = {0};
+    *done = false;
+    describe_texts(im, n, cols, dead_too, &t);
+    Status st = m->d->ops->queue_new(m->d, &q, &why);
+    if (st == ST_OK) st = device_span_new(m->d, size, &fresh, &why);
+    if (st != ST_OK) {
+        log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
+    } else if (image_rehash_texts(&m->kernels, m->d, q, &t, fresh.at, (uint64_t)(uintptr_t)to, e) != ST_OK) {
+        m->broken = true;
+        st = ST_ERROR;
+    } else {
+        *done = true;
+    }
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (!*done) {
+        device_span_free(m->d, &fresh);
+        return m->broken ? ST_ERROR : ST_OK;
+    }
+    Piece *p = &m->pieces[m->texts];
+    device_span_free(m->d, &p->at);
+    *p = (Piece){.host = to, .bytes = size, .at = fresh, .changed = true};
+    m->texts_home = 0;
+    for (int32_t c = 0; c < n; c++) image_mirror_changed(im, im->cols[cols[c]].cells);
+    return ST_OK;
+}
+
+/* ---- home ---- */
+static void drop_stage(Image *im) {
+    mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
+    im->mirror->stage = NULL;
+    im->mirror->stage_bytes = 0;
+}
+Status image_mirror_fetch(Image *im, Err *e) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->ahead) return ST_OK;
+    if (m->broken) return device_lost(m->d, e);
+    DevQueue *q;
+    int64_t bytes = 8, at = 0, from;
+    for (int32_t i = 0; i < m->n; i++) bytes += m->pieces[i].changed ? used_bytes(im, &m->pieces[i], &from) : 0;
+    drop_stage(im);
+    if (!(m->stage = mem_alloc(im->account, bytes, e))) return ST_ERROR;
+    m->stage_bytes = bytes;
+    Status st = m->d->ops->queue_new(m->d, &q, e);
+    if (st == ST_OK) {
+        for (int32_t i = 0; i < m->n && st == ST_OK; i++) {
+            const Piece *p = &m->pieces[i];
+            if (!p->changed) continue;
+            int64_t n = used_bytes(im, p, &from) - from;
+            if (n > 0) st = m->d->ops->copy_out(q, m->stage + at, p->at.at + (uint64_t)from, n, e);
+            at += n;
+        }
+        if (st == ST_OK) st = m->d->ops->sync(q, NULL, NULL, e);
+        m->d->ops->queue_free(m->d, q);
+    }
+    if (st != ST_OK) drop_stage(im);
+    return st;
+}
+void image_mirror_commit(Image *im) {
+    ImageMirror *m = im->mirror;
+    if (!m || !m->stage) return;
+    for (int64_t i = 0, at = 0, from; i < m->n; i++) {
+        Piece *p = &m->pieces[i];
+        if (!p->changed) continue;
+        int64_t n = used_bytes(im, p, &from) - from;
+        memcpy((char *)p->host + from, m->stage + at, (size_t)n);
+        at += n;
+        p->changed = false;
+        if (i == m->texts) m->texts_home = from + n;
+    }
+    m->ahead = false;
+    drop_stage(im);
+    image_drop_texts(im);
+}
+Status image_mirror_to_host(Image *im, Err *e) {
+    TRY(image_mirror_fetch(im, e));
+    image_mirror_commit(im);
+    return ST_OK;
+}
+
+void image_mirror_stale(Image *im) {
+    if (im->mirror) im->mirror->current = false;
+}

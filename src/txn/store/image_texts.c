@@ -1,0 +1,161 @@
+/* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (image_mirror.h).
+ *
+ * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full it grows where it is, on both sides, since cells
+ * have addresses. When there are no more addresses or no memory, or when much of it may be strings that nobody has any more, a new one is made from the rows that
+ * there are. Cells of rows that never were are zero; rows that died keep the strings that indexes find them by.
+ */
+#include "base/log.h"
+#include "txn/store/image_int.h"
+#include "txn/store/image_mirror.h"
+
+enum {
+    SPARE_MIN = 64 << 10, AHEAD_MAX = 1 << 30, AHEAD_BULKS = 16, /* room for so many like this one, when there is memory */
+    ADDRESSES = 64,  /* times the bytes */
+    GARBAGE_MIN = 64 << 20, GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
+};
+#define ADDRESSES_MIN (INT64_C(1) << 32)
+
+static bool in_index(const Image *im, int32_t col) {
+    for (int32_t i = 0; i < im->n_indexes; i++)
+        for (int32_t c = 0; c < im->indexes[i].n_cols; c++)
+            if (im->indexes[i].cols[c] == col) return true;
+    return false;
+}
+static bool has_texts(const Image *im) {
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->cols[c].used && im->cols[c].phys == PH_STR) return true;
+    return false;
+}
+static bool fit(const Image *im, int64_t room) {
+    const ImageChunk *c = im->impl->gathered;
+    return c && im->impl->chunks == c && c->used <= c->size && room <= c->size - c->used;
+}
+
+bool image_texts_fit(const Image *im, int64_t room) { return !has_texts(im) || fit(im, room); }
+
+char *image_texts(const Image *im, int64_t *size, int64_t *used) {
+    ImageChunk *c = im->impl->gathered;
+    if (!c || im->impl->chunks != c) return NULL;
+    *size = c->size;
+    *used = MIN_OF(c->used, c->size);
+    return (char *)(c + 1);
+}
+
+static Str *text_at(const Image *im, int32_t col, int64_t row) { return (Str *)(void *)image_cell(&im->cols[col], row); }
+/* Strings of the rows that there are: how many bytes, and to a chunk. */
+static int64_t count_bytes(const Image *im) {
+    int64_t rows = atomic_load(&im->rows), bytes = 0;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        bool dead_too = in_index(im, c);
+        for (int64_t r = 0; r < rows; r++)
+            if (dead_too || im->live[r] == ROW_LIVE) bytes += text_at(im, c, r)->len;
+    }
+    return bytes;
+}
+static void move(Image *im, ImageChunk *to) {
+    int64_t rows = atomic_load(&im->rows);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        bool dead_too = in_index(im, c);
+        for (int64_t r = 0; r < rows; r++) {
+            Str *cell = text_at(im, c, r);
+            int64_t len = dead_too || im->live[r] == ROW_LIVE ? cell->len : 0;
+            char *at = (char *)(to + 1) + to->used;
+            if (len) memcpy(at, cell->ptr, (size_t)len);
+            *cell = len ? str_make(at, len) : (Str){.ptr = (char *)(to + 1)};
+            to->used += len;
+        }
+    }
+}
+
+/* More room behind what there is. */
+static bool stretch(Image *im, int64_t room) {
+    const struct ImageImpl *x = im->impl;
+    ImageChunk *c = x->gathered;
+    if (!c || x->chunks != c || c->used > c->size) return false;
+    int64_t least = c->used + room, size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX)), c->most - (int64_t)sizeof *c);
+    double per_row = (double)x->text_bytes / (double)MAX_OF(x->text_rows, INT64_C(1));
+    if (size < least || (double)least > GARBAGE_MIN + GARBAGE_TIMES * per_row * (double)atomic_load(&im->rows)) return false;
+    int64_t held = (int64_t)sizeof *c + size;
+    if (held > c->held) {
+        if (mem_span_grow(im->account, c, c->held, held, NULL) != ST_OK) return false;
+        c->held = held;
+    }
+    if (!image_mirror_grow_texts(im, size)) return false;
+    c->size = size;
+    return true;
+}
+static ImageChunk *new_piece(Image *im, int64_t size, Err *e) {
+    int64_t held = (int64_t)sizeof(ImageChunk) + size, most = MAX_OF(held * ADDRESSES, ADDRESSES_MIN);
+    ImageChunk *c = mem_span_new(im->account, held, &most, e);
+    if (c) *c = (ImageChunk){.size = size, .held = held, .most = most};
+    return c;
+}
+
+void image_drop_texts(Image *im) {
+    struct ImageImpl *x = im->impl;
+    if (!x->moved) return;
+    image_chunks_free(im, x->gathered->next);
+    x->gathered->next = NULL;
+    x->moved = false;
+}
+/* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
+static ImageChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
+    int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
+    ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
+    return to ? to : new_piece(im, size, e);
+}
+static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
+    struct ImageImpl *x = im->impl;
+    x->chunks = x->gathered = to;
+    x->text_bytes = bytes;
+    x->text_rows = atomic_load(&im->rows);
+}
+/* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest. Its older cells have the strings that they had. */
+static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
+    struct ImageImpl *x = im->impl;
+    int32_t cols[IMAGE_KEY_COLS], n = 0; /* as many as image_rehash.h takes */
+    bool dead_too[IMAGE_KEY_COLS];
+    int64_t bytes;
+    *done = false;
+    if (!x->gathered || x->chunks != x->gathered || !image_mirror_current(im) || !image_mirror_ahead(im)) return ST_OK;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        if (n == IMAGE_KEY_COLS) return ST_OK;
+        cols[n] = c;
+        dead_too[n++] = in_index(im, c);
+    }
+    if (!image_mirror_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
+    ImageChunk *to = make_piece(im, bytes, room, NULL);
+    if (!to) return ST_OK;
+    Status st = image_mirror_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
+    if (!*done) {
+        image_chunks_free(im, to);
+        return st;
+    }
+    log_write(LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left", im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
+    to->used = bytes;
+    to->next = x->chunks;
+    take_piece(im, to, bytes);
+    x->moved = true;
+    return ST_OK;
+}
+
+Status image_gather_texts(Image *im, int64_t room, Err *e) {
+    struct ImageImpl *x = im->impl;
+    bool done;
+    if (image_texts_fit(im, room) || stretch(im, room)) return ST_OK;
+    TRY(gather_there(im, room, &done, e));
+    if (done) return ST_OK;
+    TRY(image_mirror_to_host(im, e));
+    int64_t bytes = count_bytes(im);
+    ImageChunk *to = make_piece(im, bytes, room, e);
+    if (!to) return ST_ERROR;
+    move(im, to);
+    image_chunks_free(im, x->chunks);
+    x->moved = false;
+    take_piece(im, to, bytes);
+    image_mirror_stale(im);
+    return ST_OK;
+}
