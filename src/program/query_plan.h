@@ -79,7 +79,7 @@ typedef struct SortSpec {
 typedef struct RowsSpec {
     int32_t n_cols;
     CellSpec *cols;
-    bool ordered;     /* keep source order (morsel order): results, LIMIT without ORDER BY */
+    bool ordered;     /* keep source order (morsel order): results, LIMIT without ORDER BY, CTEs and unions that these read (row_order.c) */
     int64_t limit, offset; /* applied when read; -1, 0 none */
     int32_t sort;     /* number of the sort that fills it, -1: SINK_ROWS */
 } RowsSpec;

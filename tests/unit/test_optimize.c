@@ -398,6 +398,57 @@ static void test_errors(void **state) {
     assert_int_equal(optimizer_rules_parse(slice_of("nope"), &bits, &e), ST_ERROR);
     assert_string_equal(e.sqlstate, "22023");
 }
+static void count_stores(const Plan *p, int *stores, int *unordered) {
+    if (p->kind == LP_CTE || p->kind == LP_SETOP) {
+        ++*stores;
+        *unordered += p->unordered;
+    }
+    for (int32_t i = 0; i < p->n_children; i++) count_stores(p->children[i], stores, unordered);
+}
+/* Rows of CTEs and unions are in order where the result, a limit, a sort or string_agg sees it, and only there. */
+static void test_row_order(void **state) {
+    (void)state;
+    static const struct { const char *sql; int stores, unordered; } q[] = {
+        {"select count(distinct b), count(distinct c) from t", 1, 1},
+        {"select b, count(distinct c), count(distinct s) from t group by b order by b", 1, 1},
+        {"select a from t union all select a from u", 1, 0},
+        {"select a from t union all select a from u order by a", 1, 0},
+        {"select a from t union select a from u", 1, 1},
+        {"select sum(a) from (select a from t union all select a from u) x", 1, 1},
+        {"select string_agg(s, ',') from (select s from t union all select s from u) x", 1, 0},
+        {"select sum(a) from (select a from t union all select a from u limit 10) x", 1, 0},
+        {"select x.a from (select a from u union all select a from u) x join v on x.a = v.a", 1, 0},
+        {"select u.a from u join (select a from v union all select a from v) x on x.a = u.a", 1, 1},
+        {"with c as (select b, sum(c) d from t group by b) select count(*) from c x, c y where x.b = y.d", 1, 1},
+        {"with c as (select b, sum(c) d from t group by b) select d, (select max(d) from c) from c", 1, 0},
+        {"with c as (select b from t union all select b from u), d as (select b, max(b) m from c group by b) select m from d x union all select m from d", 3, 1},
+    };
+    for (int i = 0; i < (int)(sizeof q / sizeof q[0]); i++) {
+        Err e;
+        memset(&e, 0, sizeof e);
+        Arena *a = arena_new(&acct, &e);
+        assert_non_null(a);
+        PlanCtx c;
+        memset(&c, 0, sizeof c);
+        c.arena = a;
+        c.err = &e;
+        c.catalog = &cat;
+        c.session = &info;
+        AstStmt **stmts;
+        int64_t n;
+        int stores = 0, unordered = 0;
+        BoundStmt *b = NULL;
+        assert_true(vec_push(a, &c.cols, ((ColInfo){.name = "", .col = -1})));
+        assert_int_equal(sql_parse(a, slice_of(q[i].sql), &stmts, &n, &e), ST_OK);
+        assert_int_equal(sql_bind(&c, stmts[0], 0, NULL, &b), ST_OK);
+        assert_int_equal(sql_optimize(&c, b), ST_OK);
+        count_stores(b->plan, &stores, &unordered);
+        if (stores != q[i].stores || unordered != q[i].unordered) fprintf(stderr, "%s: %d of %d\n%s\n", q[i].sql, unordered, stores, plan_text(&c, b->plan));
+        assert_int_equal(stores, q[i].stores);
+        assert_int_equal(unordered, q[i].unordered);
+        arena_free(a);
+    }
+}
 /* Two operators that share an array are refused before any rule changes one of them by the other. */
 static void test_shared(void **state) {
     (void)state;
@@ -459,7 +510,7 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_tpch), cmocka_unit_test(test_shapes), cmocka_unit_test(test_errors), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_tpch), cmocka_unit_test(test_shapes), cmocka_unit_test(test_errors), cmocka_unit_test(test_shared), cmocka_unit_test(test_row_order),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1013,7 +1013,7 @@ static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
         entries[n] = source_entry(n, &cells[n], t, range_of_type(t));
         n++;
     }
-    int32_t store = rows_spec_new(l, n, cells, -1, 0, true, -1);
+    int32_t store = rows_spec_new(l, n, cells, -1, 0, !p->unordered, -1);
     if (store < 0) return NULL;
     for (int32_t c = 0; c < p->n_children; c++) {
         ColSet in = colset_new(l->c);
@@ -1046,7 +1046,7 @@ static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
         cells[i] = cell_spec(cp, regs[i]);
         info.entries[i] = source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
     }
-    info.rows = rows_spec_new(l, n, cells, -1, 0, true, -1);
+    info.rows = rows_spec_new(l, n, cells, -1, 0, !p->unordered, -1);
     if (info.rows < 0 || sink_rows(l, cp, info.rows, n, regs, -1) != ST_OK) return NULL;
     if (!vec_push(l->arena, &l->ctes, info)) return NULL;
     return lower_plan(l, p->children[1], needed);

@@ -8,7 +8,7 @@
  *  6 group keys     functional dependencies
  *  7 prune          columns, projections; LIMIT into SORT
  *  8 join order     with estimates; build sides
- *  9 runtime filters
+ *  9 runtime filters; where rows need no order
  *
  * Debug builds verify the plan after each; that nothing in it is shared is verified once in every build. */
 #include "sql/optimize/optimize_int.h"
@@ -152,6 +152,7 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     TRY(check(o, p, "join order"));
     if (rule_on(c, RULE_RUNTIME_FILTER)) TRY(opt_runtime_filters(o, p));
     TRY(check(o, p, "runtime filters"));
+    opt_row_order(p);
     stmt->plan = p;
     return ST_OK;
 }

@@ -208,6 +208,7 @@ struct Plan {
     /* filled by the optimiser */
     double est_rows, est_cost;
     bool build_left;    /* LP_JOIN: hash table on the left child instead of the right */
+    bool unordered;     /* LP_CTE (its definition), LP_SETOP: nothing looks at the order of the rows */
     /* Join ids for runtime filters: a join whose build side is ready before may filter scans below its probe side. */
     int32_t n_runtime;
     struct RuntimeFilter { Plan *join; ColId build_col; ColId local_col; } *runtime; /* LP_SCAN: semi-join with join's build keys on local_col */
