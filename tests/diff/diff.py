@@ -500,7 +500,121 @@ class Gen:
             s.families = [f if f != "out" else "flt" for _, f in s.items]
         return s
 
+    # -- what was wrong once: columns that nothing needs under unions with casts, NULL as a group below outer joins, three-valued ANY and ALL
+    def union_input(self, kinds, names):
+        """A branch whose columns have types of their own, which have a common one."""
+        src, sc = self.source([], 0)
+        one = {"int": [("int", "integer"), ("int", "bigint"), ("num", "numeric(12,2)"), ("int", "smallint")], "num": [("num", "numeric(20,4)"), ("int", "integer"), ("num", "numeric(8,1)")],
+               "date": [("date", "date"), ("ts", "timestamp")], "txt": [("txt", "text"), ("txt", "varchar(20)")], "bool": [("bool", "boolean")]}
+        items = []
+        for k, n in zip(kinds, names):
+            f, t = self.pick(one[k])
+            e = self.pick(["null", f"({self.expr(f, [sc], 1)})::{t}", f"({self.column(f, [sc]) or self.literal(f)})::{t}", f"({self.literal(f)})::{t}"])
+            if t == "smallint":
+                e = self.pick(["1::smallint", "null::smallint"])
+            items.append(f"{e} {n}")
+        return f"select {', '.join(items)} from {src}" + (f" where {self.cond([sc], 1)}" if self.chance(0.6) else "")
+
+    def pruned_union(self):
+        kinds = [self.pick(["int", "int", "num", "date", "txt", "bool"]) for _ in range(self.r.randint(2, 5))]
+        names = [f"x{i}" for i in range(len(kinds))]
+        op = lambda: self.pick(["union all", "union all", "union all", "union", "intersect", "except", "except all"])  # noqa: E731
+        sql = self.union_input(kinds, names)
+        for _ in range(self.pick([1, 1, 2])):
+            sql = f"({sql}) {op()} {self.union_input(kinds, names)}" if self.chance(0.3) else f"{sql} {op()} {self.union_input(kinds, names)}"
+        u = self.new_alias("u")
+        kept = [i for i in range(len(kinds)) if self.chance(0.5)] or [len(kinds) - 1]
+        cols = [f"{u}.x{i}" for i in kept]
+        where = f" where {self.pick(cols)} is {self.pick(['', 'not '])}null" if self.chance(0.2) else ""
+        k = self.r.random()
+        if k < 0.5:
+            return f"select {self.pick(['', '', 'distinct '])}{', '.join(cols)} from ({sql}) {u}{where}", len(cols)
+        if k < 0.75:
+            return f"select {', '.join(cols)}, count(*), count(distinct {self.pick(cols)}) from ({sql}) {u}{where} group by {', '.join(cols)}", len(cols) + 2
+        numbers = [f"sum({c})" for c, i in zip(cols, kept) if kinds[i] in ("int", "num")] + [f"{self.pick(['min', 'max'])}({c})" for c, i in zip(cols, kept) if kinds[i] != "bool"]
+        return f"select {', '.join(numbers + [f'count({self.pick(cols)})'])} from ({sql}) {u}{where}", len(numbers) + 1
+
+    def group_side(self):
+        """A grouped subquery over columns that may be NULL: (sql, [(column, family)])."""
+        src, sc = self.source([], 0)
+        keys = [self.pick(sc) for _ in range(self.pick([1, 1, 2]))]
+        cols = [(f"{c[0]} g{i}", f"g{i}", c[1]) for i, c in enumerate(keys)] + [("count(*) n", "n", "int")]
+        numbers = [c for c in sc if c[1] in ("int", "num")]
+        if numbers and self.chance(0.5):
+            c = self.pick(numbers)
+            cols.append((f"{self.pick(['min', 'max'])}({c[0]}) m", "m", c[1]))
+        where = f" where {self.cond([sc], 1)}" if self.chance(0.3) else ""
+        a = self.new_alias("g")
+        return f"(select {', '.join(c[0] for c in cols)} from {src}{where} group by {', '.join(c[0] for c in keys)}) {a}", [(f"{a}.{n}", f) for _, n, f in cols]
+
+    def null_groups(self):
+        l, ls = self.source([], 0)
+        scope = [c[:2] for c in ls]
+        sql = l
+        for _ in range(self.pick([1, 1, 2])):
+            r, rs = self.group_side() if self.chance(0.7) else (lambda x: (x[0], [c[:2] for c in x[1]]))(self.source([], 0))
+            pairs = [(a, b) for a in scope for b in rs if a[1] == b[1] and a[1] != "bool"]
+            if not pairs:
+                continue
+            a, b = self.pick(pairs)
+            n = [(x, y) for x, y in pairs if y[0].endswith(".n")]
+            if n and self.chance(0.6):
+                a, b = self.pick(n)
+            sql = f"{sql} {self.pick(['left join', 'left join', 'full join', 'right join', 'join'])} {r} on {a[0]} = {b[0]}"
+            scope = scope + rs
+        cols = [c[0] for c in self.r.sample(scope, min(len(scope), self.r.randint(1, 4)))]
+        groups = [c[0] for c in scope if re.match(r"g\d+\.", c[0])]
+        cols = list(dict.fromkeys((groups if groups and self.chance(0.6) else []) + cols))
+        k = self.r.random()
+        if k < 0.4:
+            return f"select distinct {', '.join(cols)} from {sql}", len(cols)
+        if k < 0.8:
+            return f"select {', '.join(cols)}, count(*) from {sql} group by {', '.join(cols)}", len(cols) + 1
+        return f"select {', '.join(cols)} from {sql}", len(cols)
+
+    def values_of(self, f, scopes):
+        """A subquery of one column with NULLs, perhaps none, perhaps correlated, perhaps a set-returning function."""
+        k = self.r.random()
+        if f == "int" and k < 0.15:
+            return f"select generate_series(1, {self.pick(['3', '0', self.column('int', scopes) or '2'])} % 6)"
+        if f == "int" and k < 0.25:
+            return f"select {self.column('int', scopes) or 'null::int'} from generate_series(1, {self.r.randint(0, 2)})"
+        if f == "int" and k < 0.35:
+            return f"select unnest(array[{self.expr('int', scopes, 0)}::int, {self.pick(['null', '1', '2'])}])"
+        src, sc = self.source(scopes, 0)
+        sql = f"select {self.column(f, [sc]) or self.literal(f)} from {src}"
+        if k < 0.7:
+            pairs = [(a, b) for a in sc for b in scopes[0] if a[1] == b[1] and a[1] in ("int", "txt", "date", "num")]
+            if pairs and self.chance(0.5):
+                a, b = self.pick(pairs)
+                sql += f" where {a[0]} {self.pick(['=', '=', '=', '<>', '<'])} {b[0]}"
+            else:
+                sql += f" where {self.cond([sc], 1)}"
+        return sql
+
+    def quantified(self, scopes):
+        f = self.pick(["int", "int", "int", "num", "txt", "date"])
+        x = self.expr(f, scopes, 0)
+        if self.chance(0.15):
+            x = f"(({self.values_of(f, scopes)}) {self.pick(['union', 'intersect', 'except', 'union all'])} ({self.values_of(f, scopes)}) order by 1 limit 1)"
+        if self.chance(0.25):
+            return f"({x} {self.pick(['', 'not '])}in ({self.values_of(f, scopes)}))"
+        return f"({x} {self.pick(['=', '<>', '<', '<=', '>', '>=', '<=', '>='])} {self.pick(['any', 'all'])} ({self.values_of(f, scopes)}))"
+
+    def three_valued(self):
+        src, sc = self.source([], 0)
+        k = self.column("int", [sc]) or "1"
+        if self.chance(0.5):
+            vs = [self.quantified([sc]) for _ in range(self.r.randint(1, 3))]
+            return f"select {k}, {', '.join(vs)} from {src}", 1 + len(vs)
+        c = self.quantified([sc])
+        c = self.pick([c, f"not {c}", f"{c} is {self.pick(['null', 'not true', 'not false', 'not null'])}", f"{c} {self.pick(['and', 'or'])} {self.quantified([sc])}"])
+        return f"select {k}, count(*) over_ from {src} where {c} group by {k}".replace(f"group by {k}", f"group by {k}" if k != "1" else "having true"), 2
+
     def query(self):
+        if self.chance(0.2):
+            sql, width = self.pick([self.pruned_union, self.null_groups, self.three_valued])()
+            return self.ordered(sql, width)
         k = self.r.random()
         if k < 0.13:
             fams = [self.pick(["int", "txt", "date", "num", "bool"]) for _ in range(self.r.randint(1, 3))]
