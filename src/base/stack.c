@@ -18,8 +18,8 @@ static _Thread_local struct {
     Stop stop;
 } here;
 
-/* The address of the caller's frame, near enough. */
-static NOINLINE uintptr_t address(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Of the frame that asks, near enough to the caller's. */
+#define ADDRESS() ((uintptr_t)__builtin_frame_address(0))
 
 static void look_up_own(uintptr_t at) {
     pthread_attr_t attr;
@@ -59,7 +59,7 @@ static Stop interrupted(void) {
 
 bool stack_stop(void) {
     if (UNLIKELY(here.stop != STOP_NONE)) return true;
-    here.stop = is_deep(address()) ? STOP_DEPTH : interrupted();
+    here.stop = is_deep(ADDRESS()) ? STOP_DEPTH : interrupted();
     return here.stop != STOP_NONE;
 }
 
@@ -80,14 +80,14 @@ Status stack_check_at(Err *e, int64_t position) {
 }
 Status stack_check(Err *e) { return stack_check_at(e, 0); }
 Status stack_failed(Err *e) { return err_is_set(e) || stack_check(e) != ST_OK ? ST_ERROR : err_oom(e); }
-Status stack_check_depth(Err *e) { return LIKELY(!is_deep(address())) ? ST_OK : too_deep(e, 0); }
+Status stack_check_depth(Err *e) { return LIKELY(!is_deep(ADDRESS())) ? ST_OK : too_deep(e, 0); }
 
 StackWatch stack_watch_begin(const _Atomic bool *cancel, int64_t deadline_ns) {
     StackWatch before = here.watch;
     here.watch = (StackWatch){cancel, deadline_ns};
     here.calls = 0;
     here.stop = STOP_NONE;
-    if (!before.cancel) look_up(address()); /* not inside of another call: the stack may be another coroutine's */
+    if (!before.cancel) look_up(ADDRESS()); /* not inside of another call: the stack may be another coroutine's */
     return before;
 }
 void stack_watch_end(StackWatch before) {

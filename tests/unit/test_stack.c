@@ -1,6 +1,7 @@
 /* test_stack.c - deeply nested statements on threads with stacks of several sizes: an answer or 54001, and the connection goes on; other stacks than the
  * thread's own; interrupts while a statement is planned. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -226,6 +227,68 @@ static void handlers(void **state) {
     stele_disconnect(c);
 }
 
+/* ---- interrupts while planning ------------------------------------------------------------------ */
+
+typedef struct Interrupt {
+    stele_conn *c;
+    const char *timeout; /* of the statement; NULL: another thread cancels it */
+    _Atomic bool over;
+} Interrupt;
+static void *cancel(void *arg) {
+    Interrupt *k = arg;
+    while (!atomic_load(&k->over)) { /* again and again: a call that begins forgets it */
+        stele_interrupt(k->c);
+        sched_yield();
+    }
+    return NULL;
+}
+/* EXPLAIN plans and does not run; planning each of these would take minutes. */
+static void *plan_long(void *arg) {
+    static const Shape slow[] = {
+        {"explain select * from ", "(select a + b as a, b from ", "t", ") x%d where a > %d", ""},
+        {"explain with c0 as (select 1 as a)", ", c%d as (select (select a + 1 from c%e) as a)", " select * from c12000", "", ""},
+        {"explain select count(*) from t t0", " join t t%d on t%d.a = t%e.a", "", "", ""},
+    };
+    static const int depth[] = {1500, 12000, 12000};
+    Interrupt *k = arg;
+    Text t = {0};
+    for (int i = 0; i < 3; i++) {
+        make(&t, &slow[i], "", depth[i]);
+        if (stele_exec(k->c, t.s, NULL, NULL) != STELE_ERROR) fail_msg("planned: %.60s", t.s);
+        stele_error_info e;
+        stele_error(k->c, &e);
+        if (strcmp(e.sqlstate, "57014") != 0) fail_msg("%.60s: %s %s", t.s, e.sqlstate, e.message);
+        assert_string_equal(e.message, k->timeout ? "canceling statement due to statement timeout" : "canceling statement due to user request");
+        assert_int_equal(stele_transaction_state(k->c), 'I');
+    }
+    free(t.s);
+    atomic_store(&k->over, true);
+    return NULL;
+}
+static void interrupt_with(const char *timeout) {
+    Interrupt k = {.timeout = timeout};
+    char sql[60];
+    pthread_t th, other;
+    pthread_attr_t a;
+    assert_int_equal(stele_connect(db, &k.c), STELE_OK);
+    snprintf(sql, sizeof sql, "set statement_timeout = '%s'", timeout ? timeout : "0");
+    assert_int_equal(stele_exec(k.c, sql, NULL, NULL), STELE_OK);
+    assert_int_equal(pthread_attr_init(&a), 0);
+    assert_int_equal(pthread_attr_setstacksize(&a, (size_t)STACK_FACTOR << 27), 0);
+    assert_int_equal(pthread_create(&th, &a, plan_long, &k), 0);
+    if (!timeout) assert_int_equal(pthread_create(&other, NULL, cancel, &k), 0);
+    pthread_join(th, NULL);
+    if (!timeout) pthread_join(other, NULL);
+    pthread_attr_destroy(&a);
+    assert_int_equal(stele_exec(k.c, "select 1", NULL, NULL), STELE_OK);
+    stele_disconnect(k.c);
+}
+static void interrupts(void **state) {
+    (void)state;
+    interrupt_with(NULL);
+    interrupt_with("50ms");
+}
+
 static int open_db(void **state) {
     stele_conn *c;
     char sql[100];
@@ -254,6 +317,7 @@ int main(void) {
         cmocka_unit_test(stacks),
         cmocka_unit_test(coroutines),
         cmocka_unit_test(handlers),
+        cmocka_unit_test(interrupts),
     };
     return cmocka_run_group_tests(tests, open_db, close_db);
 }

@@ -222,6 +222,7 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
             Expr *kc = opt_col(o, key);
             if (!kc) return ST_ERROR;
             c->args[c->args[0] == in ? 0 : 1] = kc;
+            c->folded = false;
         }
         if (!grouped) {
             st->has_default = true;
@@ -1084,6 +1085,7 @@ static bool hash_mark(Opt *o, Plan **child, Plan *r, Expr *cond) {
         if (!p) return false;
         *child = p;
         cond->args[k] = col;
+        cond->folded = false;
         return true;
     }
     return false;
@@ -1274,6 +1276,7 @@ static Expr *lift_expr(Opt *o, Expr *e, Plan **child, const Expr *need) {
             if (need && !here) return NULL;
             if (!(e->args[i] = lift_expr(o, e->args[i], child, here))) return NULL;
         }
+        e->folded = false;
         return opt_fold(o, e);
     }
     Plan *r = lift_plan(o, e->u.sub.plan);
@@ -1396,6 +1399,7 @@ static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
         *e = lift_all(o, *e, &p->children[l ? 0 : 1]);
         return *e ? ST_OK : ST_ERROR;
     }
+    (*e)->folded = false;
     for (int32_t i = 0; i < (*e)->n_args; i++) TRY(lift_join_cond(o, p, &(*e)->args[i]));
     return ST_OK;
 }

@@ -146,10 +146,10 @@ static bool could_be_folded(void *ctx, Expr *e) {
 }
 static bool surely_null(const Opt *o, const Expr *e) {
     bool null = false;
-    for (int32_t i = 0; i < e->n_args; i++) {
-        if (opt_const_null(e->args[i])) null = true;
-        else if (expr_can_fail(e->args[i]) && (o->c->of_routine || !expr_walk(e->args[i], could_be_folded, NULL))) return false;
-    }
+    for (int32_t i = 0; i < e->n_args; i++) null |= opt_const_null(e->args[i]);
+    for (int32_t i = 0; null && i < e->n_args; i++)
+        if (!opt_const_null(e->args[i]) && expr_can_fail(e->args[i]) && (o->c->of_routine || !expr_walk(e->args[i], could_be_folded, NULL)))
+            return false;
     return null;
 }
 static Expr *fold_func(Opt *o, Expr *e) {
@@ -204,6 +204,7 @@ static Expr *fold_cast(Opt *o, Expr *e) {
 static Expr *fold_not(Opt *o, Expr *x) {
     if (stack_check(o->err) != ST_OK) return NULL;
     if (opt_const_null(x)) return opt_null(o, type_make(T_BOOL));
+    x->folded = false;
     switch ((ExprKind)x->kind) {
     case EX_CONST: return expr_bool(o->c, !x->u.value.u.b);
     case EX_NOT: return x->args[0];
@@ -325,6 +326,11 @@ static Status flatten(Opt *o, Expr *e, uint8_t kind, ExprVec *out) {
     for (int32_t i = 0; i < e->n_args; i++) TRY(flatten(o, e->args[i], kind, out));
     return ST_OK;
 }
+static bool all_folded(const Expr *e) {
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (!e->args[i]->folded) return false;
+    return true;
+}
 static Expr *fold_logic(Opt *o, Expr *e) {
     ExprVec in = {0}, out = {0};
     bool is_and = e->kind == EX_AND;
@@ -340,9 +346,11 @@ static Expr *fold_logic(Opt *o, Expr *e) {
         for (int64_t j = 0; j < out.len && !dup && out.len < 200; j++) dup = expr_equal(out.items[j], x) && !expr_is_volatile(x);
         if (!dup && opt_push(o, &out, x) != ST_OK) return NULL;
     }
-    Expr *r = opt_nary(o, is_and ? EX_AND : EX_OR, out.len, out.items);
+    if (out.len < 2) return opt_nary(o, (ExprKind)e->kind, out.len, out.items);
+    Expr *flat = opt_nary(o, (ExprKind)e->kind, out.len, out.items), *r = flat;
     if (r && r->kind == EX_OR) r = or_to_in(o, r);
     if (r && r->kind == EX_OR && r->n_args <= 64) r = factor_or(o, r);
+    if (r && r == flat) r->folded = all_folded(r);
     return r;
 }
 
@@ -454,18 +462,8 @@ static Expr *any_to_in(Opt *o, Expr *e) {
     return any ? opt_fold(o, in) : fold_not(o, opt_fold(o, in));
 }
 
-Expr *opt_fold(Opt *o, Expr *e) {
-    if (stack_check(o->err) != ST_OK) return NULL;
-    if (!e) return NULL;
-    if (!rule_on(o->c, RULE_FOLD) && e->kind != EX_SUBQUERY && !opt_has_subquery(e)) return e;
-    for (int32_t i = 0; i < e->n_args; i++)
-        if (!(e->args[i] = opt_fold(o, e->args[i]))) return NULL;
-    if (e->kind == EX_SUBQUERY) {
-        for (int32_t i = 0; e->u.sub.compare && i < e->u.sub.n_cols; i++)
-            if (e->u.sub.compare[i] && !(e->u.sub.compare[i] = opt_fold(o, e->u.sub.compare[i]))) return NULL;
-        return opt_fold_plan(o, e->u.sub.plan) == ST_OK ? e : NULL;
-    }
-    if (!rule_on(o->c, RULE_FOLD)) return e;
+/* Its arguments are folded. */
+static Expr *fold_node(Opt *o, Expr *e) {
     switch ((ExprKind)e->kind) {
     case EX_FUNC: {
         Expr *in = e->n_args == 2 ? any_to_in(o, e) : e;
@@ -485,6 +483,36 @@ Expr *opt_fold(Opt *o, Expr *e) {
     default: return e;
     }
 }
+Expr *opt_fold(Opt *o, Expr *e) {
+    if (stack_check(o->err) != ST_OK) return NULL;
+    if (!e || e->folded) return e;
+    if (!rule_on(o->c, RULE_FOLD) && e->kind != EX_SUBQUERY && !opt_has_subquery(e)) return e;
+    if (rule_on(o->c, RULE_FOLD) && e->kind == EX_NOT) { /* sinks to the leaves in one walk, from above */
+        Expr *x = e->args[0];
+        if (x->kind == EX_NOT) return opt_fold(o, x->args[0]);
+        if (x->kind == EX_AND || x->kind == EX_OR) {
+            x->kind = x->kind == EX_AND ? EX_OR : EX_AND;
+            x->folded = false;
+            for (int32_t i = 0; i < x->n_args; i++)
+                if (!(x->args[i] = opt_unary(o, EX_NOT, x->args[i]))) return NULL;
+            return opt_fold(o, x);
+        }
+    }
+    bool whole = true; /* nothing in it has to be looked at again */
+    for (int32_t i = 0; i < e->n_args; i++) {
+        if (!(e->args[i] = opt_fold(o, e->args[i]))) return NULL;
+        whole &= e->args[i]->folded;
+    }
+    if (e->kind == EX_SUBQUERY) {
+        for (int32_t i = 0; e->u.sub.compare && i < e->u.sub.n_cols; i++)
+            if (e->u.sub.compare[i] && !(e->u.sub.compare[i] = opt_fold(o, e->u.sub.compare[i]))) return NULL;
+        return opt_fold_plan(o, e->u.sub.plan) == ST_OK ? e : NULL;
+    }
+    if (!rule_on(o->c, RULE_FOLD)) return e;
+    Expr *r = fold_node(o, e);
+    if (r == e) r->folded = whole;
+    return r;
+}
 Expr *opt_fold_cond(Opt *o, Expr *e) {
     if (stack_check(o->err) != ST_OK) return NULL;
     e = opt_fold(o, e);
@@ -497,6 +525,7 @@ Expr *opt_fold_cond(Opt *o, Expr *e) {
             Expr *x = e->args[i];
             if (opt_const_null(x) || x->kind == EX_IS_TRUE) {
                 if (!(e->args[i] = opt_fold_cond(o, x))) return NULL;
+                e->folded = false;
                 change = true;
             }
         }
@@ -543,11 +572,11 @@ Status opt_fold_conds(Opt *o, ExprVec *conds) {
         Expr *e = in.items[i];
         if (opt_const_true(e)) continue;
         if (opt_const_false(e) || opt_const_null(e)) goto contradiction;
-        bool drop = false;
+        bool drop = false, is_volatile = expr_is_volatile(e);
         int r = rule_on(o->c, RULE_FOLD) ? range_op(e) : 0;
         for (int64_t j = 0; j < out.len && j < 300 && !drop; j++) {
             Expr *x = out.items[j];
-            if (!expr_is_volatile(e) && expr_equal(x, e)) {
+            if (!is_volatile && expr_equal(x, e)) {
                 drop = true;
                 break;
             }

@@ -60,6 +60,7 @@ Status opt_split(Opt *o, Expr *e, ExprVec *out); /* conjuncts */
 Expr *opt_subst(Opt *o, Expr *e, int64_t n, const ColId *from, Expr *const *to); /* in place where possible */
 bool opt_uses(Opt *o, const Expr *e, const ColSet *s);   /* any column of s */
 bool opt_within(Opt *o, const Expr *e, const ColSet *s); /* only columns of s */
+bool opt_within_both(Opt *o, const Expr *e, const ColSet *a, const ColSet *b); /* only columns of the two */
 bool opt_uses_col(Opt *o, const Expr *e, ColId id);
 
 Plan *opt_filter(Opt *o, Plan *child, const ExprVec *conds); /* child itself when there are none; merges filters */

@@ -3,11 +3,6 @@
  * All answers are conservative: false means "not proven". */
 #include "sql/optimize/optimize_int.h"
 
-static bool produced(Opt *o, const Plan *p, ColId id) {
-    ColSet s = opt_outputs(o, p);
-    return colset_has(&s, id);
-}
-
 /* Expressions that yield NULL whenever one of the listed columns is NULL. */
 static bool strict_in(const Expr *e, const ColSet *s) {
     if (stack_stop()) return false;
@@ -84,65 +79,86 @@ static bool conds_reject(Opt *o, const Plan *p, ColId id) {
         if (opt_rejects_null(p->conds[i], &s)) return true;
     return false;
 }
-/* A column of an outer level, which p does not produce, may be NULL as far as is known here, unless a condition inside says otherwise. */
-bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) {
-    if (stack_stop()) return false;
+/* What a plan says of a column: whether it is one of its outputs, and whether it is never NULL in its rows (a column of an outer level may be
+ * NULL as far as is known here, unless a condition inside says otherwise). One walk for both: joins ask on which side
+ * it comes from, and walks for that at every join would be quadratic. */
+enum { COL_PRODUCED = 1, COL_NONNULL = 2 };
+static int col_state(Opt *o, const Plan *p, ColId id);
+
+static int join_col_state(Opt *o, const Plan *p, ColId id) {
+    if (p->join == JN_MARK && id == p->mark_col) return COL_PRODUCED;
+    int s = col_state(o, p->children[0], id);
+    bool left = s & COL_PRODUCED;
+    if (!left) s = col_state(o, p->children[1], id);
+    if (!left && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) s &= ~COL_PRODUCED;
+    bool extended = p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
+    if (extended) s &= ~COL_NONNULL;
+    if (!(s & COL_NONNULL) && (p->join == JN_INNER || (p->join == JN_SEMI && left)) && conds_reject(o, p, id)) s |= COL_NONNULL;
+    return s;
+}
+static int col_state(Opt *o, const Plan *p, ColId id) {
+    if (stack_stop()) return 0;
     switch ((PlanKind)p->kind) {
-    case LP_SCAN:
+    case LP_SCAN: {
+        int s = conds_reject(o, p, id) ? COL_NONNULL : 0;
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id) {
-                if (p->scan_cols[i] < 0) return true;
+                if (p->scan_cols[i] < 0) return COL_PRODUCED | COL_NONNULL;
                 const Column *c = &p->table->cols[p->scan_cols[i]];
-                if (c->not_null || !o->c->cols.items[id].nullable) return true;
+                return COL_PRODUCED | (c->not_null || !o->c->cols.items[id].nullable ? COL_NONNULL : s);
             }
-        return conds_reject(o, p, id);
-    case LP_FILTER: return conds_reject(o, p, id) || opt_col_nonnull(o, p->children[0], id);
-    case LP_SORT: case LP_LIMIT: case LP_REPEAT: return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || opt_col_nonnull(o, p->children[0], id);
+        return s;
+    }
+    case LP_FILTER: {
+        int s = col_state(o, p->children[0], id);
+        return !(s & COL_NONNULL) && conds_reject(o, p, id) ? s | COL_NONNULL : s;
+    }
+    case LP_REPEAT:
+        if (p->n_out && p->out_cols[0] == id) return COL_PRODUCED | COL_NONNULL;
+        return col_state(o, p->children[0], id);
+    case LP_SORT: case LP_LIMIT: return col_state(o, p->children[0], id);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id) return opt_expr_nonnull(o, p->children[0], p->exprs[i]);
-        return false;
+            if (p->out_cols[i] == id) return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
+        return 0;
     case LP_AGG:
         for (int32_t i = 0; i < p->n_keys; i++)
-            if (p->out_cols[i] == id) return opt_expr_nonnull(o, p->children[0], p->exprs[i]);
+            if (p->out_cols[i] == id) return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
         for (int32_t i = 0; i < p->n_aggs; i++) {
             if (p->aggs[i].out != id) continue;
             uint8_t k = p->aggs[i].kind;
-            if (k == AGG_COUNT || k == AGG_COUNT_STAR) return true;
-            return p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY && opt_expr_nonnull(o, p->children[0], p->aggs[i].arg);
+            bool nonnull = k == AGG_COUNT || k == AGG_COUNT_STAR ||
+                           (p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY && opt_expr_nonnull(o, p->children[0], p->aggs[i].arg));
+            return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
-        return false;
-    case LP_JOIN: {
-        if (p->join == JN_MARK && id == p->mark_col) return false;
-        bool left = produced(o, p->children[0], id);
-        if (p->join == JN_INNER && conds_reject(o, p, id)) return true;
-        if (p->join == JN_SEMI && left && conds_reject(o, p, id)) return true;
-        bool extended = p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
-        return !extended && opt_col_nonnull(o, p->children[left ? 0 : 1], id);
-    }
+        return 0;
+    case LP_JOIN: return join_col_state(o, p, id);
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
-            if (p->cells) return !p->cells[i].valid;
-            for (int64_t r = 0; r < p->n_rows; r++)
-                if (!opt_expr_nonnull(o, p, p->rows[r][i])) return false;
-            return true;
+            bool nonnull = !p->cells || !p->cells[i].valid;
+            for (int64_t r = 0; r < p->n_rows && !p->cells && nonnull; r++) nonnull = opt_expr_nonnull(o, p, p->rows[r][i]);
+            return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
-        return false;
-    case LP_SERIES: return p->out_cols[0] == id;
+        return 0;
+    case LP_SERIES: return p->out_cols[0] == id ? COL_PRODUCED | COL_NONNULL : 0;
     case LP_SETOP:
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
-            for (int32_t k = 0; k < p->n_children; k++)
-                if (!opt_col_nonnull(o, p->children[k], p->set_cols[k][i])) return false;
-            return true;
+            bool nonnull = true;
+            for (int32_t k = 0; k < p->n_children && nonnull; k++) nonnull = opt_col_nonnull(o, p->children[k], p->set_cols[k][i]);
+            return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
-        return false;
-    case LP_CTE: return opt_col_nonnull(o, p->children[1], id);
-    case LP_CTE_SCAN: return false; /* the definition may have added NULLs to the column it comes from */
+        return 0;
+    case LP_CTE: return col_state(o, p->children[1], id);
+    case LP_CTE_SCAN: /* the definition may have added NULLs to the column it comes from */
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id) return COL_PRODUCED;
+        return 0;
     }
-    return false;
+    return 0;
 }
+bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) { return col_state(o, p, id) & COL_NONNULL; }
 
 bool opt_max_one_row(const Plan *p) {
     if (stack_stop()) return false;
@@ -155,7 +171,9 @@ bool opt_max_one_row(const Plan *p) {
     case LP_CTE: return opt_max_one_row(p->children[1]);
     case LP_JOIN:
         if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return opt_max_one_row(p->children[0]);
-        return (p->join == JN_INNER || p->join == JN_LEFT) && opt_max_one_row(p->children[0]) && opt_max_one_row(p->children[1]);
+        if (p->join != JN_INNER && p->join != JN_LEFT) return false;
+        /* a leaf first: chains of joins need not be gone down from every join */
+        return opt_max_one_row(p->children[p->children[1]->n_children == 0]) && opt_max_one_row(p->children[p->children[1]->n_children != 0]);
     default: return false;
     }
 }
@@ -193,6 +211,7 @@ bool opt_equi(Opt *o, Expr *e, const ColSet *a, const ColSet *b, Expr **ea, Expr
 bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     if (stack_stop()) return false;
     if (opt_max_one_row(p)) return true;
+    if (opt_set_empty(keys)) return false;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: {
         for (int32_t i = 0; i < p->n_out; i++) {

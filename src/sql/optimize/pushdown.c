@@ -254,12 +254,8 @@ static Plan *push_region(Opt *o, Plan *p, ExprVec *preds) {
     for (int64_t step = 1; step < n; step++) {
         int64_t next = -1;
         for (int64_t i = 1; i < n && next < 0; i++) {
-            if (done[i]) continue;
-            ColSet both = colset_new(o->c);
-            colset_add_all(o->c, &both, &have);
-            colset_add_all(o->c, &both, &outs[i]);
-            for (int64_t k = 0; k < multi.len && next < 0; k++)
-                if (!placed[k] && opt_within(o, multi.items[k], &both) && opt_uses(o, multi.items[k], &outs[i])) next = i;
+            for (int64_t k = 0; k < multi.len && next < 0 && !done[i]; k++)
+                if (!placed[k] && opt_uses(o, multi.items[k], &outs[i]) && opt_within_both(o, multi.items[k], &have, &outs[i])) next = i;
         }
         for (int64_t i = 1; i < n && next < 0; i++)
             if (!done[i]) next = i;

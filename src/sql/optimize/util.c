@@ -166,8 +166,12 @@ static Expr *subst(const Subst *s, Expr *e) {
             if (s->from[i] == e->u.col) return expr_copy(s->o->c, s->to[i]);
         return e;
     }
-    for (int32_t i = 0; i < e->n_args; i++)
-        if (!(e->args[i] = subst(s, e->args[i]))) return NULL;
+    for (int32_t i = 0; i < e->n_args; i++) {
+        Expr *was = e->args[i];
+        bool folded = was->folded;
+        if (!(e->args[i] = subst(s, was))) return NULL;
+        if (e->args[i] != was || was->folded != folded) e->folded = false;
+    }
     if (e->kind == EX_SUBQUERY) {
         for (int32_t i = 0; e->u.sub.compare && i < e->u.sub.n_cols; i++)
             if (e->u.sub.compare[i] && !(e->u.sub.compare[i] = subst(s, e->u.sub.compare[i]))) return NULL;
@@ -180,16 +184,26 @@ Expr *opt_subst(Opt *o, Expr *e, int64_t n, const ColId *from, Expr *const *to) 
     Subst s = {o, n, from, to};
     return subst(&s, e);
 }
-bool opt_uses(Opt *o, const Expr *e, const ColSet *s) {
-    ColSet c = colset_new(o->c);
-    expr_cols(o->c, e, &c);
-    return colset_intersects(&c, s);
+/* Whether some column of e is in one of the sets (want) or in none of them (!want). Only subqueries need a set of their own: rules ask this very often. */
+static bool has_col(Opt *o, const Expr *e, const ColSet *a, const ColSet *b, bool want) {
+    if (stack_stop()) return true;
+    if (e->kind == EX_COL) return (colset_has(a, e->u.col) || (b && colset_has(b, e->u.col))) == want;
+    if (e->kind == EX_SUBQUERY) {
+        ColSet c = colset_new(o->c);
+        expr_cols(o->c, e, &c);
+        for (int64_t i = 0; i < c.n_words; i++) {
+            uint64_t in = (i < a->n_words ? a->bits[i] : 0) | (b && i < b->n_words ? b->bits[i] : 0);
+            if (c.bits[i] & (want ? in : ~in)) return true;
+        }
+        return false;
+    }
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (has_col(o, e->args[i], a, b, want)) return true;
+    return e->kind == EX_AGG && e->u.agg.filter && has_col(o, e->u.agg.filter, a, b, want);
 }
-bool opt_within(Opt *o, const Expr *e, const ColSet *s) {
-    ColSet c = colset_new(o->c);
-    expr_cols(o->c, e, &c);
-    return colset_subset(&c, s);
-}
+bool opt_uses(Opt *o, const Expr *e, const ColSet *s) { return e && has_col(o, e, s, NULL, true); }
+bool opt_within(Opt *o, const Expr *e, const ColSet *s) { return !e || !has_col(o, e, s, NULL, false); }
+bool opt_within_both(Opt *o, const Expr *e, const ColSet *a, const ColSet *b) { return !e || !has_col(o, e, a, b, false); }
 bool opt_uses_col(Opt *o, const Expr *e, ColId id) {
     if (stack_stop()) return true;
     if (e->kind == EX_COL) return e->u.col == id;

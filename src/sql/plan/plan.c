@@ -280,7 +280,7 @@ bool expr_equal(const Expr *a, const Expr *b) {
     case EX_SUBQUERY: return false; /* plans are not compared */
     default: break;
     }
-    for (int32_t i = 0; i < a->n_args; i++)
+    for (int32_t i = a->n_args; i-- > 0;) /* constants are on the right, where many conditions differ at once */
         if (!expr_equal(a->args[i], b->args[i])) return false;
     return true;
 }
