@@ -310,7 +310,7 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
         bool wide = c->in_phys == PH_I128 || c->in_phys == PH_INTERVAL || c->in_phys == PH_UUID || c->in_phys == PH_STR;
         const Dict *dict = r[sink->regs[i]].dict;
         if (wide && dict && dict->n_sorted == dict->n && !pl->f->aggs[sink->id].fed) wide = false; /* codes in the order of their strings */
-        if (c->op == AO_VAR) return "variance";
+        if (c->op == AO_VAR || c->op == AO_VAR_EXACT) return "variance";
         if (c->op == AO_STRING_AGG) return "string_agg";
         if ((c->op == AO_MIN || c->op == AO_MAX) && wide) {
             const char *t = arena_printf(pl->a, "%s over %s", c->op == AO_MIN ? "min" : "max", type_base_name((TypeId)c->type.id));

@@ -34,6 +34,7 @@ typedef enum AggFew { FEW_NONE, FEW_COUNT, FEW_I64, FEW_I128, FEW_F64 } AggFew;
 
 struct AggCol {
     uint8_t op, in, out, arg, few;
+    uint8_t in_scale, out_scale; /* AO_VAR_EXACT */
     bool copy; /* string bytes are copied into the heap */
     int32_t off, seen; /* seen: -1 none; ANY and SINGLE: 0 nothing, 1 a value, 2 a NULL */
     AggUpdate update;
@@ -44,7 +45,10 @@ struct AggCol {
 /* State cells larger than the value. */
 typedef struct StrCell { Str s; int64_t cap; } StrCell; /* MIN, MAX, ANY of copied strings */
 typedef struct JoinCell { char *buf; int64_t len, cap, skip; } JoinCell; /* string_agg: the first delimiter, then the text; skip = its length */
-typedef struct VarCell { int64_t n; double mean, m2; } VarCell;
+/* Variance: the number of values, their sum and the sum of the squares of their differences from the mean (Youngs and Cramer, as PostgreSQL's). */
+typedef struct VarCell { int64_t n; double sum, squares; } VarCell;
+/* ... of exact values: their sum (two's complement) and the sum of their squares. 2^63 values of 2^127 fit. */
+typedef struct VarExactCell { int64_t n; uint64_t sum[3], squares[5]; } VarExactCell;
 
 /* Sets everything but the offsets. */
 Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e);

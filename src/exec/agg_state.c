@@ -9,6 +9,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "types/wide.h"
+
 #define FAST __attribute__((optimize("O3")))
 
 /* ---- heap ----------------------------------------------------------------------- */
@@ -171,19 +173,56 @@ static Status str_put(const AggCol *c, AggHeap *h, char *p, Str v, Err *e) {
 UPDATE(min_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) < 0) TRY(str_put(c, h, p, v, e)); rows[i][seen] = 1)
 UPDATE(max_str, Str, if (!rows[i][seen] || str_cmp(v, AT(Str, p)) > 0) TRY(str_put(c, h, p, v, e)); rows[i][seen] = 1)
 
-ALWAYS_INLINE void var_add(VarCell *s, double v) {
-    s->n++;
-    double d = v - s->mean;
-    if (s->n == 1) {
-        s->mean = v;
-        s->m2 = isfinite(v) ? 0 : (double)NAN;
-        return;
-    }
-    s->mean += d / (double)s->n;
-    s->m2 += d * (v - s->mean);
+static Status float_overflow(Err *e) { return err_set(e, ERR_NUMERIC_RANGE, "value out of range: overflow"); }
+
+/* An infinite or NaN value makes the result NaN; finite ones whose sums are not finite are an error. */
+static Status var_not_finite(VarCell *s, double old_sum, double v, Err *e) {
+    if (isfinite(old_sum) && isfinite(v)) return float_overflow(e);
+    s->squares = (double)NAN;
+    return ST_OK;
 }
-UPDATE(var_f32, float, var_add((VarCell *)(void *)p, (double)v))
-UPDATE(var_f64, double, var_add((VarCell *)(void *)p, v))
+ALWAYS_INLINE Status var_add(VarCell *s, double v, Err *e) {
+    double n = (double)s->n, old = s->sum;
+    s->n++;
+    s->sum += v;
+    if (n > 0) {
+        double d = v * (n + 1) - s->sum;
+        s->squares += d * d / (n * (n + 1));
+    }
+    if (UNLIKELY(!isfinite(s->sum) || !isfinite(s->squares))) return var_not_finite(s, old, v, e);
+    return ST_OK;
+}
+UPDATE(var_f32, float, TRY(var_add((VarCell *)(void *)p, (double)v, e)))
+UPDATE(var_f64, double, TRY(var_add((VarCell *)(void *)p, v, e)))
+
+/* a += b of na and nb words, nb <= na. */
+ALWAYS_INLINE void add_words(uint64_t *a, int na, const uint64_t *b, int nb) {
+    uint64_t carry = 0;
+    for (int i = 0; i < na && (i < nb || carry); i++) {
+        uint128_t t = (uint128_t)a[i] + (i < nb ? b[i] : 0) + carry;
+        a[i] = (uint64_t)t;
+        carry = (uint64_t)(t >> 64);
+    }
+}
+ALWAYS_INLINE void var_exact_add(VarExactCell *s, int128_t v) {
+    uint64_t sign = (uint64_t)(v >> 127), sum[3] = {(uint64_t)v, (uint64_t)(v >> 64), sign};
+    uint128_t m = v < 0 ? 0 - (uint128_t)v : (uint128_t)v;
+    s->n++;
+    add_words(s->sum, 3, sum, 3);
+    if (LIKELY(m >> 64 == 0)) {
+        uint128_t p = m * m;
+        uint64_t words[2] = {(uint64_t)p, (uint64_t)(p >> 64)};
+        add_words(s->squares, 5, words, 2);
+    } else {
+        Wide w = wide_of(m);
+        wide_mul(&w, &w, &w);
+        add_words(s->squares, 5, w.w, 5);
+    }
+}
+UPDATE(var_exact_i16, int16_t, var_exact_add((VarExactCell *)(void *)p, v))
+UPDATE(var_exact_i32, int32_t, var_exact_add((VarExactCell *)(void *)p, v))
+UPDATE(var_exact_i64, int64_t, var_exact_add((VarExactCell *)(void *)p, v))
+UPDATE(var_exact_i128, int128_t, var_exact_add((VarExactCell *)(void *)p, v))
 
 static Status count_star(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
     UNUSED_ARGS;
@@ -564,20 +603,34 @@ static Status merge_value(const AggCol *c, AggHeap *h, int64_t n, char *const *d
 }
 
 static Status merge_var(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {
-    (void)h, (void)e;
+    (void)h;
     for (int64_t i = 0; i < n; i++) {
         VarCell *a = (VarCell *)(void *)(dst[i] + c->off);
-        VarCell b;
+        VarCell b, old = *a;
         memcpy(&b, src[i] + c->off, sizeof b);
         if (b.n == 0) continue;
         if (a->n == 0) {
             *a = b;
             continue;
         }
-        double total = (double)a->n + (double)b.n, d = b.mean - a->mean;
-        a->m2 += b.m2 + d * d * ((double)a->n * (double)b.n / total);
-        a->mean += d * ((double)b.n / total);
+        double n1 = (double)a->n, n2 = (double)b.n, d = a->sum / n1 - b.sum / n2;
         a->n += b.n;
+        a->sum += b.sum;
+        a->squares += b.squares + n1 * n2 * d * d / (n1 + n2);
+        if (isinf(a->sum) && isfinite(old.sum) && isfinite(b.sum)) return float_overflow(e);
+        if (isinf(a->squares) && isfinite(old.squares) && isfinite(b.squares)) return float_overflow(e);
+    }
+    return ST_OK;
+}
+
+static Status merge_var_exact(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {
+    (void)h, (void)e;
+    for (int64_t i = 0; i < n; i++) {
+        VarExactCell *a = (VarExactCell *)(void *)(dst[i] + c->off), b;
+        memcpy(&b, src[i] + c->off, sizeof b);
+        a->n += b.n;
+        add_words(a->sum, 3, b.sum, 3);
+        add_words(a->squares, 5, b.squares, 5);
     }
     return ST_OK;
 }
@@ -678,6 +731,13 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         c->merge = merge_var;
         seen = false;
         break;
+    case AO_VAR_EXACT:
+        c->update = in == PH_I16 ? var_exact_i16 : in == PH_I32 ? var_exact_i32 : in == PH_I64 ? var_exact_i64 : in == PH_I128 ? var_exact_i128 : NULL;
+        c->merge = merge_var_exact;
+        c->in_scale = cell->in_scale;
+        c->out_scale = cell->type.scale;
+        seen = false;
+        break;
     case AO_STRING_AGG:
         c->update = in == PH_STR ? join_update : NULL;
         c->merge = merge_join;
@@ -700,6 +760,7 @@ int32_t agg_cell_bytes(const AggCol *c) {
     case AO_SUM_F64: return 8;
     case AO_SUM_I128: return 16;
     case AO_VAR: return (int32_t)sizeof(VarCell);
+    case AO_VAR_EXACT: return (int32_t)sizeof(VarExactCell);
     case AO_STRING_AGG: return (int32_t)sizeof(JoinCell);
     default: return c->copy ? (int32_t)sizeof(StrCell) : (int32_t)phys_size((Phys)c->in);
     }
@@ -744,15 +805,47 @@ char **agg_cell_bytes_of(const AggCol *c, char *row, int64_t *len) {
         for (int64_t i = 0; i < n; i++) memcpy(&d[i], ROW(i) + off, sizeof(T)); \
     } while (0)
 
+static bool var_is_samp(const AggCol *c) { return c->arg == AGG_VAR_SAMP || c->arg == AGG_STDDEV_SAMP; }
+static bool var_is_root(const AggCol *c) { return c->arg == AGG_STDDEV_POP || c->arg == AGG_STDDEV_SAMP; }
+
 static Status load_var(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out) {
     double *d = out->data;
-    bool all = true;
-    bool samp = c->arg == AGG_VAR_SAMP || c->arg == AGG_STDDEV_SAMP, root = c->arg == AGG_STDDEV_POP || c->arg == AGG_STDDEV_SAMP;
+    bool all = true, samp = var_is_samp(c), root = var_is_root(c);
     for (int64_t i = 0; i < n; i++) {
         const VarCell *s = (const VarCell *)(const void *)(ROW(i) + c->off);
         bool ok = s->n > (samp ? 1 : 0);
-        double v = ok ? s->m2 / (double)(samp ? s->n - 1 : s->n) : 0;
+        double v = ok ? s->squares / (double)(samp ? s->n - 1 : s->n) : 0;
         d[i] = root ? sqrt(v) : v;
+        out->valid[i] = ok;
+        all &= ok;
+    }
+    if (all) out->valid = NULL;
+    return ST_OK;
+}
+
+/* (n * squares - sum^2) / (n * (n or n - 1)), and its root. Cells are integers * 10^-in_scale. */
+static bool var_exact(const AggCol *c, const VarExactCell *s, int128_t *out) {
+    bool root = var_is_root(c);
+    Wide sum = {{s->sum[0], s->sum[1], s->sum[2]}}, squares = {{0}}, n = wide_of((uint128_t)s->n), num, zero = {{0}};
+    memcpy(squares.w, s->squares, sizeof s->squares);
+    if (s->sum[2] >> 63) { /* negative: its magnitude */
+        wide_sub(&zero, &sum, &sum);
+        for (int i = 3; i < WIDE_WORDS; i++) sum.w[i] = 0;
+    }
+    if (wide_mul(&n, &squares, &num) || wide_mul(&sum, &sum, &sum) || wide_sub(&num, &sum, &num)) return true;
+    Wide den = wide_of((uint128_t)s->n * (uint128_t)(var_is_samp(c) ? s->n - 1 : s->n));
+    int up = (root ? 2 * c->out_scale : c->out_scale) - 2 * c->in_scale;
+    if (wide_mul_pow10(up > 0 ? &num : &den, up > 0 ? up : -up)) return true;
+    return root ? wide_root(&num, &den, out) : wide_quotient(&num, &den, out);
+}
+static Status load_var_exact(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out, Err *e) {
+    int128_t *d = out->data;
+    bool all = true, samp = var_is_samp(c);
+    for (int64_t i = 0; i < n; i++) {
+        const VarExactCell *s = (const VarExactCell *)(const void *)(ROW(i) + c->off);
+        bool ok = s->n > (samp ? 1 : 0);
+        d[i] = 0;
+        if (ok && var_exact(c, s, &d[i])) return sum_overflow(e, false);
         out->valid[i] = ok;
         all &= ok;
     }
@@ -764,6 +857,7 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     int64_t off = c->off;
     out->is_const = false;
     if (c->op == AO_VAR) return load_var(c, rows, first, pos, n, out);
+    if (c->op == AO_VAR_EXACT) return load_var_exact(c, rows, first, pos, n, out, e);
     if (c->seen >= 0) {
         uint8_t all = 1;
         for (int64_t i = 0; i < n; i++) {

@@ -49,7 +49,8 @@ typedef enum AggOp { /* what a group keeps; result phys in AggCell */
     AO_ANY,        /* some value: the first seen (NULL allowed); any phys */
     AO_SINGLE,     /* the value; 21000 on a second row */
     AO_BOOL_AND, AO_BOOL_OR, AO_BIT_AND, AO_BIT_OR,
-    AO_VAR,        /* Welford over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
+    AO_VAR,        /* Youngs-Cramer over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
+    AO_VAR_EXACT,  /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too -> I128, checked */
     AO_STRING_AGG  /* STR with delimiter */
 } AggOp;
 typedef struct AggCell {
@@ -58,6 +59,7 @@ typedef struct AggCell {
     bool in_nullable;
     bool stable_str;
     uint8_t arg;
+    uint8_t in_scale; /* AO_VAR_EXACT */
     Type type;        /* result */
 } AggCell;
 typedef struct AggSpec {

@@ -86,7 +86,7 @@ typedef enum AggKind {
     AGG_BIT_AND,
     AGG_BIT_OR,
     AGG_ANY,        /* any_value; also for functionally dependent columns */
-    AGG_VAR_POP, AGG_VAR_SAMP, AGG_STDDEV_POP, AGG_STDDEV_SAMP, /* over double */
+    AGG_VAR_POP, AGG_VAR_SAMP, AGG_STDDEV_POP, AGG_STDDEV_SAMP, /* exact of integers and numerics, else over double */
     AGG_STRING_AGG, /* (text, delimiter) */
     AGG_SINGLE,     /* scalar subquery: the value, 21000 on a second row */
     AGG_COUNT_

@@ -175,6 +175,24 @@ static Type tf_avg(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return type_numeric(38, a[0].id == T_NUMERIC ? MAX_OF(a[0].scale, 16) : 16);
 }
+/* Variances and deviations of exact numbers: 16 digits after the point, or the argument's if that has more. Where results may have more than the
+ * remaining digits before it, there are as many after it as leave room for those, but 12 at least: of bigint, and of numerics of more than 10 digits
+ * before the point. Numeric without (p,s) keeps its 16. */
+static Type spread_type(Type a, int powers) {
+    int s = a.id == T_NUMERIC ? a.scale : 0, want = MAX_OF(s, 16);
+    int whole = a.id == T_INT2 ? 5 : a.id == T_INT4 ? 10 : a.id == T_INT8 ? 19 : a.precision - a.scale;
+    int room = NUMERIC_MAX_PRECISION - powers * whole - 1;
+    if (room < want && !(a.flags & TF_UNCONSTRAINED)) want = MAX_OF(room, 12);
+    return type_numeric(NUMERIC_MAX_PRECISION, want);
+}
+static Type tf_var(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return spread_type(a[0], 2);
+}
+static Type tf_stddev(const FuncDef *f, int nargs, const Type *a) {
+    (void)f, (void)nargs;
+    return spread_type(a[0], 1);
+}
 static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return a[0];
@@ -200,7 +218,9 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
 #define BITS(T)                                                          \
     AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),      \
     AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
-#define VAR(nm, kind, dc) AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+#define VAR(nm, kind, tf, dc)                                            \
+    AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), \
+    AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
 /* current_setting(name [, missing_ok]) */
 KERNEL(current_setting) {
     for (int64_t i = 0; i < n; i++) {
@@ -275,12 +295,12 @@ static const FuncDef defs[] = {
     AGG1("bool_or", AGG_BOOL_OR, T_BOOL, T_BOOL, NULL, "whether some is true"),
     BITS(T_INT2), BITS(T_INT4), BITS(T_INT8),
     AGG1("any_value", AGG_ANY, T_VOID, T_ANY, tf_same, "some value"),
-    VAR("var_pop", AGG_VAR_POP, "population variance"),
-    VAR("var_samp", AGG_VAR_SAMP, "sample variance"),
-    VAR("variance", AGG_VAR_SAMP, "sample variance"),
-    VAR("stddev_pop", AGG_STDDEV_POP, "population standard deviation"),
-    VAR("stddev_samp", AGG_STDDEV_SAMP, "sample standard deviation"),
-    VAR("stddev", AGG_STDDEV_SAMP, "sample standard deviation"),
+    VAR("var_pop", AGG_VAR_POP, tf_var, "population variance"),
+    VAR("var_samp", AGG_VAR_SAMP, tf_var, "sample variance"),
+    VAR("variance", AGG_VAR_SAMP, tf_var, "sample variance"),
+    VAR("stddev_pop", AGG_STDDEV_POP, tf_stddev, "population standard deviation"),
+    VAR("stddev_samp", AGG_STDDEV_SAMP, tf_stddev, "sample standard deviation"),
+    VAR("stddev", AGG_STDDEV_SAMP, tf_stddev, "sample standard deviation"),
     AGG("string_agg", AGG_STRING_AGG, T_TEXT, 2, ARGS(T_TEXT, T_TEXT), NULL, "values joined by a delimiter"),
 };
 const FuncDefs func_defs_misc = {defs, ARRAY_LEN(defs)};

@@ -9,6 +9,7 @@
  *   %        scale max(s1, s2)
  *   sum      numeric(38, s); of bigint numeric(38, 0); of smaller integers bigint
  *   avg      numeric(38, max(s, 16))
+ *   var_pop, stddev and the like   numeric(38, max(s, 16)), of bigint and wide numerics 12 (func_misc.c)
  *   round, trunc, ceil, floor with one argument: scale 0; round and trunc to n digits keep the scale
  *            (func_refine_type knows better when n is a constant)
  *   sqrt exp ln log power   numeric(38, 16), rounded from extended precision; sqrt and integer powers are exact

@@ -925,6 +925,13 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
             cell->op = a->kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
             break;
         case AGG_VAR_POP: case AGG_VAR_SAMP: case AGG_STDDEV_POP: case AGG_STDDEV_SAMP:
+            if (t.id == T_NUMERIC) {
+                cell->op = AO_VAR_EXACT;
+                cell->arg = a->kind;
+                cell->in_scale = arg->type.id == T_NUMERIC ? arg->type.scale : 0;
+                cell->out_phys = PH_I128;
+                break;
+            }
             r = lower_as(l, cp, r, PH_F64);
             if (!r) return NULL;
             cell->in_phys = PH_F64;

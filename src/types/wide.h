@@ -1,0 +1,41 @@
+/* wide.h - unsigned integers of 512 bits, and functions of decimals by way of them.
+ *
+ * What a numeric's 128 bits are too few for on the way to a result: sums of squares, quotients of them, roots, and logarithms and powers, which
+ * are computed in fixed point with 384 bits behind the point. Everything is exact or rounded from far more digits than the result has, and the same
+ * on every machine: no floating point decides a digit.
+ */
+#ifndef STELE_TYPES_WIDE_H
+#define STELE_TYPES_WIDE_H
+
+#include "base/base.h"
+
+enum { WIDE_WORDS = 8 };
+typedef struct Wide {
+    uint64_t w[WIDE_WORDS]; /* least significant first */
+} Wide;
+
+Wide wide_of(uint128_t v);
+int wide_bits(const Wide *a); /* 0 of 0 */
+int wide_cmp(const Wide *a, const Wide *b);
+/* These say whether the result does not fit; it is cut then. */
+bool wide_add(const Wide *a, const Wide *b, Wide *out);
+bool wide_sub(const Wide *a, const Wide *b, Wide *out);
+bool wide_mul(const Wide *a, const Wide *b, Wide *out);
+bool wide_mul_pow10(Wide *a, int exp); /* exp >= 0 */
+Wide wide_shift(const Wide *a, int left); /* negative: to the right */
+/* b is not 0; rem may be NULL. out and rem may be a and b. */
+void wide_div(const Wide *a, const Wide *b, Wide *out, Wide *rem);
+/* a / b rounded half up to at most 38 digits; true when it has more. */
+bool wide_quotient(const Wide *a, const Wide *b, int128_t *out);
+/* The root of a / b, likewise. */
+bool wide_root(const Wide *a, const Wide *b, int128_t *out);
+
+/* ---- decimals: v / 10^scale, |v| < 10^38 -------------------------------------------------
+ * Results are rounded half away from zero to `to` digits after the point, 0 to 38; true: more than 38 digits, or (powers) not computed. */
+bool decimal_sqrt(int128_t v, int scale, int to, int128_t *out);                                 /* v >= 0 */
+bool decimal_exp(int128_t v, int scale, int to, int128_t *out);
+bool decimal_ln(int128_t v, int scale, int to, int128_t *out);                                   /* v > 0 */
+bool decimal_log(int128_t base, int base_scale, int128_t v, int scale, int to, int128_t *out);   /* base > 0 and not 1, v > 0 */
+bool decimal_power(int128_t v, int scale, int128_t exp, int exp_scale, int to, int128_t *out);   /* v > 0, or v < 0 and exp whole, or v = 0 and exp >= 0 */
+
+#endif
