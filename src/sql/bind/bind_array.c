@@ -251,7 +251,7 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
         bind_unsupported(b, location, "this operator with ANY or ALL of an array that is not spelled out");
         return NULL;
     }
-    if (bind_common(b, 2, args, "ANY/ALL", &t) != ST_OK) return NULL;
+    if (bind_comparable(b, 2, args, "ANY/ALL", &t) != ST_OK) return NULL;
     if (!(args[1] = bind_coerce(b, array, type_array_of(t), CAST_IMPLICIT, location))) return NULL;
     memcpy(name, all ? "array_all" : "array_any", 9);
     memcpy(name + 9, op, strlen(op) + 1);

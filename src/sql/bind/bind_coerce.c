@@ -363,6 +363,18 @@ Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *ou
     return ST_OK;
 }
 
+/* Real and another type of number have the common type real, but are compared as double precision. */
+Status bind_comparable(Binder *b, int64_t n, Expr **args, const char *what, Type *out) {
+    bool real = false, other = false;
+    for (int64_t i = 0; i < n; i++) {
+        real |= args[i]->type.id == T_FLOAT4;
+        other |= type_is_number(args[i]->type) && args[i]->type.id != T_FLOAT4;
+    }
+    for (int64_t i = 0; i < n && real && other; i++)
+        if (type_is_number(args[i]->type) && !(args[i] = bind_coerce(b, args[i], type_make(T_FLOAT8), CAST_IMPLICIT, args[i]->location))) return ST_ERROR;
+    return bind_common(b, n, args, what, out);
+}
+
 /* ---- calls ------------------------------------------------------------------------------ */
 
 static bool is_comparison(const char *name) {

@@ -133,7 +133,7 @@ static Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t lo
     if (!l || !r) return NULL;
     Expr *args[2] = {l, r};
     Type t;
-    if (bind_common(b, 2, args, negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", &t) != ST_OK) {
+    if (bind_comparable(b, 2, args, negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", &t) != ST_OK) {
         if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) == 0) { /* PostgreSQL resolves it as "=" */
             err_clear(b->err);
             err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s = %s",

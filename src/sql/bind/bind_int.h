@@ -126,6 +126,7 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location);
 Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location);
 /* Common type of n expressions, which are all cast to it. what: "CASE", "UNION" ... for 42804. */
 Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *out);
+Status bind_comparable(Binder *b, int64_t n, Expr **args, const char *what, Type *out); /* likewise, to be compared */
 /* Function or operator call. */
 Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location);
 Expr *bind_op(Binder *b, const char *op, Expr *l, Expr *r, int64_t location);

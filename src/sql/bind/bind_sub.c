@@ -90,9 +90,42 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
 
 /* ---- IN lists ------------------------------------------------------------------------- */
 
-/* x = any of the items, or for op other than "=" / all: OR or AND of comparisons. */
-static Expr *any_all(Binder *b, const char *op, bool all, Expr *x, int64_t n, Expr **items, int64_t location) {
+static bool col_fn(void *ctx, Expr *e) {
+    (void)ctx;
+    return e->kind != EX_COL && e->kind != EX_SUBQUERY;
+}
+/* With reals it matters which values PostgreSQL makes an array of, whose elements have one type before they are compared: all of ARRAY[..], and those
+ * of a list that depend on no column, if there are two or more. The list's x has a part in that type. */
+static Status settle_reals(Binder *b, bool list, Expr *x, int64_t n, Expr **items) {
+    bool real = x->type.id == T_FLOAT4;
+    for (int64_t i = 0; i < n; i++) real |= items[i]->type.id == T_FLOAT4;
+    if (!real) return ST_OK;
+    Expr **parts = arena_array(b->a, Expr *, n + 1);
+    int64_t m = 0, *from = arena_array(b->a, int64_t, n + 1);
+    if (!parts || !from) return ST_ERROR;
+    if (list) parts[m++] = x;
+    for (int64_t i = 0; i < n; i++) {
+        if (list && !expr_walk(items[i], col_fn, NULL)) continue;
+        from[m] = i;
+        parts[m++] = items[i];
+    }
+    Type t;
+    if (list && m < 3) m = 0;
+    if (m > 0 && bind_common(b, m, parts, "IN", &t) != ST_OK) {
+        if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) != 0) return ST_ERROR;
+        err_clear(b->err); /* told when they are compared */
+        return ST_OK;
+    }
+    for (int64_t i = list; i < m; i++) items[from[i]] = parts[i];
+    for (int64_t i = 0; i < n && x->type.id != T_UNKNOWN; i++)
+        if (!(items[i] = bind_beside(b, items[i], x->type, items[i]->location))) return ST_ERROR;
+    return ST_OK;
+}
+
+/* x = any of the items of a list or array, or for op other than "=" / all: OR or AND of comparisons. */
+static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, int64_t n, Expr **items, int64_t location) {
     if (n == 0) return expr_bool(b->c, all);
+    if (settle_reals(b, list, x, n, items) != ST_OK) return NULL;
     bool in = (!all && strcmp(op, "=") == 0) || (all && strcmp(op, "<>") == 0);
     for (int64_t i = 0; i < n && in; i++) in = bind_groupable(x->type) && bind_groupable(items[i]->type);
     if (in && n > 1) {
@@ -101,7 +134,7 @@ static Expr *any_all(Binder *b, const char *op, bool all, Expr *x, int64_t n, Ex
         args[0] = x;
         memcpy(args + 1, items, sizeof *items * (size_t)n);
         Type t;
-        if (bind_common(b, n + 1, args, "IN", &t) == ST_OK) {
+        if (bind_comparable(b, n + 1, args, "IN", &t) == ST_OK) {
             Expr *e = expr_new(b->c, EX_IN, type_make(T_BOOL), 0);
             if (!e) return NULL;
             e->args = args;
@@ -143,7 +176,7 @@ Expr *bind_in_list(Binder *b, Query *q, const AstInList *in) {
         Expr *arg = bind_expr(b, q, in->arg);
         Expr **items = arg ? bind_list(b, q, in->items, in->n_items) : NULL;
         if (!items) return NULL;
-        e = any_all(b, "=", false, arg, in->n_items, items, in->location);
+        e = any_all(b, "=", false, true, arg, in->n_items, items, in->location);
     }
     return in->negated ? bind_not(b, e, in->location) : e;
 }
@@ -247,7 +280,7 @@ Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x) {
     ExprVec items = {0};
     if (l && !spelled_out(x->array)) return bind_any_array(b, x->op, x->all, l, bind_expr(b, q, x->array), x->location);
     if (!l || array_items(b, q, x->array, l, &items) != ST_OK) return NULL;
-    return any_all(b, x->op, x->all, l, items.len, items.items, x->location);
+    return any_all(b, x->op, x->all, false, l, items.len, items.items, x->location);
 }
 
 /* ---- subqueries ----------------------------------------------------------------------------- */
