@@ -387,7 +387,21 @@ Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, i
     return coerce_args(best, nargs, args, position, coerced, ret, e);
 }
 
+/* Digits after the point of a field, as PostgreSQL has them. */
+static Type field_type(const Value *field, Type of, Type ret) {
+    if (!field || field->is_null) return ret;
+    switch (date_field_from_name((Slice){field->u.str.ptr, field->u.str.len})) {
+    case DF_JULIAN: return of.id == T_DATE ? type_numeric(16, 0) : type_numeric(NUMERIC_MAX_PRECISION, 20);
+    case DF_EPOCH: return of.id == T_DATE ? type_numeric(16, 0) : ret;
+    case DF_MILLISECONDS: return type_numeric(16, 3);
+    case DF_HOUR:
+    case DF_MICROSECONDS: return type_numeric(16, 0);
+    default: return ret;
+    }
+}
+
 Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret) {
+    if (nargs == 2 && ret.id == T_NUMERIC && (strcmp(f->name, "extract") == 0 || strcmp(f->name, "extract_num") == 0)) return field_type(consts[0], args[1], ret);
     if (nargs != 2 || ret.id != T_NUMERIC || !consts[1] || consts[1]->is_null || consts[1]->type.id != T_INT4) return ret;
     if (strcmp(f->name, "round") != 0 && strcmp(f->name, "trunc") != 0) return ret;
     int whole = args[0].precision - args[0].scale + 1;

@@ -137,7 +137,7 @@ bool type_common(Type a, Type b, Type *out);
 /* An integer type as the numeric that holds it; numeric stays, everything else is unconstrained. */
 Type type_as_numeric(Type t);
 /* A better result type when some arguments are constants (NULL pointers = not constant): round(x, 2) and
- * trunc(x, 2) on numerics get scale 2. Returns `ret` when nothing is gained. Kernels follow ctx->ret. */
+ * trunc(x, 2) on numerics get scale 2, fields of times the digits they have (the Julian day of a timestamp 20). Returns `ret` when nothing is gained. Kernels follow ctx->ret. */
 Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret);
 
 /* Evaluate one function over single values (constant folding, defaults). For casts f is NULL and kernel is

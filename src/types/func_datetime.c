@@ -2,7 +2,7 @@
  *
  * timestamptz is UTC with a session offset in seconds (SessionInfo.tz_offset): fields, truncation and
  * arithmetic in months and days happen in local time. EXTRACT comes in three forms, because the result type cannot
- * depend on the field's name: extract_int for whole-number fields (int4), extract_num (numeric(20,6)) and
+ * depend on the field's name: extract_int for whole-number fields (int4), extract_num (numeric(22,6)) and
  * date_part (float8); the binder picks by the constant field. Infinite timestamps give infinite or NULL fields.
  */
 #include <math.h>
@@ -33,9 +33,8 @@ static int32_t ts_date(int64_t ts) {
     return ts == TS_NEG_INF ? DATE_NEG_INF : ts == TS_POS_INF ? DATE_POS_INF : (int32_t)floor_div(ts, USECS_PER_DAY);
 }
 
-void ts_to_parts(int64_t ts, TsParts *p) {
-    int32_t d = (int32_t)floor_div(ts, USECS_PER_DAY);
-    int64_t t = ts - d * USECS_PER_DAY;
+/* t: microseconds since midnight of day d. */
+static void day_to_parts(int32_t d, int64_t t, TsParts *p) {
     date_to_ymd(d, &p->year, &p->month, &p->day);
     p->usec = (int)(t % USECS_PER_SEC);
     t /= USECS_PER_SEC;
@@ -44,6 +43,10 @@ void ts_to_parts(int64_t ts, TsParts *p) {
     p->hour = (int)(t / 3600);
     p->dow = (int)floor_mod((int64_t)d + 6, 7); /* 2000-01-01 was a Saturday */
     p->doy = (int)(d - date_from_ymd(p->year, 1, 1)) + 1;
+}
+void ts_to_parts(int64_t ts, TsParts *p) {
+    int32_t d = (int32_t)floor_div(ts, USECS_PER_DAY);
+    day_to_parts(d, ts - d * USECS_PER_DAY, p);
 }
 
 /* Monday of the ISO week. */
@@ -86,10 +89,10 @@ static bool clock_part(DateField f, int hour, int minute, int second, int usec, 
     default: return false;
     }
 }
-/* The field times 10^6; false when the type has no such field. `ts` is local. */
-static bool ts_part(DateField f, int64_t ts, bool tz, int offset, int128_t *v) {
+/* The field times 10^6; false when the type has no such field. The day and its time are local; days reach further than timestamps. */
+static bool day_part(DateField f, int32_t d, int64_t t, bool tz, int offset, int128_t *v) {
     TsParts p;
-    ts_to_parts(ts, &p);
+    day_to_parts(d, t, &p);
     if (clock_part(f, p.hour, p.minute, p.second, p.usec, v)) return true;
     int64_t y = p.year, iy;
     switch (f) {
@@ -108,12 +111,8 @@ static bool ts_part(DateField f, int64_t ts, bool tz, int offset, int128_t *v) {
     case DF_DOW: *v = MICRO(p.dow); return true;
     case DF_ISODOW: *v = MICRO(p.dow ? p.dow : 7); return true;
     case DF_DOY: *v = MICRO(p.doy); return true;
-    case DF_EPOCH: *v = (int128_t)ts - MICRO(offset) + MICRO(EPOCH_SHIFT_SECS); return true;
-    case DF_JULIAN: {
-        int64_t in_day = floor_mod(ts, USECS_PER_DAY);
-        *v = MICRO(floor_div(ts, USECS_PER_DAY) + JULIAN_2000) + in_day / USECS_PER_DAY_S;
-        return true;
-    }
+    case DF_EPOCH: *v = (int128_t)d * USECS_PER_DAY + t - MICRO(offset) + MICRO(EPOCH_SHIFT_SECS); return true;
+    case DF_JULIAN: *v = MICRO((int64_t)d + JULIAN_2000) + t / USECS_PER_DAY_S; return true;
     case DF_TIMEZONE: *v = MICRO(offset); return tz;
     case DF_TIMEZONE_HOUR: *v = MICRO(offset / 3600); return tz;
     case DF_TIMEZONE_MINUTE: *v = MICRO(offset / 60 % 60); return tz;
@@ -145,12 +144,13 @@ static bool interval_part(DateField f, const Interval *iv, int128_t *v) {
 static bool clock_field(DateField f) { return f >= DF_HOUR && f <= DF_MICROSECONDS; }
 static bool tz_field(DateField f) { return f == DF_TIMEZONE || f == DF_TIMEZONE_HOUR || f == DF_TIMEZONE_MINUTE; }
 
-/* Row i's field of args[0] in args[1], times 10^6. *inf: -1, 1 for infinite values, 2 for NULL. */
-static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts, int128_t *v, int *inf) {
+/* Row i's field of args[0] in args[1], times 10^6 (times 10^20: Julian days with their fractions). *inf: -1, 1 for infinite values, 2 for NULL. */
+static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts, int128_t *v, int *scale, int *inf) {
     Str name = AT(Str, 0, i);
     DateField f = field_of(name);
     TypeId type = (TypeId)args[1].type.id;
     *inf = 0;
+    *scale = 6;
     bool ok = false;
     switch (type) {
     case T_DATE: case T_TIMESTAMP: case T_TIMESTAMPTZ: {
@@ -159,8 +159,11 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
         int offset = tz ? ctx_tz(ctx) : 0;
         if (f == DF_INVALID || (date && !date_as_ts && (clock_field(f) || tz_field(f))) || (!tz && tz_field(f)))
             return bad_unit(ctx, i, name, date && date_as_ts ? T_TIMESTAMP : type, f);
-        if (date) {
-            FAIL_IF(date_to_timestamp(AT(int32_t, 1, i), &ts), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
+        if (date) { /* date_part reads it as a timestamp */
+            int32_t d = AT(int32_t, 1, i);
+            bool beyond = date_to_timestamp(d, &ts);
+            FAIL_IF(beyond && date_as_ts, i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
+            if (beyond) return day_part(f, d, 0, false, 0, v) ? ST_OK : bad_unit(ctx, i, name, type, f);
         } else {
             ts = AT(int64_t, 1, i);
         }
@@ -171,7 +174,14 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
             *v = 0;
             return ST_OK;
         }
-        ok = ts_part(f, ts + offset * USECS_PER_SEC, tz, offset, v);
+        int64_t local = ts + offset * USECS_PER_SEC, day = floor_div(local, USECS_PER_DAY), t = local - day * USECS_PER_DAY;
+        if (f == DF_JULIAN && !date) {
+            int128_t part = (int128_t)t * pow10_i128[20];
+            *v = (day + JULIAN_2000) * pow10_i128[20] + (part + USECS_PER_DAY / 2) / USECS_PER_DAY;
+            *scale = 20;
+            return ST_OK;
+        }
+        ok = day_part(f, (int32_t)day, t, tz, offset, v);
         break;
     }
     case T_TIME: ok = time_part(f, AT(int64_t, 1, i), v); break;
@@ -188,10 +198,10 @@ KERNEL(date_part_f64) {
         out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i);
         if (!out->valid[i]) continue;
         int128_t v;
-        int inf;
-        TRY(part_of(ctx, args, i, true, &v, &inf));
+        int scale, inf;
+        TRY(part_of(ctx, args, i, true, &v, &scale, &inf));
         if (inf == 2) out->valid[i] = 0;
-        else *r = inf == 1 ? HUGE_VAL : inf == -1 ? -HUGE_VAL : (double)v / 1e6;
+        else *r = inf == 1 ? HUGE_VAL : inf == -1 ? -HUGE_VAL : scale == 6 ? (double)v / 1e6 : numeric_to_f64(v, scale);
     }
     return ST_OK;
 }
@@ -202,20 +212,20 @@ KERNEL(extract_num) {
         out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i);
         if (!out->valid[i]) continue;
         int128_t v;
-        int inf;
-        TRY(part_of(ctx, args, i, false, &v, &inf));
+        int scale, inf;
+        TRY(part_of(ctx, args, i, false, &v, &scale, &inf));
         FAIL_IF(inf == 1 || inf == -1, i, ERR_NUMERIC_RANGE, "cannot convert infinity to numeric");
         if (inf == 2) out->valid[i] = 0;
-        else if (!num_put(ctx, out, i, v, 6)) return num_overflow(ctx, i);
+        else if (!num_put(ctx, out, i, v, scale)) return num_overflow(ctx, i);
     }
     return ST_OK;
 }
 KNF(extract_int, int32_t, 0, {
     int128_t v;
-    int inf;
-    TRY(part_of(ctx, args, i, false, &v, &inf));
+    int scale, inf;
+    TRY(part_of(ctx, args, i, false, &v, &scale, &inf));
     FAIL_IF(inf, i, ERR_NUMERIC_RANGE, "cannot extract this field of an infinite value as an integer");
-    v /= 1000000;
+    v /= pow10_i128[scale];
     FAIL_IF(v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
     z = (int32_t)v;
 })
@@ -667,9 +677,10 @@ KNF(interval_from_sums, Interval, (Interval){0}, {
     z = (Interval){.micros = (int64_t)micros, .days = (int32_t)days, .months = (int32_t)months};
 })
 
-static Type tf_num20_6(const FuncDef *f, int nargs, const Type *a) {
+/* The seconds of an interval have 16 digits before the point. Julian days have more behind it (func_refine_type). */
+static Type tf_field(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs, (void)a;
-    return type_numeric(20, 6);
+    return type_numeric(22, 6);
 }
 
 /* ---- table ------------------------------------------------------------------------------------------------ */
@@ -678,8 +689,8 @@ static Type tf_num20_6(const FuncDef *f, int nargs, const Type *a) {
 #define OP2(nm, a, b, r, fn, dc) DEF(nm, OPF, r, 2, ARGS(a, b), OP_NONE, fn, NULL, dc)
 #define EXTRACT_DEFS(T, op)                                                                                            \
     DEF("extract_int", SF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),                   \
-    DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),         \
-    DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_num20_6, "field"),             \
+    DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),         \
+    DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),             \
     DEF("date_part", NF, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
 #define NOW_DEF(nm, T, fn, dc) DEF(nm, S_ | FN_STABLE, T, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 #define I4 T_INT4

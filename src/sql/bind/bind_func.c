@@ -25,6 +25,7 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
     /* Names that PostgreSQL shortens: years, mons, hrs ... are left to the kernel's reading of the field. */
     bool whole = false;
     for (int64_t i = 0; i < ARRAY_LEN(int_fields); i++) whole |= strcmp(lower, int_fields[i]) == 0;
+    whole &= args[1]->type.id != T_INTERVAL || strcmp(lower, "hour") != 0; /* 2562047788 at most */
     if (date_field_from_name(slice_of(lower)) == DF_INVALID) {
         err_at(b->err, bind_pos(b, a0->location), ERR_INVALID_PARAMETER, "unit \"%s\" not recognized for type %s", lower,
                type_plain_name(args[1]->type));
