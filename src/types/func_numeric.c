@@ -12,7 +12,7 @@
  *   var_pop, stddev and the like   numeric(38, max(s, 16)), of bigint and wide numerics 12 (func_misc.c)
  *   round, trunc, ceil, floor with one argument: scale 0; round and trunc to n digits keep the scale
  *            (func_refine_type knows better when n is a constant)
- *   sqrt exp ln log power   numeric(38, 16), rounded from extended precision; sqrt and integer powers are exact
+ *   sqrt exp ln log power   numeric(38, max(s, 16)), rounded from many more digits (wide.h)
  *
  * Precisions stop at 38 digits; a value that does not fit raises 22003. Unconstrained operands keep
  * results of + - * % unconstrained (printed without trailing zeros).
@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #include "types/func_int.h"
+#include "types/wide.h"
 
 #define OUT_OF_RANGE(i, what) FAIL(i, ERR_NUMERIC_RANGE, what " out of range")
 #define DIV_ZERO(cond, i) FAIL_IF(cond, i, ERR_DIVISION_BY_ZERO, "division by zero")
@@ -336,70 +337,38 @@ static bool num_digits(int128_t v, int s, int32_t d, bool round, int128_t *z) {
 NUM1(roundn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), true, &z)) NUM_FORMAT(i); })
 NUM1(truncn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), false, &z)) NUM_FORMAT(i); })
 
-static long double num_to_ld(int128_t v, int s) { return (long double)v / (long double)pow10_i128[s]; }
-/* At scale 16 through the decimal digits a long double really has. */
-static bool num_from_ld(long double d, int s, int128_t *z) {
-    if (!isfinite(d)) return true;
-    long double p = (long double)pow10_i128[s];
-    long double r = d * p;
-    if (fabsl(r) >= 1e38L) return true;
-    *z = (int128_t)(r < 0 ? r - 0.5L : r + 0.5L);
-    return false;
-}
 NUM1(sqrt_num, {
     FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
     zs = ctx->ret.scale;
-    if (x != 0) {
-        if (num_from_ld(sqrtl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
-        /* One Newton step makes the estimate good to the last digit. */
-        int128_t q;
-        if (z != 0 && !numeric_div(x, sx, z, zs, zs, &q)) z = (z + q) / 2;
-    }
+    if (decimal_sqrt(x, sx, zs, &z)) NUM_FORMAT(i);
 })
 NUM1(exp_num, {
     zs = ctx->ret.scale;
-    if (num_from_ld(expl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+    if (decimal_exp(x, sx, zs, &z)) NUM_FORMAT(i);
 })
 NUM1(ln_num, {
     LOG_CHECK(x, i);
     zs = ctx->ret.scale;
-    if (num_from_ld(logl(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+    if (decimal_ln(x, sx, zs, &z)) NUM_FORMAT(i);
 })
 NUM1(log10_num, {
     LOG_CHECK(x, i);
     zs = ctx->ret.scale;
-    if (num_from_ld(log10l(num_to_ld(x, sx)), zs, &z)) NUM_FORMAT(i);
+    if (decimal_log(10, 0, x, sx, zs, &z)) NUM_FORMAT(i);
 })
 NUM2(logb_num, {
     LOG_CHECK(x, i);
     LOG_CHECK(y, i);
     zs = ctx->ret.scale;
-    long double b = logl(num_to_ld(x, sx));
-    DIV_ZERO(b == 0, i);
-    if (num_from_ld(logl(num_to_ld(y, sy)) / b, zs, &z)) NUM_FORMAT(i);
+    DIV_ZERO(x == pow10_i128[sx], i);
+    if (decimal_log(x, sx, y, sy, zs, &z)) NUM_FORMAT(i);
 })
-
-/* x^e for e >= 0 at scale sr by repeated squaring; true on overflow. */
-static bool pow_int(int128_t x, int sx, uint64_t e, int sr, int128_t *z) {
-    int128_t acc = pow10_i128[sr], base;
-    if (numeric_rescale(x, sx, sr, &base)) return true;
-    while (e) {
-        if ((e & 1) && mul_rescaled(acc, sr, base, sr, sr, &acc)) return true;
-        e >>= 1;
-        if (e && mul_rescaled(base, sr, base, sr, sr, &base)) return true;
-    }
-    *z = acc;
-    return false;
-}
 NUM2(pow_num, {
     FAIL_IF(x == 0 && y < 0, i, ERR_INVALID_POWER, "zero raised to a negative power is undefined");
-    bool whole = y % pow10_i128[sy] == 0;
-    FAIL_IF(x < 0 && !whole, i, ERR_INVALID_POWER,
+    FAIL_IF(x < 0 && y % pow10_i128[sy] != 0, i, ERR_INVALID_POWER,
             "a negative number raised to a non-integer power yields a complex result");
     zs = ctx->ret.scale;
-    int128_t e = y / pow10_i128[sy];
-    bool done = whole && e >= 0 && e <= 1 << 20 && !pow_int(x, sx, (uint64_t)e, zs, &z);
-    if (!done && num_from_ld(powl(num_to_ld(x, sx), num_to_ld(y, sy)), zs, &z)) NUM_FORMAT(i);
+    if (decimal_power(x, sx, y, sy, zs, &z)) NUM_FORMAT(i);
 })
 static int128_t gcd_i128(int128_t a, int128_t b) {
     while (b) {

@@ -1,7 +1,7 @@
 /* wide.h - unsigned integers of 512 bits, and functions of decimals by way of them.
  *
  * What a numeric's 128 bits are too few for on the way to a result: sums of squares, quotients of them, roots, and logarithms and powers, which
- * are computed in fixed point with 384 bits behind the point. Everything is exact or rounded from far more digits than the result has, and the same
+ * are computed in fixed point. Everything is exact or rounded from far more digits than the result has, and the same
  * on every machine: no floating point decides a digit.
  */
 #ifndef STELE_TYPES_WIDE_H
@@ -31,7 +31,7 @@ bool wide_quotient(const Wide *a, const Wide *b, int128_t *out);
 bool wide_root(const Wide *a, const Wide *b, int128_t *out);
 
 /* ---- decimals: v / 10^scale, |v| < 10^38 -------------------------------------------------
- * Results are rounded half away from zero to `to` digits after the point, 0 to 38; true: more than 38 digits, or (powers) not computed. */
+ * Results are rounded half away from zero to `to` digits after the point, 0 to 38; true: more than 38 digits. */
 bool decimal_sqrt(int128_t v, int scale, int to, int128_t *out);                                 /* v >= 0 */
 bool decimal_exp(int128_t v, int scale, int to, int128_t *out);
 bool decimal_ln(int128_t v, int scale, int to, int128_t *out);                                   /* v > 0 */

@@ -580,7 +580,10 @@ static void test_types(void **s) {
     resolve_is("sum", false, 1, (Type[]){num}, "numeric(38,2)", NULL);
     resolve_is("avg", false, 1, (Type[]){num}, "numeric(38,16)", NULL);
     resolve_is("avg", false, 1, (Type[]){f4}, "double precision", NULL);
-    resolve_is("stddev", false, 1, (Type[]){i4}, "double precision", "double precision");
+    resolve_is("stddev", false, 1, (Type[]){i4}, "numeric(38,16)", "integer");
+    resolve_is("var_pop", false, 1, (Type[]){i8}, "numeric(38,12)", "bigint");
+    resolve_is("variance", false, 1, (Type[]){num}, "numeric(38,12)", NULL);
+    resolve_is("stddev", false, 1, (Type[]){f4}, "double precision", NULL);
     resolve_is("count", false, 0, NULL, "bigint", NULL);
     resolve_is("min", false, 1, (Type[]){d}, "date", NULL);
     resolve_is("round", false, 1, (Type[]){num}, "numeric(14,0)", NULL);
