@@ -302,8 +302,9 @@ static bool cell(Statement *st, int64_t i, Value *v) {
     }
     const void *p;
     bool is_null;
-    int64_t row = st->row_map ? st->row_map[st->next_row - 1] : st->next_row - 1;
-    if (rows_cell(st->rows, row, st->first_col + (int32_t)i, &p, &is_null, &st->session->err) != ST_OK || is_null) return false;
+    int32_t col;
+    int64_t row = statement_cell(st, st->next_row - 1, (int32_t)i, &col);
+    if (rows_cell(st->rows, row, col, &p, &is_null, &st->session->err) != ST_OK || is_null) return false;
     *v = (Value){.type = st->types[i]};
     memcpy(value_cell(v), p, (size_t)phys_size(type_phys(v->type)));
     return true;

@@ -4,8 +4,8 @@
  * returning; dml_columns() says it exactly. Everything is undone by the statement's undo mark when a row fails.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/hash.h"
 #include "session/session.h"
 #include "session/transaction.h"
 
@@ -186,47 +186,91 @@ static Status second_hit(Session *s) {
     return ST_ERROR;
 }
 
-/* ON CONFLICT DO UPDATE: rows without a conflict are inserted at once, the others gathered in `all` (rowid, set values) from row *at on. */
-static Status insert_or_gather(Session *s, const BoundStmt *b, Arena *strings, const Chunk *c, int64_t n, int64_t first, Chunk *all, int64_t *at, int64_t *shown, int64_t *done) {
-    const Vec *vals = c->cols + 1, *rowid = &c->cols[0], *hit = vals + b->table->n_cols;
-    for (int64_t r = 0; r < n; r++) {
-        TRY(check_not_null(s, b->table, vals, r));
-        if (cell_null(rowid, r)) {
-            if (conflicting_row(b, vals, r) >= 0) return second_hit(s); /* the plan saw none: it is this command's */
-            TRY(append_one(s, b->table, vals, r));
-        } else {
-            if (cell_null(hit, r) || !((const uint8_t *)hit->data)[r]) continue;
-            for (int32_t j = 0; j < b->table->n_cols + 2 + b->n_set; j++) {
-                if (j > 0 && j < b->table->n_cols + 2) continue;
-                int64_t size = phys_size((Phys)c->cols[j].phys);
-                memcpy((char *)all->data[j] + *at * size, (const char *)c->cols[j].data + r * size, (size_t)size);
-                all->valid[j][*at] = !cell_null(&c->cols[j], r);
-                if (strings && c->cols[j].phys == PH_STR) TRY(keep_strings(s, strings, (Str *)all->data[j] + *at, all->valid[j] + *at, 1));
-            }
-            ++*at;
-        }
-        shown[(*done)++] = first + r;
+/* ON CONFLICT DO UPDATE, row after row in the order of the plan's rows. Rows without a conflict are inserted at once. What updates those with one is gathered in `all`
+ * (rowid, set values) and applied at the end; unless it sets columns of keys (BoundStmt.sets_keys), which frees keys for rows that come later and takes others: then at once. */
+typedef struct Upsert {
+    Session *s;
+    Arena *a;
+    const BoundStmt *b;
+    int32_t first_check;
+    Chunk all;
+    int64_t at;            /* rows in it */
+    int64_t *shown, *done; /* RowMap of the result */
+    Vec *one;              /* the set values of a row */
+    int64_t *updated;      /* a hash set of rows that this command updated, plus 1: 2^bits of them, 0 for none */
+    int bits;
+} Upsert;
+
+static Status upsert_init(Upsert *u, const RowLayout *l, int64_t total) {
+    while (INT64_C(1) << u->bits < 2 * total) u->bits++;
+    u->updated = arena_calloc(u->a, (int64_t)sizeof(int64_t) << u->bits);
+    u->one = arena_array(u->a, Vec, u->b->n_set + 1);
+    return u->updated && u->one ? chunk_init(u->s, u->a, l, u->b->sets_keys ? 1 : MAX_OF(total, 1), &u->all) : err_oom(&u->s->err);
+}
+static int64_t *updated_at(const Upsert *u, int64_t rowid) {
+    uint64_t mask = (UINT64_C(1) << u->bits) - 1, h = hash_u64((uint64_t)rowid) & mask;
+    while (u->updated[h] && u->updated[h] != rowid + 1) h = (h + 1) & mask;
+    return &u->updated[h];
+}
+
+/* What find_fault has found for row r, if it applies to what becomes of the row: set, an update; else what is proposed. */
+static Status raise_own_fault(Upsert *u, const Chunk *c, int64_t r, bool set) {
+    const BoundStmt *b = u->b;
+    const Vec *vals = &c->cols[set ? b->table->n_cols + 2 : 1], *checks = &c->cols[u->first_check];
+    int32_t half = b->n_checks / 2, n = set ? b->n_set : b->table->n_cols;
+    Fault f = {.row = r};
+    for (int32_t i = 0; i < n && f.kind == FAULT_NONE; i++)
+        if (b->table->cols[set ? b->set_cols[i] : i].not_null && cell_null(&vals[i], r)) f.kind = set ? FAULT_SET_NULL : FAULT_NULL;
+    for (int32_t k = set ? half : 0; k < (set ? b->n_checks : half) && f.kind == FAULT_NONE; k++)
+        if (!((const uint8_t *)checks[k].data)[r] && !cell_null(&checks[k], r)) f.kind = FAULT_CHECK, f.check = k;
+    return f.kind == FAULT_NONE ? ST_OK : raise_fault(u->s, u->a, b, c, &f);
+}
+
+static Status gather_update(Upsert *u, const Chunk *c, int64_t r, bool copy_strings) {
+    const BoundStmt *b = u->b;
+    Chunk *all = &u->all;
+    int32_t first_set = b->table->n_cols + 2;
+    if (b->sets_keys) {
+        one_row(&c->cols[first_set], b->n_set, r, u->one);
+        return table_update(b->table, 1, (int64_t *)c->cols[0].data + r, b->n_set, b->set_cols, u->one, u->s->undo, &u->s->err);
     }
+    for (int32_t j = 0; j < first_set + b->n_set; j++) {
+        if (j > 0 && j < first_set) continue;
+        int64_t size = phys_size((Phys)c->cols[j].phys);
+        memcpy((char *)all->data[j] + u->at * size, (const char *)c->cols[j].data + r * size, (size_t)size);
+        all->valid[j][u->at] = !cell_null(&c->cols[j], r);
+        if (copy_strings && c->cols[j].phys == PH_STR) TRY(keep_strings(u->s, u->a, (Str *)all->data[j] + u->at, all->valid[j] + u->at, 1));
+    }
+    u->at++;
     return ST_OK;
 }
 
-static int compare_rowids(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-static Status check_hit_once(Session *s, Arena *a, const int64_t *rowids, int64_t n) {
-    int64_t *sorted = arena_array(a, int64_t, n + 1);
-    if (!sorted) return ST_ERROR;
-    memcpy(sorted, rowids, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_rowids);
-    for (int64_t i = 1; i < n; i++)
-        if (sorted[i] == sorted[i - 1]) return second_hit(s);
+/* Row r, number `row` of the statement's. faulty: it may have a fault. */
+static Status upsert_row(Upsert *u, const Chunk *c, int64_t r, int64_t row, bool faulty, bool copy_strings) {
+    const BoundStmt *b = u->b;
+    const Vec *vals = c->cols + 1, *hit = vals + b->table->n_cols;
+    int64_t planned = cell_null(&c->cols[0], r) ? -1 : ((const int64_t *)c->cols[0].data)[r];
+    if (faulty) TRY(raise_own_fault(u, c, r, false));
+    TRY(check_not_null(u->s, b->table, vals, r));
+    int64_t there = planned >= 0 && !b->sets_keys ? planned : conflicting_row(b, vals, r);
+    if (there < 0) {
+        TRY(append_one(u->s, b->table, vals, r));
+        u->shown[(*u->done)++] = planned < 0 ? row : -1 - row; /* the plan thought that the key was taken */
+        return ST_OK;
+    }
+    int64_t *mark = updated_at(u, there);
+    if (there != planned || *mark) return second_hit(u->s); /* a row of this command */
+    if (cell_null(hit, r) || !((const uint8_t *)hit->data)[r]) return ST_OK;
+    if (faulty) TRY(raise_own_fault(u, c, r, true));
+    *mark = there + 1;
+    TRY(gather_update(u, c, r, copy_strings));
+    u->shown[(*u->done)++] = row;
     return ST_OK;
 }
 
 ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
     int32_t n_values = b->kind == STMT_INSERT ? b->table->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0, n = 0;
-    ColId *ids = arena_array(a, ColId, 2 + b->n_set + n_values + b->n_checks + b->n_result + 1);
+    ColId *ids = arena_array(a, ColId, 2 + b->n_set + n_values + b->n_checks + 2 * b->n_result + 1);
     if (!ids) return NULL;
     if (b->kind != STMT_INSERT || b->hit) ids[n++] = b->rowid;
     for (int32_t i = 0; i < n_values; i++) ids[n++] = b->values[i];
@@ -236,6 +280,7 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
     }
     for (int32_t i = 0; i < b->n_checks; i++) ids[n++] = b->checks[i];
     for (int32_t i = 0; i < b->n_result; i++) ids[n++] = b->result[i];
+    for (int32_t i = 0; b->inserted_result && i < b->n_result; i++) ids[n++] = b->inserted_result[i];
     *n_out = n;
     return ids;
 }
@@ -247,8 +292,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     ColId *ids = dml_columns(b, a, &n);
     if (!ids) return ST_ERROR;
     TRY(session_table_idle(s, t, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
-    int32_t first_result = n - b->n_result, first_check = first_result - b->n_checks;
-    int32_t first_set = b->hit ? t->n_cols + 2 : 1, n_gather = b->kind == STMT_UPDATE || b->hit ? first_set + b->n_set : 0;
+    int32_t first_result = n - b->n_result * (b->inserted_result ? 2 : 1), first_check = first_result - b->n_checks;
+    int32_t first_set = b->hit ? t->n_cols + 2 : 1, n_gather = b->kind == STMT_UPDATE ? first_set + b->n_set : 0;
     bool on_conflict = b->on_conflict_nothing || b->hit;
     RunOutput r;
     TRY(session_run_plan(s, c, b, n, ids, &st->account, &r));
@@ -266,6 +311,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     int64_t *inserted = on_conflict ? arena_array(a, int64_t, total + 1) : NULL;
     if (on_conflict && !inserted) out = ST_ERROR;
     if (n_gather && out == ST_OK) out = chunk_init(s, a, l, MAX_OF(total, 1), &all);
+    Upsert up = {.s = s, .a = a, .b = b, .first_check = first_check, .shown = inserted, .done = &done};
+    if (b->hit && out == ST_OK) out = upsert_init(&up, l, total);
     int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0, seen = 0;
     for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
         RowRun run;
@@ -278,11 +325,13 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             out = find_fault(s, a, b, &ch, first_check, k, &fault);
             if (out != ST_OK) break;
             int64_t d = 0;
-            k = fault.row; /* those before it may have other faults */
+            for (int64_t j = 0; b->hit && j < k && out == ST_OK; j++) out = upsert_row(&up, &ch, j, seen + j, j >= fault.row, run.pin);
+            if (b->hit) fault.kind = FAULT_NONE; /* raised, or of an update that was none */
+            else k = fault.row;                  /* those before it may have other faults */
             switch (b->kind) {
             case STMT_INSERT:
-                if (b->hit) out = insert_or_gather(s, b, run.pin ? a : NULL, &ch, k, seen, &all, &at, inserted, &done);
-                else if (b->on_conflict_nothing) out = insert_skipping(s, b, ch.cols, k, seen, inserted, &done);
+                if (b->hit) break;
+                if (b->on_conflict_nothing) out = insert_skipping(s, b, ch.cols, k, seen, inserted, &done);
                 else if (bulk) out = bulk_add(bulk, 0, chunk++, k, ch.cols, &s->err), done += k;
                 else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
                 break;
@@ -306,7 +355,10 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         }
         rows_run_close(r.rows, &run);
     }
-    if (out == ST_OK && b->hit) out = check_hit_once(s, a, all.data[0], at);
+    if (b->hit) {
+        all = up.all;
+        at = up.at;
+    }
     if (out == ST_OK && at > 0) {
         Vec *vals = arena_array(a, Vec, b->n_set + 1);
         if (!vals) out = ST_ERROR;

@@ -162,12 +162,14 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowS
     *missing = k < 0;
     for (int64_t i = 0; i < n && !*missing; i++) {
         int64_t row = row_map ? row_map[i] : i;
+        bool inserted = row < 0; /* although a row had its key */
+        if (inserted) row = -1 - row;
         Value key[32];
         const void *cell;
         bool null = false, any_null = false, fits = true;
         if (rowid_at >= 0) { /* ON CONFLICT DO UPDATE: rows that were updated are not what was proposed */
             TRY(rows_cell(rows, row, rowid_at, &cell, &null, &s->err));
-            if (!null) continue;
+            if (!null && !inserted) continue;
         }
         for (int j = 0; j < f->n_cols && !any_null; j++) {
             const Column *col = &parent->cols[parent->keys[k].cols[j]];

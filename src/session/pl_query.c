@@ -175,7 +175,9 @@ Status pl_row_value(PlFrame *fr, Statement *st, int64_t row, int32_t col, Value 
     }
     const void *cell;
     *out = (Value){.type = st->types[col]};
-    TRY(rows_cell(st->rows, st->row_map ? st->row_map[row] : row, st->first_col + col, &cell, &out->is_null, &fr->s->err));
+    int32_t at;
+    row = statement_cell(st, row, col, &at);
+    TRY(rows_cell(st->rows, row, at, &cell, &out->is_null, &fr->s->err));
     if (!out->is_null) memcpy(value_cell(out), cell, (size_t)phys_size(type_phys(out->type)));
     return ST_OK;
 }

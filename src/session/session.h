@@ -124,7 +124,8 @@ typedef struct Statement {
     RowStore *rows;
     int32_t first_col;
     int64_t n_rows, next_row;
-    const int64_t *row_map; /* result row -> row of the store, NULL when they are the same */
+    /* Result row -> row of the store, NULL when they are the same. -1 - row: its result is in the n_cols columns behind (BoundStmt.inserted_result). */
+    const int64_t *row_map;
     const char ***text_rows; /* utility results: rows of text cells */
     const Value *values;     /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
     bool is_text;
@@ -134,6 +135,13 @@ typedef struct Statement {
     bool show_rows;    /* the statement returns rows */
     int64_t reserve;   /* bytes that it may take beyond memory_limit, since it gives some back */
 } Statement;
+
+/* Where a cell of the result is in the store. */
+static inline int64_t statement_cell(const Statement *st, int64_t row, int32_t col, int32_t *store_col) {
+    int64_t at = st->row_map ? st->row_map[row] : row;
+    *store_col = st->first_col + col + (at < 0 ? st->n_cols : 0);
+    return at < 0 ? -1 - at : at;
+}
 
 Status session_new(Database *db, Session **out, Err *e);
 void session_free(Session *s);

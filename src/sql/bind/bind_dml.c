@@ -363,8 +363,33 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t,
                   "there is no unique or exclusion constraint matching the ON CONFLICT specification");
 }
 
-/* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they will be (`final`). */
-static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, Plan *p, ColId *final, BoundStmt *out) {
+static bool sets_keys(const AstOnConflict *oc, const Table *t) {
+    for (int64_t i = 0; i < oc->n_set; i++)
+        for (int64_t c = 0; c < oc->set[i].n_columns; c++)
+            for (int k = 0; k < t->n_keys; k++)
+                for (int j = 0; j < t->keys[k].n_cols; j++)
+                    if (strcmp(t->cols[t->keys[k].cols[j]].name, oc->set[i].columns[c]) == 0) return true;
+    return false;
+}
+/* The number of each row of VALUES beside it: what is done with a row may depend on those in front of it. */
+static ColId number_rows(Binder *b, Plan *p) {
+    ColId id = plan_new_col(b->c, "row", type_make(T_INT8), false);
+    for (int64_t r = 0; r < p->n_rows; r++)
+        if (!(p->rows[r][p->n_out] = bind_int8_const(b, r))) return 0;
+    p->out_cols[p->n_out++] = id; /* there is room for one */
+    return id;
+}
+static Plan *order_rows(Binder *b, Plan *p, ColId number) {
+    Plan *sort = plan_new(b->c, LP_SORT, 1);
+    if (!sort || !(sort->sort = arena_array(b->a, SortKey, 1)) || !(sort->sort[0].expr = expr_col(b->c, number))) return NULL;
+    sort->children[0] = p;
+    sort->n_sort = 1;
+    sort->limit = sort->offset = -1;
+    return sort;
+}
+
+/* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they will be (`final`). number: 0, or of the rows. */
+static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, ColId number, Plan *p, ColId *final, BoundStmt *out) {
     const AstOnConflict *oc = s->on_conflict;
     const KeyConstraint *key = &t->keys[out->conflict_key];
     NsItem item, excluded;
@@ -398,6 +423,7 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
     out->set_cols = arena_array(b->a, int32_t, sets.len + 1);
     out->set_values = arena_array(b->a, ColId, sets.len + 1);
     if (!out->set_cols || !out->set_values || pass(b, &news, out->rowid) != ST_OK || pass(b, &news, out->hit) != ST_OK) return NULL;
+    if (number && pass(b, &news, number) != ST_OK) return NULL;
     for (int c = 0; c < t->n_cols; c++) {
         Expr *value = NULL, *e = expr_new(b->c, EX_CASE, t->cols[c].type, 3);
         int64_t set = -1;
@@ -410,6 +436,14 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
         if (set >= 0) out->set_cols[set] = c, out->set_values[set] = final[c];
     }
     return bind_proj_plan(b, &news, p);
+}
+
+static Status returning_of(Binder *b, const AstInsert *s, Cte *ctes, const NsItem *row, Proj *proj, BoundStmt *out) {
+    Query *q = arena_new_of(b->a, Query);
+    if (!q) return ST_ERROR;
+    q->ctes = ctes;
+    TRY(bind_add_item(b, q, row));
+    return add_returning(b, q, s->returning, s->n_returning, proj, out);
 }
 
 Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
@@ -435,25 +469,31 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     out->values = ids;
     NsItem row;
     Proj proj = {0};
+    ColId number = 0;
     TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     if (s->on_conflict && s->on_conflict->do_update) {
-        if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) || !(p = bind_do_update(b, s, t, ctes, ids, p, final, out))) return ST_ERROR;
+        out->sets_keys = (!direct || p->n_rows > 1) && sets_keys(s->on_conflict, t);
+        if (out->sets_keys && direct && !(number = number_rows(b, p))) return ST_ERROR;
+        if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) || !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out))) return ST_ERROR;
+        if (number) TRY(pass(b, &proj, number));
         TRY(pass(b, &proj, out->rowid));
         TRY(pass(b, &proj, out->hit));
         for (int32_t i = 0; i < out->n_set; i++) TRY(pass(b, &proj, out->set_values[i]));
     }
     for (int c = 0; c < t->n_cols; c++) TRY(pass(b, &proj, ids[c]));
     TRY(add_checks(b, t, &row, &proj, out));
+    if (out->sets_keys) {
+        BoundStmt other = {0};
+        TRY(returning_of(b, s, ctes, &row, &proj, &other));
+        out->inserted_result = other.result;
+    }
     if (final != ids) {
         TRY(row_item(b, t, row.name, final, &row));
         TRY(add_checks(b, t, &row, &proj, out));
     }
-    Query *q = arena_new_of(b->a, Query);
-    if (!q) return ST_ERROR;
-    q->ctes = ctes;
-    TRY(bind_add_item(b, q, &row));
-    TRY(add_returning(b, q, s->returning, s->n_returning, &proj, out));
+    TRY(returning_of(b, s, ctes, &row, &proj, out));
     if (proj.ids.len > t->n_cols && !(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
+    if (number && !(p = order_rows(b, p, number))) return ST_ERROR;
     out->plan = bind_wrap_ctes(b, ctes, NULL, p);
     return out->plan ? ST_OK : ST_ERROR;
 }

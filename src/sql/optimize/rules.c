@@ -134,6 +134,7 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     need_ids(o, &need, &stmt->rowid, 1);
     if (stmt->kind == STMT_INSERT && stmt->table) need_ids(o, &need, stmt->values, stmt->table->n_cols);
     if (stmt->kind == STMT_UPDATE) need_ids(o, &need, stmt->values, stmt->n_set);
+    if (stmt->inserted_result) need_ids(o, &need, stmt->inserted_result, stmt->n_result);
     if (stmt->hit) {
         need_ids(o, &need, &stmt->hit, 1);
         need_ids(o, &need, stmt->set_values, stmt->n_set);

@@ -246,6 +246,8 @@ typedef struct BoundStmt {
      * none: then values[] are inserted. Else hit (boolean) says whether it is updated: set_values[i] for set_cols[i]. */
     ColId hit; /* 0: no DO UPDATE */
     ColId *set_values;
+    bool sets_keys; /* set_cols has columns of keys, and more than one row may be proposed: a row may free or take a key for those behind it */
+    ColId *inserted_result; /* then: RETURNING of a row that is inserted after all, since an earlier one has freed its key; NULL without RETURNING */
     int conflict_key; /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
     int32_t n_params;
     Type *param_types;
