@@ -15,6 +15,7 @@
     X(ERROR_IN_ASSIGNMENT, "22005", "error_in_assignment")              \
     X(DATETIME_FORMAT, "22007", "invalid_datetime_format")              \
     X(DATETIME_OVERFLOW, "22008", "datetime_field_overflow")            \
+    X(TZ_DISPLACEMENT, "22009", "invalid_time_zone_displacement_value") \
     X(SUBSTRING, "22011", "substring_error")                            \
     X(DIVISION_BY_ZERO, "22012", "division_by_zero")                    \
     X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")            \
@@ -107,6 +108,7 @@
 #define ERR_ERROR_IN_ASSIGNMENT "22005"
 #define ERR_DATETIME_FORMAT "22007"
 #define ERR_DATETIME_OVERFLOW "22008"
+#define ERR_TZ_DISPLACEMENT "22009"
 #define ERR_SUBSTRING "22011"
 #define ERR_DIVISION_BY_ZERO "22012"
 #define ERR_INTERVAL_OVERFLOW "22015"

@@ -1,915 +1,790 @@
-/* func_format.c - to_char, to_date, to_timestamp, to_number: values by template patterns.
+/* func_format.c - to_char, to_date and to_timestamp of dates, times and intervals: values by template patterns.
  *
- * Numeric templates follow PostgreSQL's procedure closely (sign placement, blank or omitted leading
- * digits, FM, overflow shown as #), since reports depend on the exact columns. Date templates are matched
- * longest keyword first, without regard to case except where it shapes names (Month, MONTH, month).
+ * A template is read into nodes: fields with their modifiers (FM, TM, TH), separators, blanks, other characters. Which characters of the text an input template
+ * passes over follows PostgreSQL's procedure step by step (blanks around fields, one separator for one separator, FX), since that is all there is of a
+ * definition; so do years of two digits, centuries, and the order in which fields that say the same are taken. A call site keeps the nodes of
+ * its first template.
  */
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "types/func_int.h"
+#include "types/func_format_int.h"
 
-enum { FMT_MAX = 4096, FMT_FIELD = 16 };
+/* ---- templates ---------------------------------------------------------------------------------- */
+
+typedef enum DateKey {
+    DK_Y_YYY, DK_YYYY, DK_YYY, DK_YY, DK_Y, DK_IYYY, DK_IYY, DK_IY, DK_I, DK_MONTH, DK_MON, DK_MM, DK_MI, DK_MS, DK_DAY,
+    DK_DDD, DK_DD, DK_DY, DK_D, DK_IDDD, DK_ID, DK_HH24, DK_HH12, DK_HH, DK_SSSS, DK_SS, DK_US, DK_FF1, DK_FF2, DK_FF3,
+    DK_FF4, DK_FF5, DK_FF6, DK_FX, DK_AMPM, DK_AMPM_DOTS, DK_AD, DK_AD_DOTS, DK_WW, DK_IW, DK_W, DK_Q, DK_CC, DK_J, DK_RM,
+    DK_TZH, DK_TZM, DK_TZ, DK_OF
+} DateKey;
+/* Calendars that an input template must not mix. */
+typedef enum Calendar { CAL_NONE, CAL_GREGORIAN, CAL_ISO } Calendar;
+typedef struct DateWord {
+    const char *word; /* also in lower case; names of months and days with a capital, too */
+    uint8_t key, calendar;
+    bool digits;      /* its text begins with a digit */
+} DateWord;
+static const DateWord date_words[] = { /* longer words before their prefixes */
+    {"A.D.", DK_AD_DOTS, CAL_NONE, false}, {"A.M.", DK_AMPM_DOTS, CAL_NONE, false}, {"AD", DK_AD, CAL_NONE, false}, {"AM", DK_AMPM, CAL_NONE, false},
+    {"B.C.", DK_AD_DOTS, CAL_NONE, false}, {"BC", DK_AD, CAL_NONE, false}, {"CC", DK_CC, CAL_NONE, true}, {"DAY", DK_DAY, CAL_NONE, false},
+    {"DDD", DK_DDD, CAL_GREGORIAN, true}, {"DD", DK_DD, CAL_GREGORIAN, true}, {"DY", DK_DY, CAL_NONE, false}, {"Day", DK_DAY, CAL_NONE, false},
+    {"Dy", DK_DY, CAL_NONE, false}, {"D", DK_D, CAL_GREGORIAN, true}, {"FF1", DK_FF1, CAL_NONE, true}, {"FF2", DK_FF2, CAL_NONE, true},
+    {"FF3", DK_FF3, CAL_NONE, true}, {"FF4", DK_FF4, CAL_NONE, true}, {"FF5", DK_FF5, CAL_NONE, true}, {"FF6", DK_FF6, CAL_NONE, true},
+    {"FX", DK_FX, CAL_NONE, false}, {"HH24", DK_HH24, CAL_NONE, true}, {"HH12", DK_HH12, CAL_NONE, true}, {"HH", DK_HH, CAL_NONE, true},
+    {"IDDD", DK_IDDD, CAL_ISO, true}, {"ID", DK_ID, CAL_ISO, true}, {"IW", DK_IW, CAL_ISO, true}, {"IYYY", DK_IYYY, CAL_ISO, true},
+    {"IYY", DK_IYY, CAL_ISO, true}, {"IY", DK_IY, CAL_ISO, true}, {"I", DK_I, CAL_ISO, true}, {"J", DK_J, CAL_NONE, true},
+    {"MI", DK_MI, CAL_NONE, true}, {"MM", DK_MM, CAL_GREGORIAN, true}, {"MONTH", DK_MONTH, CAL_GREGORIAN, false}, {"MON", DK_MON, CAL_GREGORIAN, false},
+    {"MS", DK_MS, CAL_NONE, true}, {"Month", DK_MONTH, CAL_GREGORIAN, false}, {"Mon", DK_MON, CAL_GREGORIAN, false}, {"OF", DK_OF, CAL_NONE, false},
+    {"P.M.", DK_AMPM_DOTS, CAL_NONE, false}, {"PM", DK_AMPM, CAL_NONE, false}, {"Q", DK_Q, CAL_NONE, true}, {"RM", DK_RM, CAL_GREGORIAN, false},
+    {"SSSSS", DK_SSSS, CAL_NONE, true}, {"SSSS", DK_SSSS, CAL_NONE, true}, {"SS", DK_SS, CAL_NONE, true}, {"TZH", DK_TZH, CAL_NONE, false},
+    {"TZM", DK_TZM, CAL_NONE, true}, {"TZ", DK_TZ, CAL_NONE, false}, {"US", DK_US, CAL_NONE, true}, {"WW", DK_WW, CAL_GREGORIAN, true},
+    {"W", DK_W, CAL_GREGORIAN, true}, {"Y,YYY", DK_Y_YYY, CAL_GREGORIAN, true}, {"YYYY", DK_YYYY, CAL_GREGORIAN, true}, {"YYY", DK_YYY, CAL_GREGORIAN, true},
+    {"YY", DK_YY, CAL_GREGORIAN, true}, {"Y", DK_Y, CAL_GREGORIAN, true},
+};
+
+typedef enum NodeKind { NODE_FIELD, NODE_CHAR, NODE_SEPARATOR, NODE_BLANK, NODE_END } NodeKind;
+typedef enum NameCase { NAME_UPPER, NAME_LOWER, NAME_CAPITAL } NameCase;
+typedef struct DateNode {
+    NodeKind kind;
+    const DateWord *word; /* of a field */
+    NameCase name;
+    bool fm, tm, th, th_upper;
+    uint8_t len;          /* of the field's word as written, or the character */
+    const char *text;
+} DateNode;
+typedef struct DateTemplate {
+    Str text;
+    int64_t n;
+    DateNode *nodes; /* and a NODE_END */
+} DateTemplate;
+
+static inline bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static inline bool separator(char c) { return c > 0x20 && c < 0x7f && !is_digit(c) && !is_alpha(c); }
+/* Bytes of the character at p. */
+static int char_len(const char *p, const char *end) {
+    int n = 1;
+    while (p + n < end && ((unsigned char)p[n] & 0xc0) == 0x80 && ((unsigned char)*p & 0xc0) == 0xc0) n++;
+    return n;
+}
+
+static bool word_here(const char *p, const char *end, const DateWord *w, NameCase *how) {
+    int64_t n = (int64_t)strlen(w->word);
+    if (end - p < n) return false;
+    *how = is_alpha(w->word[1]) && to_lower(w->word[1]) == w->word[1] ? NAME_CAPITAL : NAME_UPPER;
+    if (memcmp(p, w->word, (size_t)n) == 0) return true;
+    if (*how == NAME_CAPITAL) return false;
+    *how = NAME_LOWER;
+    for (int64_t i = 0; i < n; i++)
+        if (p[i] != to_lower(w->word[i])) return false;
+    return true;
+}
+static bool two(const char *p, const char *end, const char *upper, const char *lower) {
+    return end - p >= 2 && (memcmp(p, upper, 2) == 0 || memcmp(p, lower, 2) == 0);
+}
+
+static void add_char(DateTemplate *t, NodeKind kind, const char **p, const char *end) {
+    DateNode *nd = &t->nodes[t->n++];
+    *nd = (DateNode){.kind = kind, .text = *p, .len = (uint8_t)char_len(*p, end)};
+    *p += nd->len;
+}
+/* The template at *p in quotes: characters. */
+static void read_quoted(DateTemplate *t, const char **p, const char *end) {
+    ++*p;
+    while (*p < end && **p != '"') {
+        if (**p == '\\' && *p + 1 < end) ++*p;
+        add_char(t, NODE_CHAR, p, end);
+    }
+    if (*p < end) ++*p;
+}
+static void read_template(DateTemplate *t) {
+    const char *p = t->text.ptr, *end = p + t->text.len;
+    while (p < end) {
+        bool fm = two(p, end, "FM", "fm"), tm = !fm && two(p, end, "TM", "tm");
+        if (fm || tm) p += 2;
+        const DateWord *w = NULL;
+        NameCase how = NAME_UPPER;
+        for (int64_t i = 0; i < ARRAY_LEN(date_words) && !w; i++)
+            if (word_here(p, end, &date_words[i], &how)) w = &date_words[i];
+        if (w) {
+            DateNode *nd = &t->nodes[t->n++];
+            *nd = (DateNode){.kind = NODE_FIELD, .word = w, .name = how, .fm = fm, .tm = tm, .text = p, .len = (uint8_t)strlen(w->word)};
+            p += nd->len;
+            nd->th = two(p, end, "TH", "th");
+            nd->th_upper = nd->th && *p == 'T';
+            if (nd->th || (end - p >= 2 && memcmp(p, "SP", 2) == 0)) p += 2; /* SP, numbers in words, has no effect */
+        } else if (p < end && *p == '"') {
+            read_quoted(t, &p, end);
+        } else if (p < end) {
+            if (*p == '\\' && p + 1 < end && p[1] == '"') p++;
+            add_char(t, separator(*p) ? NODE_SEPARATOR : blank(*p) ? NODE_BLANK : NODE_CHAR, &p, end);
+        }
+    }
+    t->nodes[t->n].kind = NODE_END;
+}
+static DateTemplate *template_of(FuncCtx *ctx, Str f) {
+    DateTemplate *t = ctx->state;
+    if (t && t->text.len == f.len && memcmp(t->text.ptr, f.ptr, f.len) == 0) return t;
+    Arena *a = t ? ctx->arena : ctx->state_arena;
+    t = arena_new_of(a, DateTemplate);
+    char *text = t ? arena_strndup(a, f.ptr, f.len) : NULL;
+    if (!text || !(t->nodes = arena_array(a, DateNode, (int64_t)f.len + 1))) {
+        if (!err_is_set(ctx->err)) err_oom(ctx->err);
+        return NULL;
+    }
+    t->text = str_make(text, f.len);
+    read_template(t);
+    if (!ctx->state) ctx->state = t;
+    return t;
+}
+
+/* ---- calendars ------------------------------------------------------------------------------------ */
+/* Julian days by PostgreSQL's formula: templates show numbers that are no dates, such as an interval's fields, by it, too. */
+enum { JULIAN_2000_01_01 = 2451545, DAY_END = 2145031949 /* 5874898-01-01 */ };
+static int64_t julian_of(int64_t y, int64_t m, int64_t d) {
+    y += m > 2 ? 4800 : 4799;
+    m += m > 2 ? 1 : 13;
+    int64_t century = y / 100;
+    return y * 365 - 32167 + y / 4 - century + century / 4 + 7834 * m / 256 + d;
+}
+/* The Monday of a week of an ISO year. */
+static int64_t iso_monday(int64_t year, int64_t week) {
+    int64_t fourth = julian_of(year, 1, 4), dow = fourth % 7;
+    return (week - 1) * 7 + fourth - (dow < 0 ? dow + 7 : dow);
+}
+static int64_t iso_week(int64_t y, int64_t m, int64_t d, int64_t *iso_year) {
+    int64_t day = julian_of(y, m, d), start = iso_monday(y, 1);
+    if (day < start) start = iso_monday(--y, 1);
+    int64_t week = (day - start) / 7 + 1;
+    if (week >= 52 && day >= iso_monday(y + 1, 1)) {
+        start = iso_monday(++y, 1);
+        week = (day - start) / 7 + 1;
+    }
+    *iso_year = y;
+    return week;
+}
+
+/* ---- output --------------------------------------------------------------------------------------- */
 
 static const char *const month_names[] = {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"};
 static const char *const day_names[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 static const char *const roman_months[] = {"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"};
 
-static inline char up(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 32) : c; }
-static inline char low(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
-static inline bool digit(char c) { return c >= '0' && c <= '9'; }
-static inline bool alpha(char c) { return low(c) >= 'a' && low(c) <= 'z'; }
-static bool has_prefix(Str f, uint32_t k, const char *word) {
-    for (uint32_t j = 0; word[j]; j++)
-        if (k + j >= f.len || up(f.ptr[k + j]) != word[j]) return false;
-    return true;
-}
-static const char *ordinal(int64_t v, bool upper) {
-    static const char *const suffix[2][4] = {{"th", "st", "nd", "rd"}, {"TH", "ST", "ND", "RD"}};
-    if (v < 0) v = -v;
-    int64_t k = v % 100 >= 11 && v % 100 <= 13 ? 0 : v % 10 > 3 ? 0 : v % 10;
-    return suffix[upper][k];
-}
-
-/* ---- dates: keywords --------------------------------------------------------------- */
-
-typedef enum DateKey {
-    DK_Y_YYY, DK_YYYY, DK_YYY, DK_YY, DK_Y, DK_IYYY, DK_IYY, DK_IY, DK_I, DK_MONTH, DK_MON, DK_MM, DK_MI, DK_MS, DK_DAY,
-    DK_DDD, DK_DD, DK_DY, DK_D, DK_IDDD, DK_ID, DK_HH24, DK_HH12, DK_HH, DK_SSSS, DK_SS, DK_US, DK_FF1, DK_FF2, DK_FF3,
-    DK_FF4, DK_FF5, DK_FF6, DK_AMPM, DK_AMPM_DOTS, DK_AD, DK_AD_DOTS, DK_WW, DK_IW, DK_W, DK_Q, DK_CC, DK_J, DK_RM,
-    DK_TZH, DK_TZM, DK_TZ, DK_OF, DK_NONE
-} DateKey;
-static const struct {
-    const char *word;
-    DateKey key;
-} date_keys[] = { /* longer words before their prefixes */
-    {"Y,YYY", DK_Y_YYY}, {"YYYY", DK_YYYY}, {"YYY", DK_YYY}, {"YY", DK_YY}, {"Y", DK_Y}, {"IYYY", DK_IYYY}, {"IYY", DK_IYY},
-    {"IY", DK_IY}, {"IDDD", DK_IDDD}, {"ID", DK_ID}, {"IW", DK_IW}, {"I", DK_I}, {"MONTH", DK_MONTH}, {"MON", DK_MON},
-    {"MM", DK_MM}, {"MI", DK_MI}, {"MS", DK_MS}, {"DAY", DK_DAY}, {"DDD", DK_DDD}, {"DD", DK_DD}, {"DY", DK_DY}, {"D", DK_D},
-    {"HH24", DK_HH24}, {"HH12", DK_HH12}, {"HH", DK_HH}, {"SSSSS", DK_SSSS}, {"SSSS", DK_SSSS}, {"SS", DK_SS}, {"US", DK_US},
-    {"FF1", DK_FF1}, {"FF2", DK_FF2}, {"FF3", DK_FF3}, {"FF4", DK_FF4}, {"FF5", DK_FF5}, {"FF6", DK_FF6},
-    {"A.M.", DK_AMPM_DOTS}, {"P.M.", DK_AMPM_DOTS}, {"AM", DK_AMPM}, {"PM", DK_AMPM}, {"A.D.", DK_AD_DOTS},
-    {"B.C.", DK_AD_DOTS}, {"AD", DK_AD}, {"BC", DK_AD}, {"WW", DK_WW}, {"W", DK_W}, {"Q", DK_Q}, {"CC", DK_CC}, {"J", DK_J},
-    {"RM", DK_RM}, {"TZH", DK_TZH}, {"TZM", DK_TZM}, {"TZ", DK_TZ}, {"OF", DK_OF},
-};
-
-typedef struct DateNode {
-    DateKey key;   /* DK_NONE: literal */
-    char ch;       /* literal byte */
-    char c0, c1;   /* first letters as written: they shape names */
-    bool fm, th, th_upper;
-    uint8_t len;
-    bool quoted;
-} DateNode;
-
-/* The next node of a template; false at the end. */
-static bool next_date_node(Str f, uint32_t *k, bool *in_quotes, DateNode *nd) {
-    memset(nd, 0, sizeof *nd);
-    nd->key = DK_NONE;
-    while (*k < f.len && f.ptr[*k] == '"') {
-        *in_quotes = !*in_quotes;
-        (*k)++;
-    }
-    if (*k >= f.len) return false;
-    if (*in_quotes) {
-        if (f.ptr[*k] == '\\' && *k + 1 < f.len) (*k)++;
-        nd->ch = f.ptr[(*k)++];
-        nd->quoted = true;
-        return true;
-    }
-    if (f.ptr[*k] == '\\' && *k + 1 < f.len && f.ptr[*k + 1] == '"') {
-        nd->ch = '"';
-        *k += 2;
-        return true;
-    }
-    uint32_t p = *k;
-    while (has_prefix(f, p, "FM") || has_prefix(f, p, "TM") || has_prefix(f, p, "FX")) {
-        if (up(f.ptr[p]) == 'F' && up(f.ptr[p + 1]) == 'M') nd->fm = true;
-        p += 2;
-    }
-    for (int64_t j = 0; j < ARRAY_LEN(date_keys); j++) {
-        if (!has_prefix(f, p, date_keys[j].word)) continue;
-        nd->key = date_keys[j].key;
-        nd->len = (uint8_t)strlen(date_keys[j].word);
-        nd->c0 = f.ptr[p];
-        nd->c1 = p + 1 < f.len ? f.ptr[p + 1] : ' ';
-        p += nd->len;
-        if (has_prefix(f, p, "TH")) {
-            nd->th = true;
-            nd->th_upper = f.ptr[p] == 'T';
-            p += 2;
-        }
-        *k = p;
-        return true;
-    }
-    nd->ch = f.ptr[(*k)++];
-    return true;
-}
-
-/* ---- dates: output --------------------------------------------------------------------- */
-
-typedef struct FmtOut {
-    char *p;
-    int64_t len, cap;
-} FmtOut;
-static void put(FmtOut *o, const char *s) {
-    for (; *s && o->len < o->cap; s++) o->p[o->len++] = *s;
-}
-static void put_char(FmtOut *o, char c) {
-    if (o->len < o->cap) o->p[o->len++] = c;
-}
-static void put_int(FmtOut *o, const DateNode *nd, int64_t v, int width) {
-    char b[40];
-    snprintf(b, sizeof b, "%0*lld", nd->fm ? 0 : width + (v < 0), (long long)v);
-    put(o, b);
-    if (nd->th) put(o, ordinal(v, nd->th_upper));
-}
-static void put_name(FmtOut *o, const DateNode *nd, const char *name, int chars, int pad) {
-    bool upper = nd->c0 >= 'A' && nd->c0 <= 'Z' && nd->c1 >= 'A' && nd->c1 <= 'Z';
-    bool lower = nd->c0 >= 'a';
-    int k = 0;
-    for (; name[k] && (chars == 0 || k < chars); k++) put_char(o, upper ? up(name[k]) : lower ? low(name[k]) : name[k]);
-    for (; !nd->fm && k < pad; k++) put_char(o, ' ');
-}
-
+/* Of an interval all may be negative, months run from -11 to 11 and hours as far as they go. */
 typedef struct DateSource {
-    TsParts p;
-    bool interval;
-    int64_t hours; /* of an interval */
+    bool interval, tz;
+    int64_t year, hour; /* year 0 is 1 BC */
+    int64_t month, day, minute, second, usec, dow, doy;
     int offset;
-    bool tz;
-    int64_t day; /* days since 2000-01-01 */
 } DateSource;
 
-static Status date_node_out(FuncCtx *ctx, int64_t i, FmtOut *o, const DateNode *nd, const DateSource *d) {
-    const TsParts *p = &d->p;
-    int64_t year = d->interval ? p->year : p->year > 0 ? p->year : 1 - p->year, iy = 0;
-    int64_t hour = d->interval ? d->hours : p->hour;
-    int week = 0;
+static void put_number(FmtOut *o, const DateNode *nd, int64_t v, int width) {
     char b[40];
-    bool needs_date = nd->key == DK_MONTH || nd->key == DK_MON || nd->key == DK_DAY || nd->key == DK_DY || nd->key == DK_D ||
-                      nd->key == DK_ID || nd->key == DK_IW || nd->key == DK_IYYY || nd->key == DK_IYY || nd->key == DK_IY ||
-                      nd->key == DK_I || nd->key == DK_IDDD || nd->key == DK_TZ || nd->key == DK_AD || nd->key == DK_AD_DOTS ||
-                      nd->key == DK_OF || nd->key == DK_TZH || nd->key == DK_TZM;
-    FAIL_IF(d->interval && needs_date, i, ERR_DATETIME_FORMAT, "invalid format specification for an interval value");
-    if (!d->interval) week = iso_week_of(p->year, p->month, p->day, &iy);
-    switch (nd->key) {
-    case DK_Y_YYY:
-        snprintf(b, sizeof b, "%lld,%03lld", (long long)(year / 1000), (long long)(year % 1000));
-        put(o, b);
-        break;
-    case DK_YYYY: put_int(o, nd, year, 4); break;
-    case DK_YYY: put_int(o, nd, year % 1000, 3); break;
-    case DK_YY: put_int(o, nd, year % 100, 2); break;
-    case DK_Y: put_int(o, nd, year % 10, 1); break;
-    case DK_IYYY: put_int(o, nd, iy, 4); break;
-    case DK_IYY: put_int(o, nd, iy % 1000, 3); break;
-    case DK_IY: put_int(o, nd, iy % 100, 2); break;
-    case DK_I: put_int(o, nd, iy % 10, 1); break;
-    case DK_MONTH: put_name(o, nd, month_names[p->month - 1], 0, 9); break;
-    case DK_MON: put_name(o, nd, month_names[p->month - 1], 3, 3); break;
-    case DK_MM: put_int(o, nd, p->month, 2); break;
-    case DK_MI: put_int(o, nd, p->minute, 2); break;
-    case DK_MS: snprintf(b, sizeof b, "%03d", p->usec / 1000); put(o, b); break;
-    case DK_US: snprintf(b, sizeof b, "%06d", p->usec); put(o, b); break;
-    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6:
-        snprintf(b, sizeof b, "%06d", p->usec);
-        b[nd->key - DK_FF1 + 1] = 0;
-        put(o, b);
-        break;
-    case DK_DAY: put_name(o, nd, day_names[p->dow], 0, 9); break;
-    case DK_DY: put_name(o, nd, day_names[p->dow], 3, 3); break;
-    case DK_DDD: put_int(o, nd, d->interval ? p->year * 360 + p->month * 30 + p->day : p->doy, 3); break;
-    case DK_DD: put_int(o, nd, p->day, 2); break;
-    case DK_D: put_int(o, nd, p->dow + 1, 1); break;
-    case DK_IDDD: put_int(o, nd, (week - 1) * 7 + (p->dow ? p->dow : 7), 3); break;
-    case DK_ID: put_int(o, nd, p->dow ? p->dow : 7, 1); break;
-    case DK_HH24: put_int(o, nd, hour, 2); break;
-    case DK_HH12: case DK_HH: put_int(o, nd, hour % 12 == 0 ? 12 : hour % 12, 2); break;
-    case DK_SSSS: put_int(o, nd, hour * 3600 + p->minute * 60 + p->second, 0); break;
-    case DK_SS: put_int(o, nd, p->second, 2); break;
-    case DK_AMPM: put_name(o, &(DateNode){.c0 = nd->c0, .c1 = nd->c0}, hour % 24 >= 12 ? "PM" : "AM", 0, 0); break;
-    case DK_AMPM_DOTS: put_name(o, &(DateNode){.c0 = nd->c0, .c1 = nd->c0}, hour % 24 >= 12 ? "P.M." : "A.M.", 0, 0); break;
-    case DK_AD: put_name(o, &(DateNode){.c0 = nd->c0, .c1 = nd->c0}, p->year > 0 ? "AD" : "BC", 0, 0); break;
-    case DK_AD_DOTS: put_name(o, &(DateNode){.c0 = nd->c0, .c1 = nd->c0}, p->year > 0 ? "A.D." : "B.C.", 0, 0); break;
-    case DK_WW: put_int(o, nd, (p->doy - 1) / 7 + 1, 2); break;
-    case DK_IW: put_int(o, nd, week, 2); break;
-    case DK_W: put_int(o, nd, (p->day - 1) / 7 + 1, 1); break;
-    case DK_Q: put_int(o, nd, (p->month - 1) / 3 + 1, 1); break;
-    case DK_CC: {
-        int64_t c = p->year > 0 ? (p->year + 99) / 100 : d->interval ? p->year / 100 : -((99 - (p->year - 1)) / 100);
-        put_int(o, nd, c, 2);
-        break;
-    }
-    case DK_J: put_int(o, nd, d->day + 2451545, 0); break;
-    case DK_RM:
-        if (p->month >= 1 && p->month <= 12) {
-            DateNode same = *nd;
-            same.c1 = nd->c0;
-            put_name(o, &same, roman_months[p->month - 1], 0, 4);
+    int64_t from = o->len;
+    snprintf(b, sizeof b, "%0*lld", nd->fm ? 0 : width, (long long)v);
+    fmt_text(o, b);
+    if (!nd->th || o->len == from) return;
+    char last = o->p[o->len - 1];
+    int k = last >= '1' && last <= '3' && !(o->len - from > 1 && o->p[o->len - 2] == '1') ? last - '0' : 0;
+    static const char *const suffix[2][4] = {{"th", "st", "nd", "rd"}, {"TH", "ST", "ND", "RD"}};
+    fmt_text(o, suffix[nd->th_upper][k]);
+}
+/* One more for the sign. */
+static void put_signed(FmtOut *o, const DateNode *nd, int64_t v, int width) { put_number(o, nd, v, v < 0 ? width + 1 : width); }
+static void put_name(FmtOut *o, const DateNode *nd, const char *name, int chars, int pad) {
+    int k = 0;
+    for (; name[k] && (chars == 0 || k < chars); k++) fmt_char(o, nd->name == NAME_UPPER ? ascii_upper(name[k]) : nd->name == NAME_LOWER ? to_lower(name[k]) : name[k]);
+    for (; !nd->fm && !nd->tm && k < pad; k++) fmt_char(o, ' ');
+}
+static void put_offset(FmtOut *o, const DateNode *nd, int offset, int width) {
+    char b[24];
+    snprintf(b, sizeof b, "%c%0*d", offset < 0 ? '-' : '+', nd->fm ? 0 : width, abs(offset) / 3600);
+    fmt_text(o, b);
+    if (abs(offset) % 3600 == 0) return;
+    snprintf(b, sizeof b, ":%02d", abs(offset) % 3600 / 60);
+    fmt_text(o, b);
+}
+
+static bool not_of_intervals(DateKey k) {
+    return k == DK_MONTH || k == DK_MON || k == DK_DAY || k == DK_DY || k == DK_D || k == DK_ID || k == DK_AD || k == DK_AD_DOTS || k == DK_TZ || k == DK_OF ||
+           k == DK_TZH || k == DK_TZM;
+}
+static int64_t shown_year(const DateSource *d, int64_t y) { return d->interval || y > 0 ? y : 1 - y; }
+
+static void put_year(FmtOut *o, const DateNode *nd, const DateSource *d, DateKey k) {
+    int64_t y = d->year;
+    bool iso = k == DK_IYYY || k == DK_IYY || k == DK_IY || k == DK_I;
+    if (iso) (void)iso_week(d->year, d->month, d->day, &y);
+    y = shown_year(d, y);
+    int sign = shown_year(d, d->year) < 0; /* also where it is the ISO year that is shown */
+    char b[48];
+    switch (k) {
+    case DK_Y_YYY: {
+        snprintf(b, sizeof b, "%lld,%03lld", (long long)(y / 1000), (long long)(y % 1000));
+        DateNode plain = *nd;
+        plain.fm = true;
+        fmt_text(o, b);
+        if (nd->th) { /* its last digits decide */
+            FmtOut tail = {.p = b, .cap = (int64_t)sizeof b};
+            put_number(&tail, &plain, llabs(y % 1000), 3);
+            for (int64_t i = tail.len - 2; i < tail.len; i++) fmt_char(o, b[i]);
         }
         break;
-    case DK_TZ:
-        if (!d->tz) break;
-        if (d->offset == 0) {
-            put(o, nd->c0 == 'T' ? "UTC" : "utc");
-            break;
-        }
-        snprintf(b, sizeof b, "%+03d", d->offset / 3600);
-        put(o, b);
-        if (abs(d->offset) % 3600) snprintf(b, sizeof b, ":%02d", abs(d->offset) / 60 % 60), put(o, b);
-        break;
-    case DK_TZH: snprintf(b, sizeof b, "%c%02d", d->offset < 0 ? '-' : '+', abs(d->offset) / 3600); put(o, b); break;
-    case DK_TZM: snprintf(b, sizeof b, "%02d", abs(d->offset) / 60 % 60); put(o, b); break;
-    case DK_OF:
-        snprintf(b, sizeof b, "%c%02d", d->offset < 0 ? '-' : '+', abs(d->offset) / 3600);
-        put(o, b);
-        if (abs(d->offset) % 3600) snprintf(b, sizeof b, ":%02d", abs(d->offset) / 60 % 60), put(o, b);
-        break;
-    case DK_NONE: break;
     }
-    return ST_OK;
+    case DK_YYYY: case DK_IYYY: put_number(o, nd, y, 4 + sign); break;
+    case DK_YYY: case DK_IYY: put_number(o, nd, y % 1000, 3 + sign); break;
+    case DK_YY: case DK_IY: put_number(o, nd, y % 100, 2 + sign); break;
+    default: put_number(o, nd, y % 10, 1); break;
+    }
+}
+static void put_roman_month(FmtOut *o, const DateNode *nd, const DateSource *d) {
+    if (d->month == 0 && d->year == 0) return;
+    int64_t m = d->month > 0 ? d->month - 1 : d->month < 0 ? 12 + d->month : d->year >= 0 ? 11 : 0; /* counted backwards when negative */
+    DateNode padded = *nd;
+    padded.tm = false; /* it has no translation */
+    put_name(o, &padded, roman_months[m], 0, 4);
+}
+static void put_century(FmtOut *o, const DateNode *nd, const DateSource *d) {
+    int64_t c = d->interval ? d->year / 100 : d->year > 0 ? (d->year - 1) / 100 + 1 : d->year / 100 - 1;
+    put_number(o, nd, c, c > 99 || c < -99 ? 0 : c < 0 ? 3 : 2);
+}
+
+static void put_zone(FmtOut *o, const DateNode *nd, const DateSource *d) {
+    if (!d->tz) return;
+    if (d->offset) put_offset(o, nd, d->offset, 2);
+    else put_name(o, nd, "UTC", 0, 0);
+}
+
+static void put_field(FmtOut *o, const DateNode *nd, const DateSource *d) {
+    static const int64_t unit[] = {100000, 10000, 1000, 100, 10, 1};
+    DateKey k = (DateKey)nd->word->key;
+    int64_t iy, twelve = d->hour % 12 == 0 ? 12 : d->hour % 12;
+    char b[24];
+    switch (k) {
+    case DK_Y_YYY: case DK_YYYY: case DK_YYY: case DK_YY: case DK_Y: case DK_IYYY: case DK_IYY: case DK_IY: case DK_I: put_year(o, nd, d, k); break;
+    case DK_MONTH: put_name(o, nd, month_names[d->month - 1], 0, 9); break;
+    case DK_MON: put_name(o, nd, month_names[d->month - 1], 3, 0); break;
+    case DK_MM: put_signed(o, nd, d->month, 2); break;
+    case DK_MI: put_signed(o, nd, d->minute, 2); break;
+    case DK_SS: put_signed(o, nd, d->second, 2); break;
+    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: case DK_MS: case DK_US: {
+        int digits = k == DK_MS ? 3 : k == DK_US ? 6 : (int)(k - DK_FF1) + 1;
+        DateNode full = *nd;
+        full.fm = false;
+        put_number(o, &full, d->usec / unit[digits - 1], digits);
+        break;
+    }
+    case DK_DAY: put_name(o, nd, day_names[d->dow], 0, 9); break;
+    case DK_DY: put_name(o, nd, day_names[d->dow], 3, 0); break;
+    case DK_DDD: put_number(o, nd, d->doy, 3); break;
+    case DK_IDDD:
+        (void)iso_week(d->year, d->month, d->day, &iy);
+        put_number(o, nd, julian_of(d->year, d->month, d->day) - iso_monday(iy, 1) + 1, 3);
+        break;
+    case DK_DD: put_number(o, nd, d->day, 2); break;
+    case DK_D: put_number(o, nd, d->dow + 1, 0); break;
+    case DK_ID: put_number(o, nd, d->dow ? d->dow : 7, 0); break;
+    case DK_HH24: put_number(o, nd, d->hour, d->hour < 0 ? 3 : 2); break;
+    case DK_HH12: case DK_HH: put_number(o, nd, twelve, d->hour < 0 ? 3 : 2); break;
+    case DK_SSSS: put_number(o, nd, d->hour * 3600 + d->minute * 60 + d->second, 0); break;
+    case DK_AMPM: put_name(o, nd, d->hour % 24 >= 12 ? "PM" : "AM", 0, 0); break;
+    case DK_AMPM_DOTS: put_name(o, nd, d->hour % 24 >= 12 ? "P.M." : "A.M.", 0, 0); break;
+    case DK_AD: put_name(o, nd, d->year > 0 ? "AD" : "BC", 0, 0); break;
+    case DK_AD_DOTS: put_name(o, nd, d->year > 0 ? "A.D." : "B.C.", 0, 0); break;
+    case DK_WW: put_number(o, nd, (d->doy - 1) / 7 + 1, 2); break;
+    case DK_IW: put_number(o, nd, iso_week(d->year, d->month, d->day, &iy), 2); break;
+    case DK_W: put_number(o, nd, (d->day - 1) / 7 + 1, 0); break;
+    case DK_Q: if (d->month) put_number(o, nd, (d->month - 1) / 3 + 1, 0); break;
+    case DK_CC: put_century(o, nd, d); break;
+    case DK_J: put_number(o, nd, julian_of(d->year, d->month, d->day), 0); break;
+    case DK_RM: put_roman_month(o, nd, d); break;
+    case DK_TZ: put_zone(o, nd, d); break;
+    case DK_TZH: snprintf(b, sizeof b, "%c%02d", d->offset < 0 ? '-' : '+', abs(d->offset) / 3600); fmt_text(o, b); break;
+    case DK_TZM: snprintf(b, sizeof b, "%02d", abs(d->offset) % 3600 / 60); fmt_text(o, b); break;
+    case DK_OF: put_offset(o, nd, d->offset, 2); break;
+    case DK_FX: break;
+    }
 }
 
 static Status date_out(FuncCtx *ctx, int64_t i, const DateSource *d, Str f, Str *z) {
+    const DateTemplate *t = template_of(ctx, f);
     FmtOut o = {.cap = (int64_t)f.len * FMT_FIELD + 64};
-    o.p = ctx_alloc(ctx, o.cap);
-    if (!o.p) return FAILED(i);
-    bool quotes = false;
-    DateNode nd;
-    for (uint32_t k = 0; next_date_node(f, &k, &quotes, &nd);) {
-        if (nd.key == DK_NONE) put_char(&o, nd.ch);
-        else TRY(date_node_out(ctx, i, &o, &nd, d));
+    if (!t || !(o.p = ctx_alloc(ctx, o.cap))) return FAILED(i);
+    for (const DateNode *nd = t->nodes; nd->kind != NODE_END; nd++) {
+        for (int k = 0; nd->kind != NODE_FIELD && k < nd->len; k++) fmt_char(&o, nd->text[k]);
+        if (nd->kind != NODE_FIELD) continue;
+        if (d->interval && not_of_intervals((DateKey)nd->word->key)) {
+            err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid format specification for an interval value");
+            err_hint(ctx->err, "Intervals are not tied to specific calendar dates.");
+            return FAILED(i);
+        }
+        put_field(&o, nd, d);
     }
     *z = str_make(o.p, o.len);
     return ST_OK;
 }
-static Status ts_out(FuncCtx *ctx, int64_t i, int64_t ts, bool tz, Str f, Str *z) {
-    *z = STR0;
-    if (!ts_finite(ts)) return ST_OK;
-    DateSource d = {.tz = tz, .offset = tz ? ctx_tz(ctx) : 0};
-    ts += d.offset * USECS_PER_SEC;
-    ts_to_parts(ts, &d.p);
-    d.day = floor_div(ts, USECS_PER_DAY);
-    return date_out(ctx, i, &d, f, z);
+static void ts_source(int64_t ts, bool tz, int offset, DateSource *d) {
+    TsParts p;
+    ts_to_parts(ts + offset * USECS_PER_SEC, &p);
+    *d = (DateSource){.tz = tz, .offset = offset, .year = p.year, .month = p.month, .day = p.day, .hour = p.hour, .minute = p.minute, .second = p.second,
+                      .usec = p.usec, .dow = p.dow, .doy = p.doy};
 }
-K2F(to_char_ts, int64_t, Str, Str, STR0, { TRY(ts_out(ctx, i, x, false, y, &z)); })
-K2F(to_char_tz, int64_t, Str, Str, STR0, { TRY(ts_out(ctx, i, x, true, y, &z)); })
-K2F(to_char_iv, Interval, Str, Str, STR0, {
-    DateSource d = {.interval = true};
-    int64_t secs = x.micros / USECS_PER_SEC;
-    d.p.year = x.months / 12;
-    d.p.month = x.months % 12;
-    d.p.day = x.days;
-    d.hours = secs / 3600;
-    d.p.minute = (int)(secs / 60 % 60);
-    d.p.second = (int)(secs % 60);
-    d.p.usec = (int)(x.micros % USECS_PER_SEC);
-    TRY(date_out(ctx, i, &d, y, &z));
-})
+static void interval_source(const Interval *x, DateSource *d) {
+    int64_t secs = x->micros / USECS_PER_SEC;
+    *d = (DateSource){.interval = true, .year = x->months / 12, .month = x->months % 12, .day = x->days, .hour = secs / 3600, .minute = secs / 60 % 60,
+                      .second = secs % 60, .usec = x->micros % USECS_PER_SEC};
+    d->doy = (int64_t)x->months * 30 + x->days;
+}
 
-/* ---- dates: input ------------------------------------------------------------------------- */
+/* NULL: an empty template, or a time that is infinite. */
+static Status char_of_times(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool tz) {
+    int offset = tz ? ctx_tz(ctx) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        Str z = STR0, f;
+        DateSource d;
+        out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i);
+        if (out->valid[i]) {
+            f = AT(Str, 1, i);
+            int64_t ts = AT(int64_t, 0, i);
+            out->valid[i] = f.len > 0 && ts_finite(ts);
+            if (out->valid[i]) {
+                ts_source(ts, tz, offset, &d);
+                TRY(date_out(ctx, i, &d, f, &z));
+            }
+        }
+        ((Str *)out->data)[i] = z;
+    }
+    return ST_OK;
+}
+KERNEL(to_char_ts) {
+    KERNEL_UNUSED();
+    return char_of_times(ctx, n, args, out, false);
+}
+KERNEL(to_char_tz) {
+    KERNEL_UNUSED();
+    return char_of_times(ctx, n, args, out, true);
+}
+KERNEL(to_char_iv) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        Str z = STR0;
+        DateSource d;
+        out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i) && AT(Str, 1, i).len > 0;
+        if (out->valid[i]) {
+            interval_source(arg_cell(&args[0], i), &d);
+            TRY(date_out(ctx, i, &d, AT(Str, 1, i), &z));
+        }
+        ((Str *)out->data)[i] = z;
+    }
+    return ST_OK;
+}
 
+/* ---- input ---------------------------------------------------------------------------------------- */
+
+/* Fields as they stand in the text; 0: not there. */
 typedef struct DateIn {
-    int64_t year, doy, julian, iso_year;
-    int month, day, hour, minute, second, usec, cc, week, iso_week, iso_dow;
-    int tz_secs;
-    bool have_year, pm, am, bc, hour12, have_tz, have_julian;
-    int64_t ssss;
+    Calendar calendar;
+    int hour, minute, second, ssss, d, dd, ddd, mm, ms, year, bc, ww, w, cc, j, us, year_digits, twelve, pm, zone_sign, zone_hour, zone_minute, fraction;
 } DateIn;
 
 typedef struct DateScan {
     FuncCtx *ctx;
     int64_t row;
     Str s;
-    uint32_t at;
+    const char *p, *end;
 } DateScan;
 
-static Status scan_int(DateScan *c, const char *what, int max_digits, bool greedy, int64_t *v) {
+static const char *field_name(const DateNode *nd, char *b) {
+    snprintf(b, 16, "%.*s", (int)nd->len, nd->text);
+    return b;
+}
+/* What is left of the text, up to `most` bytes. */
+static int rest_len(const char *p, const char *end, int64_t most) { return (int)MIN_OF(end - p, most); }
+
+static Status set_field(DateScan *c, const DateNode *nd, int *dest, int v) {
+    char b[16];
     int64_t i = c->row;
     FuncCtx *ctx = c->ctx;
-    while (c->at < c->s.len && c->s.ptr[c->at] == ' ') c->at++;
-    uint32_t from = c->at;
-    bool neg = false;
-    if (c->at < c->s.len && (c->s.ptr[c->at] == '-' || c->s.ptr[c->at] == '+')) neg = c->s.ptr[c->at++] == '-';
-    int digits = 0;
-    *v = 0;
-    while (c->at < c->s.len && digit(c->s.ptr[c->at]) && (greedy || digits < max_digits)) {
-        *v = *v * 10 + (c->s.ptr[c->at++] - '0');
-        FAIL_IF(*v > INT32_MAX, i, ERR_DATETIME_OVERFLOW, "value for \"%s\" in source string is out of range", what);
-        digits++;
+    if (dest && *dest != 0 && *dest != v) {
+        err_set(ctx->err, ERR_DATETIME_FORMAT, "conflicting values for \"%s\" field in formatting string", field_name(nd, b));
+        err_detail(ctx->err, "This value contradicts a previous setting for the same field type.");
+        return FAILED(i);
     }
-    if (!digits) {
-        err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", (int)MIN_OF(c->s.len - from, 16u), c->s.ptr + from, what);
+    if (dest) *dest = v;
+    return ST_OK;
+}
+
+/* As strtol reads: *end is p when there is no number. Values beyond 18 digits stay beyond the range of int. */
+static int64_t read_long(const char *p, const char *end, const char **stop) {
+    const char *q = p;
+    while (q < end && blank(*q)) q++;
+    bool neg = q < end && *q == '-';
+    if (q < end && (*q == '-' || *q == '+')) q++;
+    int64_t v = 0;
+    *stop = p;
+    for (; q < end && is_digit(*q); *stop = ++q)
+        if (v < INT64_C(100000000000000000)) v = v * 10 + (*q - '0');
+    return neg ? -v : v;
+}
+/* Anything but a digit follows the field, so that as many digits as there are belong to it. */
+static bool ends_by_itself(const DateNode *nd) {
+    const DateNode *next = nd + 1;
+    if (nd->th || next->kind == NODE_END) return true;
+    if (next->kind == NODE_FIELD) return !next->word->digits;
+    return !(next->len == 1 && is_digit(next->text[0]));
+}
+static Status read_number(DateScan *c, const DateNode *nd, int *dest, int len, int *used) {
+    FuncCtx *ctx = c->ctx;
+    int64_t i = c->row, v;
+    const char *init = c->p, *stop;
+    char b[16];
+    while (c->p < c->end && blank(*c->p)) c->p++;
+    const char *from = c->p;
+    int have = rest_len(from, c->end, len);
+    if (nd->fm || ends_by_itself(nd)) {
+        v = read_long(init, c->end, &stop);
+        c->p = stop;
+    } else {
+        if (have < len) {
+            err_set(ctx->err, ERR_DATETIME_FORMAT, "source string too short for \"%s\" formatting field", field_name(nd, b));
+            err_detail(ctx->err, "Field requires %d characters, but only %d remain.", len, have);
+            err_hint(ctx->err, "If your source string is not fixed-width, try using the \"FM\" modifier.");
+            return FAILED(i);
+        }
+        v = read_long(from, from + len, &stop);
+        int parsed = (int)(stop - from);
+        if (parsed > 0 && parsed < len) {
+            err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", have, from, field_name(nd, b));
+            err_detail(ctx->err, "Field requires %d characters, but only %d could be parsed.", len, parsed);
+            err_hint(ctx->err, "If your source string is not fixed-width, try using the \"FM\" modifier.");
+            return FAILED(i);
+        }
+        c->p = stop;
+    }
+    if (c->p == init) {
+        err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", have, from, field_name(nd, b));
         err_detail(ctx->err, "Value must be an integer.");
         return FAILED(i);
     }
-    if (neg) *v = -*v;
+    if (v < INT_MIN || v > INT_MAX) {
+        err_set(ctx->err, ERR_DATETIME_OVERFLOW, "value for \"%s\" in source string is out of range", field_name(nd, b));
+        err_detail(ctx->err, "Value must be in the range %d to %d.", INT_MIN, INT_MAX);
+        return FAILED(i);
+    }
+    if (used) *used = (int)(c->p - init);
+    TRY(set_field(c, nd, dest, (int)v));
+    if (nd->th && (DateKey)nd->word->key != DK_TZH && (DateKey)nd->word->key != DK_TZM)
+        for (int k = 0; k < 2 && c->p < c->end; k++) c->p += char_len(c->p, c->end);
     return ST_OK;
 }
-/* Which of `names` is next (whole or its first three letters); -1 when none. */
-static int scan_name(DateScan *c, const char *const *names, int count, int chars) {
-    while (c->at < c->s.len && c->s.ptr[c->at] == ' ') c->at++;
-    for (int k = 0; k < count; k++) {
-        int n = chars ? chars : (int)strlen(names[k]), j = 0;
-        while (j < n && c->at + (uint32_t)j < c->s.len && low(c->s.ptr[c->at + (uint32_t)j]) == low(names[k][j])) j++;
-        if (j == n) {
-            c->at += (uint32_t)n;
-            return k;
-        }
-    }
-    return -1;
-}
-
-static Status date_node_in(DateScan *c, const DateNode *nd, bool greedy, DateIn *d) {
+/* The first of `names` (all of it, or its first `chars` letters) that is next. */
+static Status read_name(DateScan *c, const DateNode *nd, const char *const *names, int n_names, int chars, int *which) {
     FuncCtx *ctx = c->ctx;
-    int64_t v = 0, i = c->row;
-    const char *what = "";
-    for (int64_t j = 0; j < ARRAY_LEN(date_keys); j++)
-        if (date_keys[j].key == nd->key) {
-            what = date_keys[j].word;
-            break;
-        }
-    int width = nd->len;
-    int r;
-    switch (nd->key) {
-    case DK_MONTH: case DK_MON:
-        r = scan_name(c, month_names, 12, nd->key == DK_MON ? 3 : 0);
-        if (r < 0) goto bad_name;
-        d->month = r + 1;
-        return ST_OK;
-    case DK_DAY: case DK_DY:
-        if (scan_name(c, day_names, 7, nd->key == DK_DY ? 3 : 0) < 0) goto bad_name;
-        return ST_OK;
-    case DK_RM: {
-        static const char *const by_length[] = {"VIII", "XII", "VII", "III", "XI", "IX", "VI", "IV", "II", "X", "V", "I"};
-        static const int month_of[] = {8, 12, 7, 3, 11, 9, 6, 4, 2, 10, 5, 1};
-        r = scan_name(c, by_length, 12, 0);
-        if (r < 0) goto bad_name;
-        d->month = month_of[r];
+    int64_t i = c->row;
+    for (int k = 0; k < n_names; k++) {
+        int n = chars ? chars : (int)strlen(names[k]), j = 0;
+        while (j < n && c->p + j < c->end && to_lower(c->p[j]) == to_lower(names[k][j])) j++;
+        if (j < n) continue;
+        c->p += n;
+        *which = k;
         return ST_OK;
     }
-    case DK_AMPM: case DK_AMPM_DOTS: {
-        static const char *const names[] = {"AM", "PM", "A.M.", "P.M."};
-        r = scan_name(c, names, 4, 0);
-        if (r < 0) goto bad_name;
-        d->pm = r & 1;
-        d->am = !d->pm;
-        d->hour12 = true;
-        return ST_OK;
-    }
-    case DK_AD: case DK_AD_DOTS: {
-        static const char *const names[] = {"AD", "BC", "A.D.", "B.C."};
-        r = scan_name(c, names, 4, 0);
-        if (r < 0) goto bad_name;
-        d->bc = r & 1;
-        return ST_OK;
-    }
-    case DK_TZ: case DK_OF: case DK_TZH: {
-        static const char *const names[] = {"UTC", "GMT", "Z"};
-        d->have_tz = true;
-        if (nd->key == DK_TZ && scan_name(c, names, 3, 0) >= 0) return ST_OK;
-        bool neg = c->at < c->s.len && c->s.ptr[c->at] == '-';
-        TRY(scan_int(c, what, 2, false, &v));
-        d->tz_secs = (int)(v * 3600);
-        if (nd->key != DK_TZH && c->at < c->s.len && c->s.ptr[c->at] == ':') {
-            c->at++;
-            TRY(scan_int(c, what, 2, false, &v));
-            d->tz_secs += (int)(neg ? -v * 60 : v * 60);
-        }
-        return ST_OK;
-    }
-    case DK_Y_YYY: {
-        TRY(scan_int(c, what, 4, true, &v));
-        if (c->at < c->s.len && c->s.ptr[c->at] == ',') {
-            int64_t rest;
-            c->at++;
-            TRY(scan_int(c, what, 3, false, &rest));
-            v = v * 1000 + rest;
-        }
-        d->year = v;
-        d->have_year = true;
-        return ST_OK;
-    }
-    case DK_DDD: width = 3; break;
-    case DK_J: width = 9; break;
-    case DK_SSSS: width = 5; break;
-    case DK_HH24: case DK_HH12: width = 2; break;
-    case DK_MS: width = 3; break;
-    case DK_US: width = 6; break;
-    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: width = nd->key - DK_FF1 + 1; break;
-    default: break;
-    }
-    while (c->at < c->s.len && c->s.ptr[c->at] == ' ') c->at++;
-    uint32_t from = c->at;
-    bool fraction = nd->key == DK_MS || nd->key == DK_US || (nd->key >= DK_FF1 && nd->key <= DK_FF6);
-    TRY(scan_int(c, what, width, (greedy || nd->fm) && !fraction, &v));
-    if (nd->th && c->at + 1 < c->s.len && alpha(c->s.ptr[c->at])) c->at += 2;
-    switch (nd->key) {
-    case DK_YYYY: case DK_IYYY: d->year = v; d->have_year = true; break;
-    case DK_YYY: case DK_YY: case DK_Y: case DK_IYY: case DK_IY: case DK_I: {
-        /* Two-digit years are those nearest to 2020. */
-        uint32_t digits = c->at - from;
-        if (digits <= 2 && v < 70) v += 2000;
-        else if (digits <= 2 && v < 100) v += 1900;
-        else if (digits == 3) v += v >= 520 ? 1000 : 2000;
-        d->year = v;
-        d->have_year = true;
-        break;
-    }
-    case DK_MM: d->month = (int)v; if (v < 1 || v > 12) goto range; break;
-    case DK_DD: d->day = (int)v; if (v < 1 || v > 31) goto range; break;
-    case DK_DDD: case DK_IDDD: d->doy = v; if (v < 1 || v > 371) goto range; break;
-    case DK_HH24: d->hour = (int)v; if (v < 0 || v > 24) goto range; break;
-    case DK_HH12: case DK_HH:
-        d->hour = (int)v;
-        d->hour12 = true;
-        if (v < 1 || v > 12) {
-            err_set(ctx->err, ERR_DATETIME_FORMAT, "hour \"%d\" is invalid for the 12-hour clock", (int)v);
-            err_hint(ctx->err, "Use the 24-hour clock, or give an hour between 1 and 12.");
-            return FAILED(i);
-        }
-        break;
-    case DK_MI: d->minute = (int)v; if (v < 0 || v > 59) goto range; break;
-    case DK_SS: d->second = (int)v; if (v < 0 || v > 59) goto range; break;
-    case DK_SSSS: d->ssss = v; if (v < 0 || v > 86400) goto range; break;
-    case DK_MS: case DK_US: case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: {
-        int have = (int)(c->at - from);
-        while (have++ < 6) v *= 10;
-        d->usec = (int)v;
-        break;
-    }
-    case DK_D: d->iso_dow = v == 1 ? 7 : (int)v - 1; break;
-    case DK_ID: d->iso_dow = (int)v; break;
-    case DK_WW: d->week = (int)v; if (v < 1 || v > 53) goto range; break;
-    case DK_IW: d->iso_week = (int)v; if (v < 1 || v > 53) goto range; break;
-    case DK_CC: d->cc = (int)v; break;
-    case DK_J: d->julian = v; d->have_julian = true; break;
-    case DK_TZM: d->tz_secs += (int)(d->tz_secs < 0 ? -v * 60 : v * 60); d->have_tz = true; break;
-    default: break;
-    }
-    return ST_OK;
-range:
-    FAIL(i, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"", (int)MIN_OF(c->s.len, 64u), c->s.ptr);
-bad_name:
-    err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", (int)MIN_OF(c->s.len - c->at, 16u), c->s.ptr + c->at, what);
+    char b[16];
+    int64_t len = 0;
+    while (c->p + len < c->end && !blank(c->p[len])) len++;
+    err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", rest_len(c->p, c->p + len, 512), c->p, field_name(nd, b));
     err_detail(ctx->err, "The given value did not match any of the allowed values for this field.");
     return FAILED(i);
 }
 
-static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, int32_t *day, int64_t *time) {
-    memset(d, 0, sizeof *d);
-    d->ssss = -1;
-    DateScan c = {.ctx = ctx, .row = i, .s = s};
-    bool quotes = false;
-    DateNode nd;
-    for (uint32_t k = 0; next_date_node(f, &k, &quotes, &nd);) {
-        if (nd.key != DK_NONE) {
-            if (c.at >= s.len) break; /* missing fields keep their defaults */
-            bool greedy = k >= f.len || (!alpha(f.ptr[k]) && !digit(f.ptr[k]) && f.ptr[k] != '"');
-            TRY(date_node_in(&c, &nd, greedy, d));
-        } else if (c.at < s.len) {
-            char ch = s.ptr[c.at];
-            bool sep = !alpha(nd.ch) && !digit(nd.ch);
-            if (sep && !nd.quoted) {
-                if (!alpha(ch) && !digit(ch) && !((ch == '-' || ch == '+') && nd.ch == ' ')) c.at++;
-            } else {
-                c.at++;
-            }
-        }
-    }
-    int64_t y = d->have_year ? d->year : d->cc ? (d->cc - 1) * 100 + 1 : 0;
-    if (d->bc && d->have_year) y = 1 - y;
-    else if (d->have_year && y < 0) y++;
-    int m = d->month ? d->month : 1, dd = d->day ? d->day : 1;
-    if (d->have_julian) {
-        *day = (int32_t)(d->julian - 2451545);
-    } else if (d->iso_week) {
-        *day = iso_week_start(y, d->iso_week) + (d->iso_dow ? d->iso_dow - 1 : 0);
-    } else {
-        FAIL_IF(!date_valid_ymd(y, m, dd), i, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"",
-                (int)MIN_OF(s.len, 64u), s.ptr);
-        *day = date_from_ymd(y, m, dd);
-        if (d->doy && !d->month && !d->day) *day = (int32_t)(date_from_ymd(y, 1, 1) + d->doy - 1);
-        else if (d->week && !d->month && !d->day) *day = date_from_ymd(y, 1, 1) + (d->week - 1) * 7;
-    }
-    int hour = d->hour;
-    if (d->hour12 && d->pm && hour < 12) hour += 12;
-    if (d->hour12 && d->am && hour == 12) hour = 0;
-    if (d->hour12 && !d->pm && !d->am && hour == 12) hour = 0;
-    *time = (((int64_t)hour * 60 + d->minute) * 60 + d->second) * USECS_PER_SEC + d->usec;
-    if (d->ssss >= 0) *time = d->ssss * USECS_PER_SEC + d->usec;
+/* Years of fewer than four digits are those nearest to 2020. */
+static int near_2020(int y) {
+    if (y < 70) return y + 2000;
+    if (y < 100) return y + 1900;
+    if (y < 520) return y + 2000;
+    return y < 1000 ? y + 1000 : y;
+}
+static Status read_year(DateScan *c, const DateNode *nd, DateIn *d) {
+    int used = 0;
+    TRY(read_number(c, nd, &d->year, nd->len, &used));
+    DateKey k = (DateKey)nd->word->key;
+    d->year_digits = k == DK_YYYY || k == DK_IYYY ? 4 : k == DK_YYY || k == DK_IYY ? 3 : k == DK_YY || k == DK_IY ? 2 : 1;
+    if (used < 4 && d->year_digits < 4) d->year = near_2020(d->year);
     return ST_OK;
+}
+/* 2,020 */
+static Status read_year_with_comma(DateScan *c, const DateNode *nd, DateIn *d) {
+    FuncCtx *ctx = c->ctx;
+    int64_t i = c->row;
+    const char *comma, *stop;
+    int64_t thousands = read_long(c->p, c->end, &comma);
+    bool ok = comma > c->p && comma < c->end && *comma == ',';
+    int64_t years = ok ? read_long(comma + 1, MIN_OF(c->end, comma + 4), &stop) : 0;
+    FAIL_IF(!ok || stop == comma + 1, i, ERR_DATETIME_FORMAT, "invalid input string for \"Y,YYY\"");
+    years += thousands * 1000;
+    FAIL_IF(years < INT_MIN || years > INT_MAX, i, ERR_DATETIME_OVERFLOW, "value for \"Y,YYY\" in source string is out of range");
+    TRY(set_field(c, nd, &d->year, (int)years));
+    d->year_digits = 4;
+    c->p = stop;
+    for (int k = 0; nd->th && k < 2 && c->p < c->end; k++) c->p += char_len(c->p, c->end);
+    return ST_OK;
+}
+/* Digits behind the point: 25 is 0.25. */
+static Status read_fraction(DateScan *c, const DateNode *nd, int *dest, int digits) {
+    int used;
+    TRY(read_number(c, nd, dest, digits, &used));
+    for (; used > 0 && used < digits; used++) *dest *= 10;
+    return ST_OK;
+}
+static Status read_zone_hour(DateScan *c, const DateNode *nd, DateIn *d, int64_t skipped) {
+    char first = c->p < c->end ? *c->p : 0;
+    if (first == '+' || first == '-' || first == ' ') {
+        d->zone_sign = first == '-' ? -1 : 1;
+        c->p++;
+    } else { /* a minus may have been passed over as a separator */
+        d->zone_sign = skipped > 0 && c->p > c->s.ptr && c->p[-1] == '-' ? -1 : 1;
+    }
+    return read_number(c, nd, &d->zone_hour, 2, NULL);
+}
+
+static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t skipped) {
+    static const char *const halves[] = {"am", "pm"}, *const halves_dots[] = {"a.m.", "p.m."}, *const eras[] = {"ad", "bc"}, *const eras_dots[] = {"a.d.", "b.c."};
+    static const char *const romans[] = {"xii", "xi", "x", "ix", "viii", "vii", "vi", "v", "iv", "iii", "ii", "i"};
+    FuncCtx *ctx = c->ctx;
+    int64_t i = c->row;
+    DateKey key = (DateKey)nd->word->key;
+    int k;
+    char b[16];
+    if (nd->word->calendar != CAL_NONE) {
+        if (d->calendar != CAL_NONE && d->calendar != (Calendar)nd->word->calendar) {
+            err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid combination of date conventions");
+            err_hint(ctx->err, "Do not mix Gregorian and ISO week date conventions in a formatting template.");
+            return FAILED(i);
+        }
+        d->calendar = (Calendar)nd->word->calendar;
+    }
+    switch (key) {
+    case DK_FX: break;
+    case DK_AMPM: case DK_AMPM_DOTS:
+        TRY(read_name(c, nd, key == DK_AMPM ? halves : halves_dots, 2, 0, &k));
+        d->twelve = 1;
+        return set_field(c, nd, &d->pm, k);
+    case DK_HH: case DK_HH12:
+        TRY(read_number(c, nd, &d->hour, 2, NULL));
+        d->twelve = 1;
+        break;
+    case DK_HH24: return read_number(c, nd, &d->hour, 2, NULL);
+    case DK_MI: return read_number(c, nd, &d->minute, nd->len, NULL);
+    case DK_SS: return read_number(c, nd, &d->second, nd->len, NULL);
+    case DK_MS: return read_fraction(c, nd, &d->ms, 3);
+    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: {
+        d->fraction = (int)(key - DK_FF1) + 1;
+        int used;
+        TRY(read_number(c, nd, &d->us, d->fraction, &used));
+        for (; used < 6; used++) d->us *= 10;
+        return ST_OK;
+    }
+    case DK_US: return read_fraction(c, nd, &d->us, 6);
+    case DK_SSSS: return read_number(c, nd, &d->ssss, nd->len, NULL);
+    case DK_TZ: case DK_OF:
+        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "formatting field \"%s\" is only supported in to_char", field_name(nd, b)), FAILED(i);
+    case DK_TZH: return read_zone_hour(c, nd, d, skipped);
+    case DK_TZM:
+        if (!d->zone_sign) d->zone_sign = 1;
+        return read_number(c, nd, &d->zone_minute, 2, NULL);
+    case DK_AD: case DK_AD_DOTS:
+        TRY(read_name(c, nd, key == DK_AD ? eras : eras_dots, 2, 0, &k));
+        return set_field(c, nd, &d->bc, k);
+    case DK_MONTH: case DK_MON:
+        TRY(read_name(c, nd, month_names, 12, key == DK_MON ? 3 : 0, &k));
+        return set_field(c, nd, &d->mm, k + 1);
+    case DK_MM: return read_number(c, nd, &d->mm, nd->len, NULL);
+    case DK_DAY: case DK_DY:
+        TRY(read_name(c, nd, day_names, 7, key == DK_DY ? 3 : 0, &k));
+        TRY(set_field(c, nd, &d->d, k));
+        d->d++;
+        break;
+    case DK_DDD: case DK_IDDD: return read_number(c, nd, &d->ddd, 3, NULL);
+    case DK_DD: return read_number(c, nd, &d->dd, nd->len, NULL);
+    case DK_D: return read_number(c, nd, &d->d, nd->len, NULL);
+    case DK_ID:
+        TRY(read_number(c, nd, &d->d, 1, NULL));
+        if (d->d < INT_MAX && ++d->d > 7) d->d = 1; /* Sunday is 1 */
+        break;
+    case DK_WW: case DK_IW: return read_number(c, nd, &d->ww, nd->len, NULL);
+    case DK_Q: return read_number(c, nd, NULL, nd->len, NULL);
+    case DK_CC: return read_number(c, nd, &d->cc, nd->len, NULL);
+    case DK_Y_YYY: return read_year_with_comma(c, nd, d);
+    case DK_YYYY: case DK_IYYY: case DK_YYY: case DK_IYY: case DK_YY: case DK_IY: case DK_Y: case DK_I: return read_year(c, nd, d);
+    case DK_RM:
+        TRY(read_name(c, nd, romans, 12, 0, &k));
+        return set_field(c, nd, &d->mm, 12 - k);
+    case DK_W: return read_number(c, nd, &d->w, nd->len, NULL);
+    case DK_J: return read_number(c, nd, &d->j, nd->len, NULL);
+    }
+    return ST_OK;
+}
+
+static Status read_fields(DateScan *c, const DateTemplate *t, DateIn *d) {
+    bool exact = false; /* FX */
+    int64_t skipped = 0; /* more characters than the template has */
+    for (const DateNode *nd = t->nodes; nd->kind != NODE_END && c->p < c->end; nd++) {
+        bool fx = nd->kind == NODE_FIELD && (DateKey)nd->word->key == DK_FX;
+        if (!exact && !fx && (nd->kind == NODE_FIELD || nd == t->nodes))
+            for (; c->p < c->end && blank(*c->p); c->p++) skipped++;
+        if (nd->kind == NODE_SEPARATOR || nd->kind == NODE_BLANK) {
+            if (exact) {
+                if (c->p < c->end) c->p += char_len(c->p, c->end);
+                continue;
+            }
+            skipped--;
+            if (c->p < c->end && (blank(*c->p) || separator(*c->p))) {
+                c->p++;
+                skipped++;
+            }
+            continue;
+        }
+        if (nd->kind == NODE_CHAR) {
+            if (!exact && skipped > 0) skipped--;
+            else if (c->p < c->end) c->p += char_len(c->p, c->end);
+            continue;
+        }
+        exact |= fx;
+        TRY(read_field(c, nd, d, skipped));
+        if (exact) continue;
+        for (skipped = 0; c->p < c->end && blank(*c->p); c->p++) skipped++;
+    }
+    return ST_OK;
+}
+
+/* What the fields say. month and day are 1 where nothing says more, and year 0 is 1 BC. */
+typedef struct DateOut {
+    int64_t year, month, day, hour, minute, second, usec;
+    bool has_year, has_month, has_day;
+} DateOut;
+
+static void julian_to_date(int64_t j, DateOut *t) {
+    int64_t y;
+    int m, d;
+    date_to_ymd((int32_t)MAX_OF(MIN_OF(j - JULIAN_2000_01_01, (int64_t)INT32_MAX), (int64_t)INT32_MIN), &y, &m, &d);
+    *t = (DateOut){.year = y, .month = m, .day = d, .hour = t->hour, .minute = t->minute, .second = t->second, .usec = t->usec, .has_year = true, .has_month = true, .has_day = true};
+}
+static Status take_time(FuncCtx *ctx, int64_t i, const DateIn *d, DateOut *t) {
+    t->hour = d->ssss / 3600;
+    t->minute = d->ssss % 3600 / 60;
+    t->second = d->ssss % 60;
+    if (d->second) t->second = d->second;
+    if (d->minute) t->minute = d->minute;
+    if (d->hour) t->hour = d->hour;
+    t->usec = (int64_t)d->ms * 1000 + d->us;
+    if (!d->twelve) return ST_OK;
+    if (t->hour < 1 || t->hour > 12) {
+        err_set(ctx->err, ERR_DATETIME_FORMAT, "hour \"%d\" is invalid for the 12-hour clock", (int)t->hour);
+        err_hint(ctx->err, "Use the 24-hour clock, or give an hour between 1 and 12.");
+        return FAILED(i);
+    }
+    if (d->pm && t->hour < 12) t->hour += 12;
+    else if (!d->pm && t->hour == 12) t->hour = 0;
+    return ST_OK;
+}
+static void take_year(const DateIn *d, DateOut *t) {
+    int64_t cc = d->bc ? -(int64_t)d->cc : d->cc;
+    t->has_year = d->year || d->cc;
+    if (d->year && d->cc && d->year_digits <= 2) { /* the century's year: the 21st runs from 2001 to 2100, the 6th BC from 600 BC to 501 BC */
+        t->year = d->year % 100;
+        if (t->year) t->year = cc >= 0 ? t->year + (cc - 1) * 100 : (cc + 1) * 100 - t->year + 1;
+        else t->year = cc * 100 + (cc >= 0 ? 0 : 1);
+    } else if (d->year) {
+        t->year = d->bc ? -(int64_t)d->year : d->year;
+        if (t->year < 0) t->year++;
+    } else if (d->cc) { /* its first year */
+        t->year = cc >= 0 ? (cc - 1) * 100 + 1 : cc * 100 + 1;
+    }
+}
+static Status take_date(FuncCtx *ctx, int64_t i, const DateIn *d, DateOut *t) {
+    static const int month_ends[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365}, {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
+    int64_t ddd = d->ddd, dd = d->dd;
+    t->month = t->day = 1;
+    take_year(d, t);
+    if (d->j) julian_to_date(d->j, t);
+    if (d->ww && d->calendar == CAL_ISO) julian_to_date(iso_monday(t->year, d->ww) + (d->d > 1 ? d->d - 2 : d->d ? 6 : 0), t);
+    else if (d->ww) ddd = ((int64_t)d->ww - 1) * 7 + 1;
+    if (d->w) dd = ((int64_t)d->w - 1) * 7 + 1;
+    if (dd) t->day = dd, t->has_day = true;
+    if (d->mm) t->month = d->mm, t->has_month = true;
+    if (!ddd || (t->month > 1 && t->day > 1)) return ST_OK;
+    FAIL_IF(!t->year && !d->bc, i, ERR_DATETIME_FORMAT, "cannot calculate day of year without year information");
+    if (d->calendar == CAL_ISO) {
+        julian_to_date(iso_monday(t->year, 1) - 1 + ddd, t);
+        return ST_OK;
+    }
+    bool leap = t->year % 4 == 0 && (t->year % 100 != 0 || t->year % 400 == 0);
+    int m = 1;
+    while (m <= 12 && ddd > month_ends[leap][m]) m++;
+    if (t->month <= 1) t->month = m;
+    if (t->day <= 1) t->day = ddd - month_ends[leap][m - 1];
+    t->has_month = t->has_day = true;
+    return ST_OK;
+}
+static bool possible(const DateOut *t) {
+    if (t->has_month && (t->month < 1 || t->month > 12)) return false;
+    if (t->has_day && (t->day < 1 || t->day > 31)) return false;
+    if (t->has_year && t->has_month && t->has_day) {
+        static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+        bool leap = t->year % 4 == 0 && (t->year % 100 != 0 || t->year % 400 == 0);
+        if (t->day > days[t->month - 1] + (leap && t->month == 2)) return false;
+    }
+    return t->hour >= 0 && t->hour < 24 && t->minute >= 0 && t->minute < 60 && t->second >= 0 && t->second < 60 && t->usec >= 0 && t->usec < USECS_PER_SEC;
+}
+
+static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut *t) {
+    const DateTemplate *tm = template_of(ctx, f);
+    if (!tm) return FAILED(i);
+    memset(d, 0, sizeof *d);
+    memset(t, 0, sizeof *t);
+    DateScan c = {.ctx = ctx, .row = i, .s = s, .p = s.ptr, .end = s.ptr + s.len};
+    TRY(read_fields(&c, tm, d));
+    TRY(take_time(ctx, i, d, t));
+    TRY(take_date(ctx, i, d, t));
+    int len = (int)MIN_OF(s.len, 512u);
+    FAIL_IF(!possible(t), i, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"", len, s.ptr);
+    FAIL_IF(d->zone_sign && (d->zone_hour < 0 || d->zone_hour > 15 || d->zone_minute < 0 || d->zone_minute > 59), i, ERR_TZ_DISPLACEMENT,
+            "time zone displacement out of range: \"%.*s\"", len, s.ptr);
+    return ST_OK;
+}
+/* Days since 2000-01-01; false beyond what has a Julian day. */
+static bool day_of(const DateOut *t, int64_t *day) {
+    bool low = t->year > -4713 || (t->year == -4713 && t->month >= 11), high = t->year < 5874898 || (t->year == 5874898 && t->month < 6);
+    *day = low && high ? julian_of(t->year, t->month, t->day) - JULIAN_2000_01_01 : 0;
+    return low && high;
 }
 K2F(to_date_text, Str, Str, int32_t, 0, {
     DateIn d;
-    int64_t t;
-    TRY(date_in(ctx, i, x, y, &d, &z, &t));
+    DateOut t;
+    int64_t day;
+    TRY(date_in(ctx, i, x, y, &d, &t));
+    FAIL_IF(!day_of(&t, &day) || day < -JULIAN_2000_01_01 || day >= DAY_END, i, ERR_DATETIME_OVERFLOW, "date out of range: \"%.*s\"", (int)MIN_OF(x.len, 512u), x.ptr);
+    z = (int32_t)day;
 })
 K2F(to_timestamp_text, Str, Str, int64_t, 0, {
+    static const int64_t unit[] = {1, 100000, 10000, 1000, 100, 10, 1};
     DateIn d;
-    int64_t t;
-    int32_t day;
-    TRY(date_in(ctx, i, x, y, &d, &day, &t));
-    FAIL_IF(date_to_timestamp(day, &z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
-    z += t - (d.have_tz ? d.tz_secs : ctx_tz(ctx)) * USECS_PER_SEC;
-    FAIL_IF(!ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    DateOut t;
+    int64_t day = 0;
+    TRY(date_in(ctx, i, x, y, &d, &t));
+    FAIL_IF(!day_of(&t, &day) || __builtin_mul_overflow(day, USECS_PER_DAY, &z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    int64_t zone = d.zone_sign ? d.zone_sign * (d.zone_hour * 3600 + d.zone_minute * 60) : ctx_tz(ctx);
+    FAIL_IF(__builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second - zone) * USECS_PER_SEC + t.usec, &z) || !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    int64_t u = unit[d.fraction];
+    z = z >= 0 ? (z + u / 2) / u * u : -((-z + u / 2) / u * u);
 })
-
-/* ---- numbers: template -------------------------------------------------------------------------- */
-
-typedef enum NumKey { NK_9, NK_0, NK_DEC, NK_COMMA, NK_G, NK_L, NK_S, NK_MI, NK_PL, NK_SG, NK_PR, NK_TH, NK_TH_LOW, NK_RN, NK_RN_LOW, NK_V, NK_EEEE, NK_FM, NK_B, NK_LIT } NumKey;
-typedef struct NumFormat {
-    int pre, post, multi, zero_start, zero_end, lsign, pre_lsign;
-    bool decimal, fm, zero, plus, minus, bracket, roman, eeee, is_multi;
-} NumFormat;
-enum { LSIGN_NONE, LSIGN_PRE, LSIGN_POST };
-
-static NumKey next_num_key(Str f, uint32_t *k, bool *quotes, char *lit) {
-    static const struct {
-        const char *word;
-        NumKey key;
-    } keys[] = {{"EEEE", NK_EEEE}, {"FM", NK_FM}, {"MI", NK_MI}, {"PL", NK_PL}, {"PR", NK_PR}, {"RN", NK_RN}, {"SG", NK_SG}, {"TH", NK_TH}, {"9", NK_9}, {"0", NK_0}, {".", NK_DEC}, {"D", NK_DEC}, {",", NK_COMMA}, {"G", NK_G}, {"L", NK_L}, {"S", NK_S}, {"V", NK_V}, {"B", NK_B}};
-    while (*k < f.len && f.ptr[*k] == '"') {
-        *quotes = !*quotes;
-        (*k)++;
-    }
-    *lit = 0;
-    if (*k >= f.len) return NK_LIT;
-    if (!*quotes)
-        for (int64_t j = 0; j < ARRAY_LEN(keys); j++)
-            if (has_prefix(f, *k, keys[j].word)) {
-                bool lower = f.ptr[*k] >= 'a';
-                *k += (uint32_t)strlen(keys[j].word);
-                NumKey key = keys[j].key;
-                return key == NK_TH && lower ? NK_TH_LOW : key == NK_RN && lower ? NK_RN_LOW : key;
-            }
-    if (f.ptr[*k] == '\\' && *k + 1 < f.len) (*k)++;
-    *lit = f.ptr[(*k)++];
-    return NK_LIT;
-}
-
-static Status num_format(FuncCtx *ctx, int64_t i, Str f, NumFormat *nf) {
-    memset(nf, 0, sizeof *nf);
-    bool quotes = false;
-    char lit;
-#define BAD(msg) FAIL(i, ERR_SYNTAX, msg)
-    for (uint32_t k = 0; k < f.len;) {
-        switch (next_num_key(f, &k, &quotes, &lit)) {
-        case NK_9:
-            if (nf->bracket) BAD("\"9\" must be ahead of \"PR\"");
-            if (nf->is_multi) nf->multi++;
-            else if (nf->decimal) nf->post++;
-            else nf->pre++;
-            break;
-        case NK_0:
-            if (nf->bracket) BAD("\"0\" must be ahead of \"PR\"");
-            if (!nf->zero && !nf->decimal) {
-                nf->zero = true;
-                nf->zero_start = nf->pre + 1;
-            }
-            if (!nf->decimal) nf->pre++;
-            else nf->post++;
-            nf->zero_end = nf->pre + nf->post;
-            break;
-        case NK_DEC:
-            if (nf->decimal) BAD("multiple decimal points");
-            if (nf->is_multi) BAD("cannot use \"V\" and decimal point together");
-            nf->decimal = true;
-            break;
-        case NK_S:
-            if (nf->lsign) BAD("cannot use \"S\" twice");
-            if (nf->plus || nf->minus || nf->bracket) BAD("cannot use \"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\" together");
-            if (!nf->decimal) nf->lsign = LSIGN_PRE, nf->pre_lsign = nf->pre;
-            else nf->lsign = LSIGN_POST;
-            break;
-        case NK_MI:
-            if (nf->lsign) BAD("cannot use \"S\" and \"MI\" together");
-            nf->minus = true;
-            break;
-        case NK_PL:
-            if (nf->lsign) BAD("cannot use \"S\" and \"PL\" together");
-            nf->plus = true;
-            break;
-        case NK_SG:
-            if (nf->lsign) BAD("cannot use \"S\" and \"SG\" together");
-            nf->plus = nf->minus = true;
-            break;
-        case NK_PR:
-            if (nf->lsign || nf->plus || nf->minus) BAD("cannot use \"PR\" and \"S\"/\"PL\"/\"MI\"/\"SG\" together");
-            nf->bracket = true;
-            break;
-        case NK_RN: case NK_RN_LOW: nf->roman = true; break;
-        case NK_V:
-            if (nf->decimal) BAD("cannot use \"V\" and decimal point together");
-            nf->is_multi = true;
-            break;
-        case NK_EEEE:
-            if (nf->eeee) BAD("cannot use \"EEEE\" twice");
-            nf->eeee = true;
-            break;
-        case NK_FM: nf->fm = true; break;
-        default: break;
-        }
-    }
-#undef BAD
-    return ST_OK;
-}
-
-/* ---- numbers: output ------------------------------------------------------------------------------- */
-
-static void roman(int64_t v, char *b, size_t size) {
-    static const char *const s[] = {"M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"};
-    static const int w[] = {1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1};
-    size_t n = 0;
-    if (v < 1 || v > 3999) {
-        snprintf(b, size, "###############");
-        return;
-    }
-    for (int k = 0; k < 13; k++)
-        for (; v >= w[k]; v -= w[k])
-            for (const char *p = s[k]; *p && n + 1 < size; p++) b[n++] = *p;
-    b[n] = 0;
-}
-
-/* `num` is |value| rounded to nf->post digits: "1234.57". Mirrors PostgreSQL's NUM_processor. */
-static Str num_layout(FmtOut *o, Str f, NumFormat *nf, const char *num, bool neg, int64_t whole) {
-    const char *dot = strchr(num, '.');
-    int pre_len = dot ? (int)(dot - num) : (int)strlen(num);
-    int blanks = pre_len < nf->pre ? nf->pre - pre_len : 0;
-    char hash[512];
-    if (pre_len > nf->pre) {
-        int n = 0;
-        while (n < nf->pre && n < 500) hash[n++] = '#';
-        hash[n++] = '.';
-        for (int k = 0; k < nf->post && n < 510; k++) hash[n++] = '#';
-        hash[n] = 0;
-        num = hash;
-    }
-    bool sign_done;
-    if (nf->plus || nf->minus) {
-        sign_done = !(nf->plus && !nf->minus);
-    } else {
-        if (!neg && nf->fm) nf->bracket = false;
-        sign_done = !neg && nf->fm && !nf->lsign;
-        if (nf->lsign == LSIGN_PRE && nf->pre == nf->pre_lsign) nf->lsign = LSIGN_POST;
-    }
-    int zero_start = nf->zero_start ? nf->zero_start - 1 : 0;
-    int count = nf->post + nf->pre - 1, curr = 0;
-    const char *last = NULL, *p = num;
-    if (nf->fm && nf->decimal) {
-        const char *d = strchr(num, '.');
-        if (d) {
-            last = d;
-            for (const char *q = d + 1; *q; q++)
-                if (*q != '0') last = q;
-            if (nf->zero_end > blanks) {
-                int pos = MIN_OF((int)strlen(num) - 1, nf->zero_end - blanks);
-                if (last < num + pos) last = num + pos;
-            }
-        }
-    }
-    if (!sign_done && blanks == 0) count++;
-    bool in = false, quotes = false;
-    char lit;
-    for (uint32_t k = 0; k < f.len;) {
-        NumKey key = next_num_key(f, &k, &quotes, &lit);
-        switch (key) {
-        case NK_9: case NK_0: case NK_DEC: {
-            if (nf->is_multi && key == NK_DEC) break;
-            in = false;
-#define PREDEC (!nf->zero && p == num && *num == '0' && nf->post != 0)
-            if (!sign_done && (curr >= blanks || (nf->zero && zero_start == curr)) && (!PREDEC || (last && *last == '.'))) {
-                if (nf->lsign) {
-                    if (nf->lsign == LSIGN_PRE) put_char(o, neg ? '-' : '+'), sign_done = true;
-                } else if (nf->bracket) {
-                    put_char(o, neg ? '<' : ' '), sign_done = true;
-                } else {
-                    if (neg) put_char(o, '-');
-                    else if (!nf->fm) put_char(o, ' ');
-                    sign_done = true;
-                }
-            }
-            if (curr < blanks && (zero_start > curr || !nf->zero)) {
-                if (!nf->fm) put_char(o, ' ');
-            } else if (nf->zero && curr < blanks && zero_start <= curr) {
-                put_char(o, '0');
-                in = true;
-            } else {
-                if (*p == '.') {
-                    if (!last || *last != '.' || nf->fm) put_char(o, '.');
-                } else if (last && p > last && key != NK_0) {
-                    /* trailing zeros that FM drops */
-                } else if (PREDEC) {
-                    if (!nf->fm) put_char(o, ' ');
-                    else if (last && *last == '.') put_char(o, '0');
-                } else if (*p) {
-                    put_char(o, *p);
-                    in = true;
-                }
-                if (*p) p++;
-            }
-#undef PREDEC
-            int end = count + (blanks ? 1 : 0) + (nf->decimal ? 1 : 0);
-            if (last && last == p) end = curr;
-            if (curr + 1 == end) {
-                if (sign_done && nf->bracket) put_char(o, neg ? '>' : ' ');
-                else if (nf->lsign == LSIGN_POST) put_char(o, neg ? '-' : '+');
-            }
-            curr++;
-            break;
-        }
-        case NK_COMMA: case NK_G:
-            if (in) put_char(o, ',');
-            else if (!nf->fm) put_char(o, ' ');
-            break;
-        case NK_L: put_char(o, ' '); break;
-        case NK_MI:
-            if (neg) put_char(o, '-');
-            else if (!nf->fm) put_char(o, ' ');
-            break;
-        case NK_PL:
-            if (!neg) put_char(o, '+');
-            else if (!nf->fm) put_char(o, ' ');
-            break;
-        case NK_SG: put_char(o, neg ? '-' : '+'); break;
-        case NK_TH: case NK_TH_LOW:
-            if (!nf->roman && *num != '#' && !neg && !nf->decimal) put(o, ordinal(whole, key == NK_TH));
-            break;
-        case NK_LIT:
-            if (lit) put_char(o, lit);
-            break;
-        default: break;
-        }
-    }
-    return str_make(o->p, o->len);
-}
-
-/* The value as exact numeric (v, scale) or, when is_f64, as a double. */
-static Status num_to_char(FuncCtx *ctx, int64_t i, int128_t v, int scale, bool is_f64, double d, Str f, Str *z) {
-    NumFormat nf;
-    FAIL_IF(f.len > FMT_MAX, i, ERR_INVALID_PARAMETER, "format string is too long");
-    TRY(num_format(ctx, i, f, &nf));
-    FmtOut o = {.cap = (int64_t)f.len * 2 + 128};
-    o.p = ctx_alloc(ctx, o.cap);
-    if (!o.p) return FAILED(i);
-    bool neg = is_f64 ? signbit(d) && d != 0 : v < 0;
-    if (nf.roman) {
-        char b[40];
-        roman(is_f64 ? (isfinite(d) ? (int64_t)rint(d) : 0) : (int64_t)(v / pow10_i128[scale]), b, sizeof b);
-        bool lower = false;
-        for (uint32_t k = 0; k < f.len; k++) lower |= f.ptr[k] == 'r';
-        size_t len = strlen(b);
-        for (size_t k = len; !nf.fm && k < 15; k++) put_char(&o, ' ');
-        for (size_t k = 0; k < len; k++) put_char(&o, lower ? low(b[k]) : b[k]);
-        *z = str_make(o.p, o.len);
-        return ST_OK;
-    }
-    char num[512];
-    if (nf.eeee) {
-        double e = is_f64 ? d : numeric_to_f64(v, scale);
-        if (!isfinite(e)) {
-            put_char(&o, ' ');
-            for (int k = 0; k < nf.pre + nf.post + 6; k++) put_char(&o, '#');
-        } else {
-            snprintf(num, sizeof num, "%+.*e", MIN_OF(nf.post, 38), e);
-            if (num[0] == '+') num[0] = ' ';
-            put(&o, num);
-        }
-        *z = str_make(o.p, o.len);
-        return ST_OK;
-    }
-    int64_t whole = 0;
-    if (is_f64) {
-        double m = fabs(d);
-        for (int k = 0; k < nf.multi; k++) m *= 10;
-        if (!isfinite(m)) {
-            nf.post = MIN_OF(nf.post, 100);
-            snprintf(num, sizeof num, "%0*d", MIN_OF(nf.pre + 1, 300), 1); /* too wide: shown as # */
-        } else {
-            /* No more digits than a double has. */
-            int digits = snprintf(num, sizeof num, "%.0f", m), post = MIN_OF(nf.post, 100);
-            if (digits >= 15) post = 0;
-            else if (digits + post > 15) post = 15 - digits;
-            nf.post = post;
-            if (digits < (int)sizeof num) snprintf(num, sizeof num, "%.*f", post, m);
-            whole = m < 9e18 ? (int64_t)m : 0;
-        }
-    } else {
-        int128_t m = v < 0 ? -v : v;
-        int s = scale - nf.multi; /* V shifts the point */
-        nf.post = MIN_OF(nf.post, 100);
-        if (s < 0) {
-            FAIL_IF(numeric_rescale(m, 0, -s, &m), i, ERR_NUMERIC_RANGE, "value overflows numeric format");
-            s = 0;
-        }
-        if (s > nf.post) {
-            FAIL_IF(numeric_rescale(m, s, nf.post, &m), i, ERR_NUMERIC_RANGE, "value overflows numeric format");
-            s = nf.post;
-        }
-        if (m == 0) neg = false;
-        char digits[48];
-        int nd = 0;
-        uint128_t u = (uint128_t)m;
-        do digits[nd++] = (char)('0' + (int)(u % 10)), u /= 10;
-        while (u || nd <= s);
-        int n = 0;
-        for (int k = nd - 1; k >= s; k--) num[n++] = digits[k];
-        if (nf.post > 0) {
-            num[n++] = '.';
-            for (int k = s - 1; k >= 0; k--) num[n++] = digits[k];
-            for (int k = s; k < nf.post; k++) num[n++] = '0';
-        }
-        num[n] = 0;
-        whole = (int64_t)(m / pow10_i128[s]);
-    }
-    if (nf.is_multi) nf.pre += nf.multi;
-    *z = num_layout(&o, f, &nf, num, neg, whole);
-    return ST_OK;
-}
-K2F(to_char_i32, int32_t, Str, Str, STR0, { TRY(num_to_char(ctx, i, x, 0, false, 0, y, &z)); })
-K2F(to_char_i64, int64_t, Str, Str, STR0, { TRY(num_to_char(ctx, i, x, 0, false, 0, y, &z)); })
-K2F(to_char_f32, float, Str, Str, STR0, { TRY(num_to_char(ctx, i, 0, 0, true, (double)x, y, &z)); })
-K2F(to_char_f64, double, Str, Str, STR0, { TRY(num_to_char(ctx, i, 0, 0, true, x, y, &z)); })
-KNF(to_char_num, Str, STR0, {
-    TRY(num_to_char(ctx, i, num_at(&args[0], i), args[0].type.scale, false, 0, AT(Str, 1, i), &z));
-})
-
-/* ---- numbers: input --------------------------------------------------------------------------------------- */
-
-KERNEL(to_number_text) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) {
-        num_zero(out, i);
-        if (!row_valid(out, i)) continue;
-        Str s = AT(Str, 0, i), f = AT(Str, 1, i);
-        NumFormat nf;
-        TRY(num_format(ctx, i, f, &nf));
-        FAIL_IF(nf.roman, i, ERR_FEATURE_NOT_SUPPORTED, "\"RN\" not supported for input");
-        FAIL_IF(nf.eeee, i, ERR_FEATURE_NOT_SUPPORTED, "\"EEEE\" not supported for input");
-        char num[128];
-        int len = 1;
-        uint32_t at = 0;
-        num[0] = '+';
-        bool quotes = false, point = false;
-        char lit;
-#define HAVE (at < s.len)
-        for (uint32_t k = 0; k < f.len && HAVE && len < 100;) {
-            NumKey key = next_num_key(f, &k, &quotes, &lit);
-            while (HAVE && s.ptr[at] == ' ') at++;
-            if (!HAVE) break;
-            if ((s.ptr[at] == '-' || s.ptr[at] == '+' || s.ptr[at] == '<') && (key == NK_9 || key == NK_0 || key == NK_S || key == NK_SG || key == NK_MI || key == NK_PL)) {
-                if (s.ptr[at] != '+') num[0] = '-';
-                at++;
-                if (key != NK_9 && key != NK_0) continue;
-            }
-            switch (key) {
-            case NK_9: case NK_0:
-                if (HAVE && digit(s.ptr[at])) num[len++] = s.ptr[at++];
-                else if (HAVE && s.ptr[at] == '.' && !point) {
-                    point = true;
-                    num[len++] = s.ptr[at++];
-                    if (HAVE && digit(s.ptr[at])) num[len++] = s.ptr[at++];
-                }
-                break;
-            case NK_DEC:
-                if (s.ptr[at] == '.' && !point) num[len++] = '.', point = true, at++;
-                break;
-            case NK_COMMA: case NK_G:
-                if (s.ptr[at] == ',') at++;
-                break;
-            case NK_TH: case NK_TH_LOW: at += 2; break;
-            case NK_L: if (!digit(s.ptr[at])) at++; break;
-            case NK_LIT: if (lit) at++; break;
-            default: break;
-            }
-        }
-        if (HAVE && s.ptr[at] == '-') num[0] = '-';
-#undef HAVE
-        bool digits = false;
-        for (int k = 1; k < len; k++) digits |= digit(num[k]);
-        FAIL_IF(!digits, i, ERR_INVALID_TEXT, "invalid input syntax for type numeric: \"%.*s\"", (int)MIN_OF(s.len, 64u), s.ptr);
-        if (num[len - 1] == '.') len--;
-        int128_t v;
-        int scale;
-        if (numeric_parse((Slice){num, len}, -1, &v, &scale, ctx->err) != ST_OK) return FAILED(i);
-        if (!num_put(ctx, out, i, v, scale)) return num_overflow(ctx, i);
-    }
-    return ST_OK;
-}
 
 static const FuncDef defs[] = {
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_TIMESTAMP, T_TEXT), OP_NONE, to_char_ts, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_TIMESTAMPTZ, T_TEXT), OP_NONE, to_char_tz, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_INTERVAL, T_TEXT), OP_NONE, to_char_iv, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_INT4, T_TEXT), OP_NONE, to_char_i32, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_INT8, T_TEXT), OP_NONE, to_char_i64, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_NUMERIC, T_TEXT), OP_NONE, to_char_num, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_FLOAT4, T_TEXT), OP_NONE, to_char_f32, NULL, "by a template"),
-    DEF("to_char", SF, T_TEXT, 2, ARGS(T_FLOAT8, T_TEXT), OP_NONE, to_char_f64, NULL, "by a template"),
+    DEF("to_char", NF, T_TEXT, 2, ARGS(T_TIMESTAMP, T_TEXT), OP_NONE, to_char_ts, NULL, "by a template"),
+    DEF("to_char", NF, T_TEXT, 2, ARGS(T_TIMESTAMPTZ, T_TEXT), OP_NONE, to_char_tz, NULL, "by a template"),
+    DEF("to_char", NF, T_TEXT, 2, ARGS(T_INTERVAL, T_TEXT), OP_NONE, to_char_iv, NULL, "by a template"),
     DEF("to_date", SF, T_DATE, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, to_date_text, NULL, "by a template"),
     DEF("to_timestamp", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, to_timestamp_text, NULL, "by a template"),
-    DEF("to_number", SF, T_NUMERIC, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, to_number_text, NULL, "by a template"),
 };
 const FuncDefs func_defs_format = {defs, ARRAY_LEN(defs)};

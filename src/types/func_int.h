@@ -16,7 +16,7 @@ typedef struct FuncDefs {
     const FuncDef *defs;
     int64_t count;
 } FuncDefs;
-extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
+extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format, func_defs_format_num,
     func_defs_misc, func_defs_sorted, func_defs_array;
 
 /* Longest string a function may build. */
