@@ -49,6 +49,7 @@ static bool reads(const View *v, const char *relation) {
 static Status add_readers(Dependents *d, const char *relation, const char *on);
 /* A view, and the views that read it. */
 static Status add_view(Dependents *d, View *v, const char *on) {
+    TRY(stack_check(&d->s->err));
     for (int64_t i = 0; i < d->found.len; i++)
         if (d->found.items[i].view == v) return ST_OK;
     const char *what = arena_printf(d->a, "view %s", v->name);
@@ -128,6 +129,7 @@ static Status used_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void used_cols(UsedCols *u, Plan *p) {
+    if (stack_stop()) return;
     (void)plan_each_expr(p, used_slot, u);
     for (int32_t i = 0; i < p->n_children; i++) used_cols(u, p->children[i]);
 }
@@ -262,6 +264,7 @@ static Status take_along(Dependents *d, const Dependent *x) {
 }
 
 Status dependents_drop(Dependents *d, const char *what, bool cascade) {
+    TRY(stack_check(&d->s->err));
     if (d->found.len == 0) return ST_OK;
     if (!cascade) return refuse(d, what);
     if (d->found.len == 1) {

@@ -25,6 +25,7 @@ static bool is_strict(const PlanCtx *c, const Expr *e) { return (e->u.func->flag
 
 /* The value of an expression of constants; false when it is none. *failed: it has none, since computing it fails. */
 static bool constant_value(PlanCtx *c, const Expr *e, Value *out, bool *failed) {
+    if (stack_stop()) return false;
     bool cast = e->kind == EX_CAST, call = e->kind == EX_FUNC && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE | FN_AGGREGATE)) && e->u.func->kernel;
     if (e->kind == EX_CONST) {
         *out = e->u.value;
@@ -78,6 +79,7 @@ static Status simplify_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void simplify(PlanCtx *c, Plan *p) {
+    if (stack_stop()) return;
     (void)plan_each_expr(p, simplify_slot, c);
     for (int32_t i = 0; i < p->n_children; i++) simplify(c, p->children[i]);
 }
@@ -95,6 +97,7 @@ static bool no_param(void *ctx, Expr *e) {
 }
 static Status apart_slot(void *ctx, Expr **slot);
 static bool not_apart(const PlanCtx *c, Plan *p) {
+    if (stack_stop()) return false;
     if (plan_each_expr(p, apart_slot, (void *)(uintptr_t)c) != ST_OK) return false;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!not_apart(c, p->children[i])) return false;

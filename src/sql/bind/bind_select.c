@@ -424,6 +424,7 @@ static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, c
 
 /* What the item of that name in FROM is: a table (or subquery), or what has no rows to lock. NULL: there is none. */
 static const char *locked_item(const SelectEnv *env, const AstFrom *f, const char *name) {
+    if (stack_stop()) return NULL;
     const AstAlias *alias = NULL;
     const char *what = "table", *own = NULL;
     switch ((int)f->kind) {

@@ -36,6 +36,7 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
 
 /* The literals that bind_retype would give a type, taken into the common type *t. */
 static Status literals_type(Binder *b, const Plan *p, ColId id, Type *t) {
+    TRY(stack_check(b->err));
     if (b->c->cols.items[id].type.id != T_UNKNOWN) return ST_OK;
     switch ((PlanKind)p->kind) {
     case LP_PROJECT:

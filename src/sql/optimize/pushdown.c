@@ -83,6 +83,7 @@ static bool col_eq(const Expr *e, ColId *a, ColId *b) {
 }
 /* A predicate that compares: it is true of a value where it is of an equal one, though equal values may differ in other ways. */
 static bool only_compares(const Expr *e) {
+    if (stack_stop()) return false;
     switch ((ExprKind)e->kind) {
     case EX_FUNC:
         if (!(e->u.func->flags & FN_OPERATOR) || e->n_args != 2 || e->type.id != T_BOOL) return false;

@@ -19,6 +19,7 @@ static bool agg_needs_order(const Plan *p) {
 }
 /* needed: something above p looks at the order of its rows. */
 static void mark(Plan *p, bool needed, CteOrder *ctes) {
+    if (stack_stop()) return;
     switch ((PlanKind)p->kind) {
     case LP_CTE: {
         CteOrder c = {ctes, p->cte_id, false};

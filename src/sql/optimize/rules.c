@@ -94,6 +94,7 @@ static Status failure_fn(void *ctx, Expr **e) {
     return expr_walk(*e, no_failure, NULL) ? ST_OK : ST_ERROR;
 }
 static bool subquery_can_fail(Plan *p) {
+    if (stack_stop()) return true;
     if (plan_each_expr(p, failure_fn, NULL) != ST_OK) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (subquery_can_fail(p->children[i])) return true;

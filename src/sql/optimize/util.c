@@ -42,6 +42,7 @@ static Status can_fail_fn(void *ctx, Expr **e) {
     return ST_OK;
 }
 bool opt_plan_can_fail(const Plan *p) {
+    if (stack_stop()) return true;
     bool fails = p->kind == LP_JOIN && p->join == JN_SINGLE;
     (void)plan_each_expr((Plan *)(uintptr_t)p, can_fail_fn, &fails); /* only looks */
     for (int32_t i = 0; i < p->n_aggs; i++) fails |= p->aggs[i].kind == AGG_SINGLE || (p->aggs[i].func && (p->aggs[i].func->flags & FN_CAN_FAIL));

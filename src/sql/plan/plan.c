@@ -756,6 +756,7 @@ static Status add_range(Ranges *r, const void *from, int64_t bytes, const char *
 
 static Status plan_ranges(Ranges *r, const Plan *p);
 static Status expr_ranges(Ranges *r, const Expr *e) {
+    TRY(stack_check(r->c->err));
     if (!e) return ST_OK;
     ADD_RANGE(r, e, 1, "an expression");
     ADD_RANGE(r, e->args, e->n_args, "arguments of an expression");
@@ -771,6 +772,7 @@ static Status expr_ranges(Ranges *r, const Expr *e) {
 }
 static Status slot_ranges(void *ctx, Expr **slot) { return expr_ranges(ctx, *slot); }
 static Status plan_ranges(Ranges *r, const Plan *p) {
+    TRY(stack_check(r->c->err));
     if (!p) return ST_OK;
     ADD_RANGE(r, p, 1, "an operator");
     ADD_RANGE(r, p->children, p->n_children, "inputs");
