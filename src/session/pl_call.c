@@ -618,7 +618,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         TRY(eval_expr(&x, p->exprs[i], &args[i]));
     }
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
-    PlRows rows = {.arena = a, .n_cols = p->n_out, .types = types};
+    PlRows rows = {.arena = a, .n_cols = p->n_out - p->ordinality, .types = types};
     Outer outer;
     s->n_runs++; /* the plan is good for once */
     TRY(pl_get(s, q, &r));
@@ -636,7 +636,11 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         *v = (Vec){.phys = (uint8_t)ph, .type = types[k], .data = arena_calloc(a, (rows.n + 1) * size), .valid = arena_alloc(a, rows.n + 1)};
         if (!v->data || !v->valid) return err_oom(&s->err);
         for (int64_t i = 0; i < rows.n; i++) {
-            const Value *cell = &rows.cells.items[i * p->n_out + k];
+            if (k == rows.n_cols) { /* the row's number */
+                ((int64_t *)v->data)[i] = i + 1;
+                continue;
+            }
+            const Value *cell = &rows.cells.items[i * rows.n_cols + k];
             v->valid[i] = !cell->is_null;
             nulls |= cell->is_null;
             if (!cell->is_null) memcpy((char *)v->data + i * size, value_cell_const(cell), (size_t)size);
@@ -644,6 +648,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         if (!nulls) v->valid = NULL;
     }
     p->routine_id = 0;
+    p->ordinality = false;
     p->exprs = NULL;
     p->n_exprs = 0;
     return ST_OK;

@@ -292,18 +292,18 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
     if (call && sql_is_bulk_call(call) && !f->ordinality) {
         p = bind_bulk_rows(b, q, call);
-    } else if (call && b->c->catalog && b->c->catalog->n_routines && !f->ordinality && ((p = bind_routine_rows(b, q, call, alias)) || err_is_set(b->err))) {
+    } else if (call && b->c->catalog && b->c->catalog->n_routines && ((p = bind_routine_rows(b, q, call, alias, f->ordinality)) || err_is_set(b->err))) {
         /* a function of the catalog */
     } else if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
         Expr **args = bind_list(b, q, call->args, call->n_args);
-        if (args) p = bind_series(b, call->n_args, args, alias, f->location);
+        if (args) p = f->ordinality ? bind_series_numbered(b, call->n_args, args, alias, f->location) : bind_series(b, call->n_args, args, alias, f->location);
     } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args >= 1 && (f->ordinality || !constant_unnest(call))) {
         const char **names = arena_array(b->a, const char *, call->n_args + 1);
         Expr **args = bind_list(b, q, call->args, call->n_args);
         for (int64_t i = 0; names && i < call->n_args; i++) names[i] = call->n_args == 1 ? alias : fname;
         if (args && names) p = bind_unnest(b, call->n_args, args, names, f->ordinality, f->location);
-    } else if (f->ordinality) {
-        bind_unsupported(b, f->location, "WITH ORDINALITY of a function other than unnest");
+    } else if (call && sql_is_bulk_call(call)) {
+        bind_unsupported(b, f->location, "WITH ORDINALITY of bulk_call");
     } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1) {
         const AstList *l = AST_AS_CONST(AstList, call->args[0]);
         Expr **items = bind_list(b, q, l->items, l->n_items);
@@ -312,7 +312,8 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
         Expr *e = bind_expr(b, q, f->call);
         if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, f->location);
         Proj proj = {0};
-        if (e && bind_proj_add(b, &proj, NULL, e, alias)) p = bind_proj_plan(b, &proj, bind_one_row(b));
+        bool ok = e && bind_proj_add(b, &proj, NULL, e, alias) && (!f->ordinality || bind_proj_add(b, &proj, NULL, bind_int8_const(b, 1), "ordinality"));
+        if (ok) p = bind_proj_plan(b, &proj, bind_one_row(b));
     }
     q->clause = clause;
     if (!p) return NULL;

@@ -147,6 +147,45 @@ Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t l
     return (p->out_cols[0] = plan_new_col(b->c, name, t, false)) ? p : NULL;
 }
 
+/* Integers: a row's number follows from its value. What costs something to compute is computed once, in a row of its own. */
+static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
+    Proj once = {0}, proj = {0};
+    Plan *p = series;
+    for (int i = 0; i < 3; i++) {
+        Expr *e = series->exprs[i];
+        if (e->kind == EX_COL || e->kind == EX_CONST || e->kind == EX_PARAM) continue;
+        ColId id = bind_proj_add(b, &once, NULL, e, "argument");
+        if (!id || !(series->exprs[i] = expr_col(b->c, id))) return NULL;
+    }
+    if (once.ids.len) {
+        Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
+        if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
+        p->dependent = true;
+    }
+    const Type wide = type_numeric(19, 0), t = b->c->cols.items[series->out_cols[0]].type;
+    Expr *value = expr_col(b->c, series->out_cols[0]), *start = bind_copy(b, series->exprs[0]), *step = bind_copy(b, series->exprs[2]);
+    const Type in = t.id == T_INT8 ? wide : type_make(T_INT8); /* the difference of two bigints may be none */
+    value = bind_coerce(b, value, in, CAST_EXPLICIT, location);
+    start = bind_coerce(b, start, in, CAST_EXPLICIT, location);
+    step = bind_coerce(b, step, in, CAST_EXPLICIT, location);
+    Expr *n = bind_op(b, "/", bind_op(b, "-", value, start, location), step, location);
+    n = bind_op(b, "+", bind_coerce(b, n, type_make(T_INT8), CAST_EXPLICIT, location), bind_int8_const(b, 1), location);
+    Expr *v = expr_col(b->c, series->out_cols[0]);
+    if (!bind_proj_add(b, &proj, NULL, v, series->alias) || !bind_proj_add(b, &proj, NULL, n, "ordinality")) return NULL;
+    return bind_proj_plan(b, &proj, p);
+}
+
+Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location) {
+    Plan *p = bind_series(b, n, args, name, location);
+    if (!p || type_is_integer(b->c->cols.items[p->out_cols[0]].type)) return p ? number_integers(b, p, location) : NULL;
+    ColId value = p->out_cols[0];
+    if (!(p->out_cols = arena_array(b->a, ColId, 2))) return NULL;
+    p->out_cols[0] = value;
+    p->n_out = 2;
+    p->ordinality = true;
+    return (p->out_cols[1] = plan_new_col(b->c, "ordinality", type_make(T_INT8), false)) ? p : NULL;
+}
+
 static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
     if (!q->srf_ok) {
         err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in %s",

@@ -159,8 +159,9 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
 Expr *bind_in_list(Binder *b, Query *q, const AstInList *in);
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
-/* generate_series; args bound. */
+/* generate_series; args bound. With ordinality: and the numbers of its rows. */
 Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
+Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
 
 /* ---- bind_array.c ------------------------------------------------------------------------- */
 /* ARRAY[...]; want: the array type it is cast to at once, or NULL. */
@@ -185,7 +186,7 @@ Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names,
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
 /* In FROM, or set-returning in a select list: its rows. NULL without an error as above. */
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
-Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name);
+Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name, bool ordinality);
 
 /* A call of a routine of the catalog that is declared STRICT. */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);

@@ -288,7 +288,7 @@ bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e) {
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *name, int64_t location) {
+static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *name, bool ordinality, int64_t location) {
     int n_cols = 0;
     for (int i = 0; i < r->n_params; i++) n_cols += r->param_modes[i] != 'i';
     bool columns = r->returns_record && n_cols > 0;
@@ -305,8 +305,10 @@ static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *nam
         }
     Plan *p = plan_new(b->c, LP_VALUES, 0);
     int n_out = columns ? n_cols : 1;
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_out))) return NULL;
-    p->n_out = n_out;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_out + 1))) return NULL;
+    p->n_out = n_out + ordinality;
+    p->ordinality = ordinality;
+    if (ordinality && !(p->out_cols[n_out] = plan_new_col(b->c, "ordinality", type_make(T_INT8), false))) return NULL;
     p->routine_id = r->id;
     p->exprs = args;
     p->n_exprs = r->n_args;
@@ -320,11 +322,11 @@ static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *nam
     return p;
 }
 
-Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name) {
+Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name, bool ordinality) {
     const Routine *r;
     Expr **args;
     if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
-    return call_rows(b, r, args, name, f->location);
+    return call_rows(b, r, args, name, ordinality, f->location);
 }
 
 static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args, const AstFunc *f) {
@@ -336,7 +338,7 @@ static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args,
         bind_unsupported(b, f->location, q->srf ? "more than one set-returning function in a select list" : "a set of records in a select list");
         return NULL;
     }
-    if (!(q->srf = call_rows(b, r, args, f->name.name, f->location)) || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    if (!(q->srf = call_rows(b, r, args, f->name.name, false, f->location)) || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
     Expr *e = expr_col(b->c, q->srf->out_cols[0]);
     if (e) e->location = f->location;
     return e;

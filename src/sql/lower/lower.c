@@ -352,7 +352,12 @@ static Pipe *lower_series(Lower *l, Plan *s) {
     p->source.stop = n - 1;
     Reg index = row_index(l, p, n);
     if (!index) return NULL;
-    return map_column(l, p, index, id, n, cells, NULL, range_of_type(t)) ? p : NULL;
+    if (!map_column(l, p, index, id, n, cells, NULL, range_of_type(t))) return NULL;
+    if (!s->ordinality) return p;
+    int64_t *numbers = arena_array(l->arena, int64_t, n + 1);
+    if (!numbers) return NULL;
+    for (int64_t i = 0; i < n; i++) numbers[i] = i + 1;
+    return map_column(l, p, index, s->out_cols[1], n, (char *)numbers, NULL, (Range){true, 1, n}) ? p : NULL;
 }
 
 /* ---- joins ------------------------------------------------------------------------------------- */
