@@ -1385,23 +1385,139 @@ static Plan *lift_filter(Opt *o, Plan *child, int64_t n, Expr *const *conds) {
     return opt_filter(o, child, &keep);
 }
 
-/* A subquery in an outer join's condition is computed on the side whose columns it uses. */
+/* Whether a subquery in an outer join's condition uses columns of both sides. */
+static bool spans_sides(Opt *o, const Plan *p, const Expr *e) {
+    if (stack_stop()) return false;
+    if (e->kind == EX_SUBQUERY) {
+        ColSet used = colset_new(o->c), lo = opt_outputs(o, p->children[0]), ro = opt_outputs(o, p->children[1]);
+        expr_cols(o->c, e, &used);
+        return colset_intersects(&used, &lo) && colset_intersects(&used, &ro);
+    }
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (spans_sides(o, p, e->args[i])) return true;
+    return false;
+}
+
+/* Others are computed on the side whose columns they use. */
 static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
     TRY(stack_check(o->err));
     if (!opt_has_subquery(*e)) return ST_OK;
     if ((*e)->kind == EX_SUBQUERY) {
-        ColSet used = colset_new(o->c), lo = opt_outputs(o, p->children[0]), ro = opt_outputs(o, p->children[1]);
+        ColSet used = colset_new(o->c), lo = opt_outputs(o, p->children[0]);
         expr_cols(o->c, *e, &used);
-        bool l = colset_intersects(&used, &lo), r = colset_intersects(&used, &ro);
-        if (l && r)
-            return err_at(o->err, (*e)->location, ERR_FEATURE_NOT_SUPPORTED,
-                          "a subquery in an outer join's condition cannot refer to both sides of the join");
-        *e = lift_all(o, *e, &p->children[l ? 0 : 1]);
+        *e = lift_all(o, *e, &p->children[colset_intersects(&used, &lo) ? 0 : 1]);
         return *e ? ST_OK : ST_ERROR;
     }
     (*e)->folded = false;
     for (int32_t i = 0; i < (*e)->n_args; i++) TRY(lift_join_cond(o, p, &(*e)->args[i]));
     return ST_OK;
+}
+
+/* What is kept of l with a condition on both sides: l LEFT JOIN LATERAL (r WHERE spanning) ON plain, which is the join itself; or (ANTI) the rows of l without a match. */
+static Plan *lateral_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *plain, const ExprVec *spanning) {
+    const Expr *need = o->c->guarded ? expr_bool(o->c, true) : NULL;
+    r = lift_filter(o, r, spanning->len, spanning->items);
+    return r && (need || !o->c->guarded) ? dep_join(o, kind, l, r, plain, 0, need) : NULL;
+}
+
+/* One of several uses of a plan that a CTE makes: a scan under new ids, and `conds` about those. */
+typedef struct Side {
+    int64_t cte, n;
+    const ColId *ids, *def; /* as the join knows them; as the CTE makes them */
+} Side;
+static Plan *use_side(Opt *o, const Side *side, ColId *out, ExprVec *plain, ExprVec *spanning) {
+    Expr **to = arena_array(o->a, Expr *, side->n + 1);
+    if (!to) return NULL;
+    for (int64_t i = 0; i < side->n; i++)
+        if ((out[i] = opt_new_like(o, side->ids[i])) <= 0 || !(to[i] = opt_col(o, out[i]))) return NULL;
+    for (int64_t i = 0; i < plain->len; i++)
+        if (!(plain->items[i] = opt_subst(o, plain->items[i], side->n, side->ids, to))) return NULL;
+    for (int64_t i = 0; i < spanning->len; i++)
+        if (!(spanning->items[i] = opt_subst(o, spanning->items[i], side->n, side->ids, to))) return NULL;
+    return opt_cte_scan(o, side->cte, side->n, out, side->def);
+}
+static Status copy_conds(Opt *o, const ExprVec *from, ExprVec *to) {
+    *to = (ExprVec){0};
+    for (int64_t i = 0; i < from->len; i++) TRY(opt_push(o, to, expr_copy(o->c, from->items[i])));
+    return ST_OK;
+}
+
+/* FULL: the LEFT join, and the rows of the right side without a match. Both sides are used twice. */
+static Plan *full_join(Opt *o, Plan *p, const ExprVec *plain, const ExprVec *spanning) {
+    Side side[2];
+    IdVec ids[2] = {{0}, {0}};
+    Plan *l[2], *r[2];
+    ColId *lout[2], *rout[2];
+    for (int i = 0; i < 2; i++) {
+        MapVec map = {0};
+        if (opt_out_ids(o, p->children[i], &ids[i]) != ST_OK || opt_plan_rename(o, p->children[i], &map) != ST_OK) return NULL;
+        ColId *def = arena_array(o->a, ColId, ids[i].len + 1);
+        if (!def) return NULL;
+        for (int64_t k = 0; k < ids[i].len; k++) def[k] = opt_mapped(&map, ids[i].items[k]);
+        side[i] = (Side){++o->c->n_ctes, ids[i].len, ids[i].items, def};
+    }
+    const int64_t nl = side[0].n, n = nl + side[1].n;
+    Plan *j[2];
+    Plan *both = plan_new(o->c, LP_SETOP, 2), *cl = plan_new(o->c, LP_CTE, 2), *cr = plan_new(o->c, LP_CTE, 2);
+    if (!both || !cl || !cr || !(both->set_cols = arena_array(o->a, ColId *, 2)) || !(both->out_cols = arena_array(o->a, ColId, n + 1))) return NULL;
+    for (int i = 0; i < 2; i++) {
+        ExprVec a, b;
+        lout[i] = arena_array(o->a, ColId, nl + 1);
+        rout[i] = arena_array(o->a, ColId, side[1].n + 1);
+        if (!lout[i] || !rout[i] || copy_conds(o, plain, &a) != ST_OK || copy_conds(o, spanning, &b) != ST_OK) return NULL;
+        l[i] = use_side(o, &side[0], lout[i], &a, &b);
+        r[i] = l[i] ? use_side(o, &side[1], rout[i], &a, &b) : NULL;
+        if (!r[i] || !(j[i] = i == 0 ? lateral_join(o, JN_LEFT, l[i], r[i], &a, &b) : lateral_join(o, JN_ANTI, r[i], l[i], &a, &b))) return NULL;
+    }
+    Expr **exprs = arena_array(o->a, Expr *, n + 1);
+    ColId *out = arena_array(o->a, ColId, n + 1), *first = arena_array(o->a, ColId, n + 1);
+    if (!exprs || !out || !first) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        both->out_cols[i] = i < nl ? side[0].ids[i] : side[1].ids[i - nl];
+        first[i] = i < nl ? lout[0][i] : rout[0][i - nl];
+        out[i] = i < nl ? opt_new_like(o, side[0].ids[i]) : rout[1][i - nl];
+        exprs[i] = i < nl ? opt_null(o, o->c->cols.items[side[0].ids[i]].type) : opt_col(o, out[i]);
+        if (!exprs[i] || out[i] <= 0) return NULL;
+    }
+    both->setop = SO_UNION_ALL;
+    both->n_out = (int32_t)n;
+    both->set_cols[0] = first;
+    both->set_cols[1] = out;
+    both->children[0] = j[0];
+    if (!(both->children[1] = opt_project(o, j[1], n, out, exprs))) return NULL;
+    cl->cte_id = side[0].cte;
+    cl->children[0] = p->children[0];
+    cl->children[1] = cr;
+    cr->cte_id = side[1].cte;
+    cr->children[0] = p->children[1];
+    cr->children[1] = both;
+    return cl;
+}
+
+/* An outer join with subqueries in its condition. */
+static Plan *lift_outer_join(Opt *o, Plan *p) {
+    ExprVec plain = {0}, spanning = {0};
+    for (int32_t i = 0; i < p->n_conds; i++) {
+        bool spans = spans_sides(o, p, p->conds[i]);
+        if (!spans && lift_join_cond(o, p, &p->conds[i]) != ST_OK) return NULL;
+        if (opt_push(o, spans ? &spanning : &plain, p->conds[i]) != ST_OK) return NULL;
+    }
+    if (spanning.len == 0) {
+        p->conds = plain.items;
+        p->n_conds = (int32_t)plain.len;
+        return p;
+    }
+    for (int64_t i = 0; i < spanning.len; i++)
+        if (expr_is_volatile(spanning.items[i])) {
+            err_at(o->err, spanning.items[i]->location, ERR_FEATURE_NOT_SUPPORTED, "a volatile function beside a subquery over both sides of an outer join is not supported");
+            return NULL;
+        }
+    switch ((JoinKind)p->join) {
+    case JN_LEFT: return lateral_join(o, JN_LEFT, p->children[0], p->children[1], &plain, &spanning);
+    case JN_RIGHT: return lateral_join(o, JN_LEFT, p->children[1], p->children[0], &plain, &spanning);
+    case JN_FULL: return full_join(o, p, &plain, &spanning);
+    default: err_internal(o->err, "a subquery over both sides of join kind %d", (int)p->join); return NULL;
+    }
 }
 
 static Plan *lift_values(Opt *o, Plan *p) {
@@ -1448,8 +1564,8 @@ static Plan *lift_plan(Opt *o, Plan *p) {
         for (int32_t i = 0; i < p->n_conds; i++)
             if (opt_push(o, opt_has_subquery(p->conds[i]) ? &with : &plain, p->conds[i]) != ST_OK) return NULL;
         if (with.len > 0 && p->join != JN_INNER) {
-            for (int32_t i = 0; i < p->n_conds; i++)
-                if (lift_join_cond(o, p, &p->conds[i]) != ST_OK) return NULL;
+            Plan *lifted = lift_outer_join(o, p);
+            if (lifted != p) return lifted;
             with.len = 0;
             plain.len = 0;
             for (int32_t i = 0; i < p->n_conds; i++)
