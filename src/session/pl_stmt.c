@@ -435,12 +435,12 @@ static Status exec_assert(PlFrame *fr, const PlStmt *s) {
 
 /* ---- SQL ---------------------------------------------------------------------------------------------- */
 
-/* INTO: the first row; STRICT, and always RETURNING, wants no second one. */
-static Status into(PlFrame *fr, const PlStmt *s, Statement *st, bool is_select) {
+/* INTO: the first row, or (single) no second one. */
+static Status into(PlFrame *fr, const PlStmt *s, Statement *st, bool single) {
     Err *e = &fr->s->err;
     if (!pl_returns_rows(st)) return err_set(e, ERR_SYNTAX, "INTO used with a command that cannot return data");
     if (s->strict && st->n_rows == 0) return err_set(e, ERR_NO_DATA_FOUND, "query returned no rows");
-    if (st->n_rows > 1 && (s->strict || !is_select)) {
+    if (st->n_rows > 1 && single) {
         err_set(e, ERR_TOO_MANY_ROWS, "query returned more than one row");
         err_hint(e, "Make sure the query returns a single row, or use LIMIT 1.");
         return ST_ERROR;
@@ -464,7 +464,7 @@ static Status exec_sql(PlFrame *fr, const PlStmt *s) {
         int64_t n = changes ? st->affected : st->n_rows;
         fr->row_count = s->has_into && is_select ? MIN_OF(n, 1) : n;
         if (is_select || changes || s->kind == PLS_PERFORM) (void)pl_set_bool(fr, fr->f->found, n > 0);
-        if (s->has_into) r = into(fr, s, st, is_select);
+        if (s->has_into) r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
         else if (pl_returns_rows(st) && s->kind != PLS_PERFORM && !fr->f->is_sql) r = no_destination(fr, is_select);
     }
     pl_result_free(st);
@@ -477,7 +477,7 @@ static Status exec_dynamic(PlFrame *fr, const PlStmt *s) {
     Status r = pl_run_dynamic(fr, s, st);
     if (r == ST_OK) {
         fr->row_count = st->affected ? st->affected : st->n_rows;
-        if (s->has_into) r = into(fr, s, st, strncmp(st->tag, "INSERT", 6) != 0 && strncmp(st->tag, "UPDATE", 6) != 0 && strncmp(st->tag, "DELETE", 6) != 0);
+        if (s->has_into) r = into(fr, s, st, s->strict);
     }
     pl_result_free(st);
     return r;

@@ -223,12 +223,14 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
             if (id < 0) return NULL;
             if (id) return column_or_variable(b, col, id);
         }
-        if ((variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+        const bool columns_first = b->c->variables && b->c->variables->prefer_column; /* whole rows too */
+        if (!columns_first && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         for (Query *s = q; s; s = s->outer)
             if (find_item(s, col->name)) {
                 bind_unsupported(b, col->location, "a whole-row reference");
                 return NULL;
             }
+        if (columns_first && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         no_column(b, q, col);
         return NULL;
     }

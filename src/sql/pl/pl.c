@@ -103,7 +103,7 @@ void pl_names_init(PlNames *n, Arena *a, const PlFunction *f, const PlExpr *x) {
     memset(n, 0, sizeof *n);
     n->hook.find = find_variable;
     n->hook.prefer_variable = f->conflict == PLC_VARIABLE;
-    n->hook.prefer_column = f->conflict == PLC_COLUMN;
+    n->hook.prefer_column = f->is_sql || f->conflict == PLC_COLUMN; /* in LANGUAGE sql a column goes before a parameter */
     n->f = f;
     n->block = x->block;
     n->limit = x->limit;
