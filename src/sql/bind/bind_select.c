@@ -171,6 +171,14 @@ static bool no_agg_col(void *ctx, Expr *e) {
     return !(o.agg && o.query == k[1]);
 }
 
+static bool uses_srf(const Binder *b, const Query *q, const Expr *e) {
+    ColSet used = colset_new(b->c);
+    if (e) expr_cols(b->c, e, &used);
+    for (int32_t i = 0; i < q->srf->n_out; i++)
+        if (colset_has(&used, q->srf->out_cols[i])) return true;
+    return false;
+}
+
 /* A key that repeats a target is the target's own tree, not a copy: regrouping replaces it there (also when it holds a
  * subquery, which compares equal only to itself). */
 static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys) {
@@ -206,6 +214,7 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
     }
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
+    if (q->srf && uses_srf(b, q, e)) return bind_unsupported(b, ast->location, "a set-returning function in GROUP BY");
     void *k[2] = {b, q};
     if (!expr_walk(e, no_agg_col, k)) return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING, "aggregate functions are not allowed in GROUP BY");
     for (int64_t i = 0; i < keys->len; i++)
@@ -483,6 +492,77 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
     return ST_OK;
 }
 
+/* ---- set-returning functions behind DISTINCT ON -------------------------------------------- */
+
+static bool keys_use_srf(const Binder *b, const Query *q, const OrderVec *keys, const TargetVec *targets) {
+    for (int64_t i = 0; i < keys->len; i++) {
+        const OrderKey *k = &keys->items[i];
+        if (uses_srf(b, q, k->target >= 0 ? targets->items[k->target].expr : k->expr)) return true;
+    }
+    return false;
+}
+/* With ORDER BY, a set-returning function that no key uses makes its rows of those that DISTINCT ON leaves. */
+static bool is_late_srf(const Binder *b, const Query *q, const AstSelect *s, const OrderVec *order, const OrderVec *on, const TargetVec *targets) {
+    return q->srf && s->n_distinct_on && s->n_order_by && !keys_use_srf(b, q, order, targets) && !keys_use_srf(b, q, on, targets);
+}
+
+/* The projection below has what these columns of the level are computed of. */
+static Status add_needed(Binder *b, const Query *q, Proj *proj, const ColSet *used) {
+    for (ColId id = 1; id < b->c->cols.len; id++) {
+        if (!colset_has(used, id) || bind_owner(b, id).query != q) continue;
+        bool made = false;
+        for (int32_t i = 0; i < q->srf->n_out; i++) made |= q->srf->out_cols[i] == id;
+        if (!made && !bind_proj_add(b, proj, q, expr_col(b->c, id), NULL)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+typedef struct Renamed {
+    int64_t n;
+    const ColId *from, *to;
+} Renamed;
+static void rename_plan(const Renamed *r, Plan *p);
+static bool rename_node(void *ctx, Expr *e) {
+    const Renamed *r = ctx;
+    for (int64_t i = 0; i < r->n && e->kind == EX_COL; i++)
+        if (e->u.col == r->from[i]) {
+            e->u.col = r->to[i];
+            break;
+        }
+    if (e->kind == EX_SUBQUERY) rename_plan(r, e->u.sub.plan);
+    return true;
+}
+static Status rename_slot(void *ctx, Expr **slot) {
+    (void)expr_walk(*slot, rename_node, ctx);
+    return ST_OK;
+}
+static void rename_plan(const Renamed *r, Plan *p) {
+    (void)plan_each_expr(p, rename_slot, (void *)(uintptr_t)r);
+    for (int32_t i = 0; i < p->n_children; i++) rename_plan(r, p->children[i]);
+}
+
+static Plan *join_srf(Binder *b, Plan *p, Plan *srf) {
+    bool dep = bind_depends(b, srf, p);
+    Plan *j = bind_join(b, JN_INNER, p, srf);
+    if (j) j->dependent = dep;
+    return j;
+}
+
+/* The function's rows for each row of p; ids of targets that use it are 0 and found here. r: columns' names in p, which DISTINCT ON gave others. */
+static Plan *add_late_srf(Binder *b, Query *q, Plan *p, const Renamed *r, const TargetVec *targets, ColId *ids, int64_t n_sort, ColId *sort_ids) {
+    Proj proj = {0};
+    rename_plan(r, q->srf);
+    if (!(p = join_srf(b, p, q->srf))) return NULL;
+    for (int64_t i = 0; i < targets->len; i++) {
+        Expr *e = ids[i] ? expr_col(b->c, ids[i]) : targets->items[i].expr;
+        if (e && !ids[i]) (void)expr_walk(e, rename_node, (void *)(uintptr_t)r);
+        if (!e || !(ids[i] = bind_proj_add(b, &proj, NULL, e, targets->items[i].name))) return NULL;
+    }
+    for (int64_t i = 0; i < n_sort; i++)
+        if (!(sort_ids[i] = bind_proj_add(b, &proj, NULL, expr_col(b->c, sort_ids[i]), "sort key"))) return NULL;
+    return bind_proj_plan(b, &proj, p);
+}
+
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
@@ -549,11 +629,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         if (!(p = group_plan(b, q, p, &g.keys, &g.ids))) return ST_ERROR;
         if (having && !(p = bind_filter(b, p, having))) return ST_ERROR;
     }
-    if (q->srf) {
-        bool dep = bind_depends(b, q->srf, p);
-        if (!(p = bind_join(b, JN_INNER, p, q->srf))) return ST_ERROR;
-        p->dependent = dep;
-    }
+    const bool late = is_late_srf(b, q, s, &order, &on, &targets);
+    if (q->srf && !late && !(p = join_srf(b, p, q->srf))) return ST_ERROR;
 
     int32_t n = (int32_t)targets.len;
     Proj proj = {0};
@@ -563,6 +640,13 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     if (!ids || !names || !sort_ids || !on_ids) return ST_ERROR;
     for (int32_t i = 0; i < n; i++) {
         names[i] = targets.items[i].name;
+        if (late && uses_srf(b, q, targets.items[i].expr)) {
+            ColSet used = colset_new(b->c);
+            expr_cols(b->c, targets.items[i].expr, &used);
+            plan_free_cols(b->c, q->srf, &used);
+            TRY(add_needed(b, q, &proj, &used));
+            continue;
+        }
         if (!(ids[i] = bind_proj_add(b, &proj, q, targets.items[i].expr, names[i]))) return ST_ERROR;
     }
     for (int64_t i = 0; i < order.len; i++) {
@@ -608,6 +692,7 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         }
         for (int32_t k = 0; k < n; k++) ids[k] = -ids[k];
         for (int64_t k = 0; k < order.len; k++) sort_ids[k] = -sort_ids[k];
+        if (late && !(p = add_late_srf(b, q, p, &(Renamed){n_all, old, all}, &targets, ids, order.len, sort_ids))) return ST_ERROR;
     }
     if (!(p = sort_plan(b, p, &order, sort_ids))) return ST_ERROR;
     *out = (Rel){p, n, ids, names};

@@ -1224,7 +1224,8 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *ne
     r = drop_order(r);
     if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 && r->children[0]->n_rows == 1) {
         for (int32_t i = 0; i < r->n_out; i++)
-            if (r->out_cols[i] == col) return opt_cast(o, r->exprs[i], e->type); /* (select x + 1) */
+            if (r->out_cols[i] == col && !(expr_is_volatile(r->exprs[i]) && closed(o, r))) /* (select x + 1); (select random()) is one value for all rows */
+                return opt_cast(o, r->exprs[i], e->type);
     }
     ExprVec none = {0};
     if (closed(o, r)) {

@@ -17,7 +17,11 @@ static int32_t param_number(const PlFunction *f, const char *name) {
     if (name[0] != '$' || !name[1]) return -1;
     char *end;
     long n = strtol(name + 1, &end, 10);
-    return *end || n < 1 || n > f->n_params ? -1 : (int32_t)n - 1;
+    if (*end || n < 1 || n > f->n_params) return -1;
+    if (!f->is_sql) return (int32_t)n - 1;
+    for (int32_t i = 0; i < f->n_params; i++) /* LANGUAGE sql counts what callers give */
+        if (f->param_modes[i] != PL_OUT && --n == 0) return i;
+    return -1;
 }
 
 int32_t pl_find_var(const PlFunction *f, int32_t block, const char *name) {

@@ -903,7 +903,7 @@ static Status read_return(PlParser *p, PlStmt *s) {
         s->kind = PLS_RETURN_NEXT;
         if (!f->returns_set) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "cannot use RETURN NEXT in a non-SETOF function");
         t = p->tok;
-        if (f->returns_record && f->has_outs) {
+        if (f->has_outs) {
             if (!is_punct(p, ';')) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "RETURN NEXT cannot have a parameter in function with OUT parameters");
         } else {
             TRY(read_expr(p, STOP_SEMI, NULL, ";", &s->expr));
