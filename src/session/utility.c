@@ -790,6 +790,44 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     return ST_OK;
 }
 
+static int by_location(const void *a, const void *b) {
+    int64_t x = ((const NamedColumn *)a)->location, y = ((const NamedColumn *)b)->location;
+    return (x > y) - (x < y);
+}
+
+/* A CHECK's text when its table, or (col >= 0) a column of it, is about to get another name: its columns without the table's name, and the column under the new one. */
+static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check, const char **out) {
+    static const char before[] = "select (";
+    PlanCtx c;
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    char *table = quote_name(a, t->name), *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
+    if (!sql) return err_oom(&s->err);
+    plan_ctx_init(s, a, &c);
+    c.keep_columns = true;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    if (c.columns.len) qsort(c.columns.items, (size_t)c.columns.len, sizeof *c.columns.items, by_location);
+    Slice text = slice_of(check);
+    char *done = arena_strdup(a, "");
+    int64_t at = 0;
+    for (int64_t i = 0; done && i < c.columns.len; i++) {
+        int64_t start = c.columns.items[i].location - 1 - (int64_t)strlen(before);
+        if (start < at) continue; /* bound more than once */
+        int k = c.cols.items[c.columns.items[i].id].col;
+        char *name = quote_name(a, k == col ? new_name : t->cols[k].name);
+        done = name ? arena_printf(a, "%s%.*s%s", done, (int)(start - at), check + at, name) : NULL;
+        at = sql_column_end(text, start);
+    }
+    *out = done ? arena_printf(a, "%s%s", done, check + at) : NULL;
+    return *out ? ST_OK : err_oom(&s->err);
+}
+static Status rename_in_checks(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
+    for (int i = 0; i < d->n_checks; i++) TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
+    return ST_OK;
+}
+
 static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(session_begin_write(s));
     tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
@@ -812,8 +850,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         int c = draft_column(&d, x->old_name);
         if (c < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->old_name);
         if (draft_column(&d, x->new_name) >= 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", x->new_name, t->name);
-        for (int i = 0; i < d.n_checks; i++)
-            if (check_uses(s, a, t, d.checks[i].sql, c)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" is used by check constraint \"%s\"", x->old_name, d.checks[i].name);
+        TRY(rename_in_checks(s, a, t, c, x->new_name, &d));
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
         TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
@@ -828,6 +865,7 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
         if (!found) return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", x->old_name, t->name);
     } else {
         name = x->new_name;
+        TRY(rename_in_checks(s, a, t, -1, NULL, &d));
         TRY(foreign_rename(s, t->name, NULL, x->new_name));
         TRY(views_rename(s, a, t->name, NULL, x->new_name));
     }

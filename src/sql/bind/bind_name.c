@@ -54,6 +54,8 @@ const char *bind_column_label(Binder *b, const Query *q, ColId id) {
 static Expr *column_ref(Binder *b, ColId id, int64_t location) {
     Expr *e = expr_col(b->c, id);
     if (e) e->location = location;
+    NamedColumn name = {location, id};
+    if (b->c->keep_columns && !vec_push(b->a, &b->c->columns, name)) return NULL;
     return e;
 }
 

@@ -260,3 +260,12 @@ const char *ast_stmt_tag(const AstStmt *s) {
     default: return "???";
     }
 }
+
+int64_t sql_column_end(Slice text, int64_t at) {
+    Tok t = scan_next(text, &at);
+    for (int64_t end = t.end;;) {
+        Tok dot = scan_next(text, &at);
+        if (dot.kind != TOK_PUNCT || text.ptr[dot.start] != '.') return end;
+        end = scan_next(text, &at).end;
+    }
+}

@@ -37,6 +37,9 @@ int64_t sql_statement_end(Slice text);
 /* Its first word; empty when it begins with something else. */
 Slice sql_first_word(Slice text);
 
+/* The end of the column's name that begins at byte `at`: a, t.a, s.t.a. */
+int64_t sql_column_end(Slice text, int64_t at);
+
 /* The tree as text (for tests, fuzzing, debugging); NULL when memory runs out. */
 char *ast_dump(Arena *a, const AstStmt *s);
 

@@ -38,6 +38,10 @@ struct PlanVariables {
     bool prefer_variable, prefer_column;
 };
 
+typedef struct NamedColumn {
+    int64_t location;
+    ColId id;
+} NamedColumn;
 typedef struct GroupedKey {
     const Table *table;
     int key;
@@ -55,6 +59,8 @@ typedef struct PlanCtx {
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     bool keep_sources;           /* sql_bind_view is to tell what the view's own text reads: */
     VEC(ViewSource) sources;
+    bool keep_columns;           /* binding is to tell where the text names which column: */
+    VEC(NamedColumn) columns;
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
     PlanVariables *variables;    /* NULL: names are columns only */
     bool of_routine;             /* parameters are a routine's variables: a call that is NULL because one of them is computes its other arguments (bind_null.c) */
