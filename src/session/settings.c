@@ -177,6 +177,21 @@ static void apply(Session *s, const Def *d) {
     if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
 }
 
+/* ISO output and month before day, by any of PostgreSQL's words for them. */
+static Status check_datestyle(const Def *d, const char *value, Err *e) {
+    static const char *const same[] = {"iso", "mdy", "us", "noneuro", "noneuropean", "default"}, *const others[] = {"sql", "postgres", "german", "dmy", "euro", "european", "ymd"};
+    for (const char *p = value; *p;) {
+        size_t n = strcspn(p, ", ");
+        bool is_same = n == 0, is_other = false;
+        for (int64_t i = 0; i < ARRAY_LEN(same); i++) is_same |= strlen(same[i]) == n && strncasecmp(p, same[i], n) == 0;
+        for (int64_t i = 0; i < ARRAY_LEN(others); i++) is_other |= strlen(others[i]) == n && strncasecmp(p, others[i], n) == 0;
+        if (is_other) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "DateStyle \"%s\" is not supported: it is always \"%s\"", value, d->def);
+        if (!is_same) return bad(e, d, value);
+        p += n + (p[n] != 0);
+    }
+    return ST_OK;
+}
+
 static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     char *base = (char *)&s->settings;
     int64_t n = 0;
@@ -251,7 +266,8 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
         return ST_OK;
     }
     case K_FIXED:
-        if (strcasecmp(value, d->def) == 0 || strcmp(d->name, "datestyle") == 0 || (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0)) return ST_OK;
+        if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
+        if (strcasecmp(value, d->def) == 0 || (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0)) return ST_OK;
         return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
     }
     if (n < d->min || n > d->max)

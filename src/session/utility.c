@@ -779,6 +779,7 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
         if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
+            if (x->object == AST_OBJ_VIEW) return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED, "ALTER VIEW other than RENAME is not supported");
             err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
             err_detail(&s->err, "This operation is not supported for views.");
             return ST_ERROR;
@@ -828,11 +829,43 @@ static Status rename_in_checks(Session *s, Arena *a, const Table *t, int col, co
     return ST_OK;
 }
 
+/* Keys share the names of tables and views. */
+static bool index_name_taken(const Session *s, const char *name) {
+    const Catalog *c = &s->db->catalog;
+    if (catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name))) return true;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_keys; k++)
+            if (strcmp(c->tables[i]->keys[k].name, name) == 0) return true;
+    return false;
+}
+
+static Status rename_object(Session *s, Statement *st, const AstRename *x);
+/* An index is the key that it is of. */
+static Status rename_index(Session *s, Statement *st, const AstRename *x) {
+    const Catalog *c = &s->db->catalog;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_keys; k++) {
+            if (strcmp(c->tables[i]->keys[k].name, x->name.name) != 0) continue;
+            if (index_name_taken(s, x->new_name)) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+            AstRename y = *x;
+            y.object = AST_OBJ_CONSTRAINT;
+            y.old_name = x->name.name;
+            y.name.name = c->tables[i]->name;
+            TRY(rename_object(s, st, &y));
+            return tag(st, "ALTER INDEX");
+        }
+    tag(st, "ALTER INDEX");
+    if (!x->if_exists) return err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", x->name.name);
+    return ST_OK;
+}
+
 static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     TRY(session_begin_write(s));
     tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
     Arena *a = st->run_arena;
     TRY(session_check_schema(s, &x->name));
+    if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) return x->if_exists ? ST_OK : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
@@ -890,16 +923,6 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
 }
 
 /* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
-
-/* Keys share the names of tables and views. */
-static bool index_name_taken(const Session *s, const char *name) {
-    const Catalog *c = &s->db->catalog;
-    if (catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name))) return true;
-    for (int64_t i = 0; i < c->n_tables; i++)
-        for (int k = 0; k < c->tables[i]->n_keys; k++)
-            if (strcmp(c->tables[i]->keys[k].name, name) == 0) return true;
-    return false;
-}
 
 /* What is said of a key's column in an index, which changes nothing where it is right: order, operator class, collation. */
 static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
