@@ -104,6 +104,63 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
     return ST_OK;
 }
 
+/* ---- bodies in SQL: as PostgreSQL does, names and types are looked at when the routine is made -------- */
+
+static Status bad_result(Session *s, const Routine *r, const char *detail) {
+    char type[64];
+    int n_outs = 0;
+    for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
+    bool record = r->returns_record || (r->is_procedure && n_outs > 0);
+    err_set(&s->err, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s", record ? "record" : type_name(r->ret, type, sizeof type));
+    err_detail(&s->err, "%s", detail);
+    return ST_ERROR;
+}
+
+/* Whether the last statement's columns can be the result. b NULL: it has none. */
+static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx *c, const BoundStmt *b) {
+    Type want[PL_MAX_PARAMS + 1];
+    char from[64], to[64];
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++)
+        if (r->param_modes[i] != 'i') want[n++] = r->param_types[i];
+    if (n == 0 && (r->returns_void || r->is_procedure)) return ST_OK;
+    if (!b || b->n_result == 0) return bad_result(s, r, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
+    if (n == 0 && r->returns_record) return ST_OK; /* of whatever columns */
+    if (n == 0) want[n++] = r->ret;
+    bool scalar = n == 1 && !r->returns_record && !r->is_procedure;
+    if (scalar && b->n_result != 1) return bad_result(s, r, "Final statement must return exactly one column.");
+    if (b->n_result != n) return bad_result(s, r, b->n_result < n ? "Final statement returns too few columns." : "Final statement returns too many columns.");
+    for (int i = 0; i < n; i++) {
+        Type is = c->cols.items[b->result[i]].type;
+        if (is.id == T_UNKNOWN) is = type_make(T_TEXT);
+        if (is.id == want[i].id || cast_exists(is, want[i], CAST_ASSIGNMENT)) continue;
+        type_name(is, from, sizeof from);
+        const char *why = scalar ? arena_printf(a, "Actual return type is %s.", from)
+                                 : arena_printf(a, "Final statement returns %s instead of %s at column %d.", from, type_name(want[i], to, sizeof to), i + 1);
+        return why ? bad_result(s, r, why) : err_oom(&s->err);
+    }
+    return ST_OK;
+}
+
+static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFunction *f) {
+    const PlBody *all = &f->body->body;
+    Status status = ST_OK;
+    for (int32_t i = 0; i < all->n && status == ST_OK; i++) {
+        const PlExpr *x = all->stmts[i]->query;
+        PlNames names;
+        PlanCtx c;
+        BoundStmt *b = NULL;
+        plan_ctx_init(s, a, &c);
+        pl_names_init(&names, a, f, x);
+        c.variables = &names.hook;
+        bool plain = x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE || x->stmt->kind == AST_DELETE;
+        if (plain) status = sql_bind(&c, x->stmt, 0, NULL, &b);
+        if (status == ST_OK && i == all->n - 1) status = check_result(s, a, r, &c, b);
+    }
+    if (status != ST_OK) err_context(&s->err, "SQL function \"%s\"", r->name);
+    return status;
+}
+
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     Arena *a = st->run_arena;
     Catalog *c = &s->db->catalog;
@@ -135,7 +192,10 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         routine_free(own);
         return ST_ERROR;
     }
-    return ST_OK;
+    if (!f->is_sql || !s->settings.check_bodies) return ST_OK;
+    if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
+    s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;
+    return ST_ERROR;
 }
 
 /* ---- DROP ---------------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ typedef struct Settings {
     char search_path[64];
     bool merge_auto;
     char default_isolation[20];
-    bool default_read_only, default_deferrable;
+    bool default_read_only, default_deferrable, check_bodies;
     int64_t snapshot_memory_limit;
     int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us, bulk_replay_memory;
     char bulk_strategy[8], bulk_order[12], bulk_release[12], bulk_cut[12];

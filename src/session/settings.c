@@ -64,6 +64,7 @@ static const Def defs[] = {
     {"bulk_cut", K_ENUM, AT(bulk_cut), 0, 0, "arrival|zero_set", "which calls in the pool a bulk takes: those that came first, or of these all that wait for no other, while the rest stays"},
     {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},
+    {"check_function_bodies", K_BOOL, AT(check_bodies), 0, 0, "on", "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
     {"default_transaction_isolation", K_ENUM, AT(default_isolation), 0, 0, "serializable|repeatable read|read committed|read uncommitted", "accepted for compatibility; every transaction is serializable"},
     {"default_transaction_read_only", K_BOOL, AT(default_read_only), 0, 0, "off", "transactions begin as READ ONLY"},
     {"default_transaction_deferrable", K_BOOL, AT(default_deferrable), 0, 0, "off", "accepted for compatibility; no transaction that only reads waits or fails"},

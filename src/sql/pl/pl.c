@@ -333,7 +333,12 @@ static Status sql_body(PlParser *p) {
         b->body.stmts[b->body.n++] = s;
     }
     p->block = outer;
-    if (n == 0 && returns) return err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return something: the body has no statements");
+    if (n == 0 && returns) {
+        char type[64];
+        err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s", f->returns_record ? "record" : type_name(f->ret, type, sizeof type));
+        err_detail(p->e, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
+        return ST_ERROR;
+    }
     return ST_OK;
 }
 
