@@ -21,6 +21,7 @@ import sys
 import time
 
 AHEAD_CASES = 20
+HANG = 900 # seconds without an answer: the driver hangs; a busy machine is slow
 SMALL_WORDS = ["", "a", "b", "ab", "abc", "x", "foo", "bar", "Abc", "é", "a text of more than twelve bytes", "another rather long text", "0", "7"]
 
 
@@ -1662,7 +1663,7 @@ def main():
     ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
     ap.add_argument("--set", default="", help="SQL before each configuration's bulks")
-    ap.add_argument("--timeout", type=float, default=60)
+    ap.add_argument("--timeout", type=float, default=HANG)
     ap.add_argument("--reduce", type=float, default=30, help="seconds to reduce a difference")
     ap.add_argument("--failures", type=int, default=5, help="ends after so many")
     o = parsed(ap)

@@ -144,7 +144,7 @@ class Postgres:
     def run(self, case):
         """[(sqlstate, message, place, outs)] and for each table its rows, sorted."""
         c = self.c
-        for sql in ("set client_min_messages = error", "drop schema if exists bulk cascade", "create schema bulk", "set search_path = bulk", "set statement_timeout = '20s'",
+        for sql in ("set client_min_messages = error", "drop schema if exists bulk cascade", "create schema bulk", "set search_path = bulk", "set statement_timeout = '600s'",
                     "set plan_cache_mode = force_generic_plan"):
             c.exec(sql)
         for sql in case.setup + [sql for _, sql in case.procs]:
@@ -185,7 +185,7 @@ def compare(case, lines, outcomes, tables):
     for n, (a, b) in enumerate(zip(mine, outcomes)):
         if a[0] == "23514" and a[3].startswith("|") and b[3].startswith("Failing row"):
             a[3] = b[3]  # not told of a CHECK
-        if a[0] == b[0] == "57014" or tuple(a) == b:
+        if tuple(a) == b:
             continue
         if a[:2] == list(b[:2]) and b[2].endswith("statement block local variable initialization"):
             continue
@@ -201,7 +201,7 @@ def compare(case, lines, outcomes, tables):
 
 def one(name, case, driver, server, rng, o):
     configs = configurations(rng, o.devices, len(case.calls))
-    lines = driver.run(case_text(case, configs), 120)
+    lines = driver.run(case_text(case, configs), oracle.HANG)
     wrong = [x for k, x in lines if k in "DXE"]
     if any(getattr(case, "expected", [])):
         got = [x.split("\t") for k, x in lines if k == "O"]

@@ -21,6 +21,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pg  # noqa: E402
 
+HANG = 900 # seconds without an answer: the shell hangs; a busy machine is slow
+
 
 class Died(Exception):
     pass
@@ -34,7 +36,7 @@ class Stele:
         self.n = 0
         self.buf = b""
 
-    def raw(self, sql, timeout=60):
+    def raw(self, sql, timeout=HANG):
         self.n += 1
         mark = f"--end-{self.n}--\n".encode()
         try:

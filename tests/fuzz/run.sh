@@ -37,7 +37,7 @@ for target in fuzz_sql fuzz_csv fuzz_db; do
     dict=
     [ -f "$here/${target#fuzz_}.dict" ] && dict=-dict=$here/${target#fuzz_}.dict
     # shellcheck disable=SC2086
-    if (cd "$out" && "./$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=4096 -len_control=0 -print_final_stats=1 $dict \
+    if (cd "$out" && "./$target" -max_total_time="$seconds" -timeout=300 -rss_limit_mb=2048 -max_len=4096 -len_control=0 -print_final_stats=1 $dict \
         -artifact_prefix="$out/$target-" "corpus/$target" "$seeds") > "$out/$target.log" 2>&1; then
         passed=$((passed + 1))
         echo "ok   $target ($(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$target.log") runs)"

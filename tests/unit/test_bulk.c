@@ -836,7 +836,7 @@ static void cancel_on(const char *device, bool copies, Strategy strategy) {
         pthread_join(thread, NULL);
         if (st == ST_OK) continue;
         assert_string_equal(err.sqlstate, "57014"); /* on a busy machine: before the calls began */
-        assert_in_range(cancel.after_ms, 20, 10000);
+        assert_in_range(cancel.after_ms, 20, 400000);
         err_clear(&err);
     }
     assert_int_equal(r->stats.n_failed >= 1, 1);

@@ -43,6 +43,8 @@ static const char *state_of(stele_conn *c) {
     memcpy(state, e.sqlstate, 6);
     return state;
 }
+/* What holds at any time is asked for once, and waited for as long as a busy machine may need. What depends on who meets whom is to be seen in one of some tries. */
+enum { HANG_MS = 600000, TRIES = 30 };
 static void nap_ms(int64_t ms) {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     nanosleep(&t, NULL);
@@ -186,27 +188,39 @@ static void clients(int n, int calls, const char *settings, int submitting, stel
 static void statements_of_many(void **state) {
     (void)state;
     stele_pool_info info;
-    clients(CLIENTS, n_calls(), "set bulk_interval = '20ms'", 0, &info);
+    bool met = false;
+    for (int again = 0; again < TRIES && !met; again++) {
+        clients(CLIENTS, n_calls(), "set bulk_interval = '20ms'", 0, &info);
+        met = info.calls >= 2 * info.bulks && info.largest > 2; /* bulks really form */
+    }
     print_message("%lld calls in %lld bulks (%lld by size, %lld by time, %lld all), p50 %lld us, p99 %lld us\n", (long long)info.calls, (long long)info.bulks, (long long)info.by_size,
                   (long long)info.by_time, (long long)info.by_all, (long long)info.p50_ns / 1000, (long long)info.p99_ns / 1000);
-    assert_true(info.calls >= 2 * info.bulks); /* bulks really form */
-    assert_true(info.largest > 2 && info.largest <= CLIENTS);
+    assert_true(met);
+    assert_true(info.largest <= CLIENTS);
     assert_true(info.p50_ns > 0 && info.p50_ns <= info.p99_ns && info.p99_ns <= info.max_ns);
 }
 static void submissions_of_many(void **state) {
     (void)state;
     stele_pool_info info;
-    clients(CLIENTS, n_calls(), "set bulk_size = 64", CLIENTS, &info);
-    assert_true(info.calls >= 2 * PER_BULK * info.bulks || info.bulks < 100);
+    bool met = false;
+    for (int again = 0; again < TRIES && !met; again++) {
+        clients(CLIENTS, n_calls(), "set bulk_size = 64", CLIENTS, &info);
+        met = info.calls >= 2 * PER_BULK * info.bulks || info.bulks < 100;
+    }
+    assert_true(met);
     assert_true(info.largest <= 64);
 }
 /* A device with memory of its own, and always a full bulk waiting: its arguments are sent while the one before runs. */
 static void submissions_ahead(void **state) {
     (void)state;
     stele_pool_info info;
-    clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on", CLIENTS, &info);
+    bool ahead = false;
+    for (int again = 0; again < TRIES && !ahead; again++) {
+        clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on", CLIENTS, &info);
+        ahead = info.sent_ahead > info.bulks / 10;
+    }
     print_message("%lld bulks, %lld sent ahead, %lld with footprints\n", (long long)info.bulks, (long long)info.sent_ahead, (long long)info.footprints_ahead);
-    assert_true(info.sent_ahead > info.bulks / 10);
+    assert_true(ahead);
     assert_in_range(info.footprints_ahead, 0, info.sent_ahead); /* where the device is not done before the host: test_bulk */
     clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = off", CLIENTS, &info);
     assert_int_equal(info.sent_ahead + info.footprints_ahead, 0);
@@ -304,9 +318,13 @@ static void *one_call(void *arg) {
     atomic_store(&o->over, true);
     return NULL;
 }
+static void wait_until_over(One *o) {
+    for (int i = 0; i < HANG_MS && !atomic_load(&o->over); i++) nap_ms(1);
+    assert_true(atomic_load(&o->over));
+}
 static void wait_until_queued(int64_t n) {
     stele_pool_info info;
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < HANG_MS; i++) {
         stele_pool_get_info(conn, false, &info);
         if (info.waiting >= n) return;
         nap_ms(1);
@@ -340,16 +358,16 @@ static void cancelled(void **state) {
     assert_int_equal(stele_bulk_add(b, (const char *const[]){"1", "1", "100"}), STELE_OK);
     assert_int_equal(stele_bulk_submit(b), STELE_OK);
     wait_until_queued(1);
-    for (int i = 0; i < N; i++) assert_int_equal(pthread_create(&threads[i], NULL, one_call, &o[i]), 0);
-    wait_until_queued(N + 1);
-    nap_ms(200);
+    for (int i = 0; i < N; i++)
+        if (i != 1) assert_int_equal(pthread_create(&threads[i], NULL, one_call, &o[i]), 0);
+    wait_until_queued(N);
+    assert_int_equal(pthread_create(&threads[1], NULL, one_call, &o[1]), 0);
+    wait_until_over(&o[1]);
     stele_interrupt(o[0].c);
+    wait_until_over(&o[0]);
     bool done = true;
     assert_int_equal(stele_bulk_wait(b, 0, &done), STELE_OK);
     assert_false(done);
-    nap_ms(200);
-    assert_true(atomic_load(&o[0].over));
-    assert_true(atomic_load(&o[1].over));
     assert_false(atomic_load(&o[2].over));
     run(ddl, "commit");
     for (int i = 0; i < N; i++) pthread_join(threads[i], NULL);
@@ -370,7 +388,20 @@ static void cancelled(void **state) {
 /* Calls that never end are ended alone: by the statement_timeout of who runs the bulk and of somebody else in it, by stele_interrupt, by closing the handle. What they changed is gone, and the
  * calls of others are as if they had never been there. */
 enum { ENDLESS = 3, PAYING = 3 };
-static bool in_one_bulk(const char *settings) {
+/* All calls wait for the database; false: some ran out of their time before. */
+static bool all_queued(One *o) {
+    stele_pool_info info;
+    for (int i = 0; i < HANG_MS; i++) {
+        stele_pool_get_info(conn, false, &info);
+        if (info.waiting == ENDLESS + PAYING + 1) return true;
+        if (atomic_load(&o[0].over) || atomic_load(&o[2].over)) return false;
+        nap_ms(1);
+    }
+    fail_msg("%lld calls in the queue", (long long)info.waiting);
+    return false;
+}
+/* 1: they were one bulk; 0: they were not; -1: the machine is too slow for such a statement_timeout. */
+static int in_one_bulk(const char *settings, int timeout_ms) {
     One o[ENDLESS + PAYING] = {0};
     pthread_t threads[ENDLESS + PAYING];
     stele_conn *ddl = connect_with(NULL), *c = connect_with(settings);
@@ -386,7 +417,9 @@ static bool in_one_bulk(const char *settings) {
         stele_reset(o[i].call);
         stele_bind_int64(o[i].call, 1, 2);
         stele_bind_bool(o[i].call, 2, i < ENDLESS);
-        if (i == 0 || i == 2) run(o[i].c, "set statement_timeout = '700ms'");
+        char limit[64];
+        snprintf(limit, sizeof limit, "set statement_timeout = %d", timeout_ms);
+        if (i == 0 || i == 2) run(o[i].c, limit);
     }
     assert_int_equal(stele_bulk_new(c, "endless", &b), STELE_OK);
     assert_int_equal(stele_bulk_add(b, (const char *const[]){"3", "false"}), STELE_OK);
@@ -400,11 +433,15 @@ static bool in_one_bulk(const char *settings) {
     run(ddl, "begin; truncate held");
     for (int i = 0; i < ENDLESS + PAYING; i++) assert_int_equal(pthread_create(&threads[i], NULL, one_call, &o[i]), 0);
     assert_int_equal(stele_bulk_submit(b), STELE_OK);
-    wait_until_queued(ENDLESS + PAYING + 1);
+    bool queued = all_queued(o);
     run(ddl, "commit");
     nap_ms(300);
     stele_interrupt(o[1].c);
     stele_bulk_reset(b);
+    while (!queued && !atomic_load(&o[1].over)) { /* it may not have been there */
+        stele_interrupt(o[1].c);
+        nap_ms(1);
+    }
     for (int i = 0; i < ENDLESS + PAYING; i++) pthread_join(threads[i], NULL);
     stele_pool_get_info(conn, true, &after);
     for (int i = 0; i < ENDLESS + PAYING; i++) {
@@ -421,7 +458,7 @@ static bool in_one_bulk(const char *settings) {
     stele_disconnect(ddl);
     stele_bulk_free(b);
     stele_disconnect(c);
-    return after.bulks == 1;
+    return queued ? after.bulks == 1 : -1;
 }
 static void endless(void **state) {
     (void)state;
@@ -430,12 +467,17 @@ static void endless(void **state) {
                                       "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = tpl"};
     run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin update accounts set bal = bal + 1 where aid = a; while loops loop null; end loop; end $$");
     int together = 0;
-    for (int i = 0; i < (int)(sizeof how / sizeof how[0]); i++) together += in_one_bulk(how[i]);
+    for (int i = 0; i < (int)(sizeof how / sizeof how[0]); i++) {
+        int one = -1;
+        for (int timeout_ms = 700; one < 0 && timeout_ms < HANG_MS; timeout_ms *= 4) one = in_one_bulk(how[i], timeout_ms);
+        assert_true(one >= 0);
+        together += one;
+    }
     assert_true(together >= 4); /* else nothing was shown of others */
     run(conn, "drop procedure endless");
     /* one at a time */
     run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin execute 'update accounts set bal = bal + 1 where aid = 2'; while loops loop null; end loop; end $$");
-    stele_conn *c = connect_with("set statement_timeout = '300ms'"), *d = connect_with(NULL);
+    stele_conn *c = connect_with(NULL), *d = connect_with(NULL);
     stele_bulk *stuck, *fine;
     bool done = false;
     assert_int_equal(stele_bulk_new(c, "endless", &stuck), STELE_OK);
@@ -448,6 +490,7 @@ static void endless(void **state) {
         stele_bulk_reset(b);
     }
     run(conn, "update accounts set bal = 0");
+    run(c, "set statement_timeout = '300ms'");
     assert_int_equal(stele_bulk_add(stuck, (const char *const[]){"2", "true"}), STELE_OK);
     assert_int_equal(stele_bulk_add(fine, (const char *const[]){"2", "false"}), STELE_OK);
     assert_int_equal(stele_bulk_submit(stuck), STELE_OK);
@@ -659,7 +702,7 @@ static void rows_large(void **state) {
 /* Submitted calls whose handle or routine goes away before they begin; lock_timeout. */
 static void withdrawn(void **state) {
     (void)state;
-    stele_conn *ddl = connect_with(NULL), *c = connect_with("set lock_timeout = '100ms'");
+    stele_conn *ddl = connect_with(NULL), *c = connect_with("set lock_timeout = '10min'");
     stele_bulk *b, *gone, *late;
     bool done;
     run(conn, "update accounts set bal = 0; create procedure passing(a int) language plpgsql as $$ begin update accounts set bal = bal + 7 where aid = a; end $$");
@@ -710,7 +753,11 @@ static void withdrawn(void **state) {
     /* nobody waits for it, and the lock is not to be had */
     run(c, "set lock_timeout = '60ms'");
     assert_int_equal(stele_bulk_submit(late), STELE_OK);
-    nap_ms(300);
+    stele_pool_info info = {.waiting = 1};
+    for (int i = 0; i < HANG_MS && info.waiting > 0; i++) {
+        nap_ms(1);
+        stele_pool_get_info(conn, false, &info);
+    }
     assert_int_equal(stele_bulk_wait(late, 0, &done), STELE_ERROR);
     assert_true(done);
     assert_string_equal(state_of(c), "55P03");
@@ -762,11 +809,11 @@ static void definitions(void **state) {
         assert_int_equal(stele_run(call), STELE_ERROR);
         assert_string_equal(state_of(hasty), "57014");
         stele_reset(call);
-        run(hasty, "set statement_timeout = '10s'; set lock_timeout = '80ms'");
+        run(hasty, "set statement_timeout = '10min'; set lock_timeout = '80ms'");
         assert_int_equal(stele_run(call), STELE_ERROR);
         assert_string_equal(state_of(hasty), "55P03");
         stele_reset(call);
-        run(hasty, "set statement_timeout = '80ms'; set lock_timeout = '10s'");
+        run(hasty, "set statement_timeout = '80ms'; set lock_timeout = '10min'");
     }
     run(ddl, "rollback");
     run(hasty, "set statement_timeout = 0");
@@ -863,7 +910,7 @@ static void notices(void **state) {
 #define AHEAD "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_size = 40; "
 #define PAY_LESS "create procedure pay_less(d bigint, a int) language plpgsql as $$ begin update accounts set bal = bal + d where aid = a;" \
                  "  update branches set bal = bal + d where bid = 1 + a % 4; insert into history values (a, 1 + a % 4, d); end $$"
-enum { QUEUED = 8, HANG_S = 300 /* SIGALRM ends a test that hangs */ };
+enum { QUEUED = 8, HANG_S = 900 /* SIGALRM ends a test that hangs */ };
 typedef enum Fate { UNKNOWN, RAN, RAN_NOT } Fate;
 typedef struct Payer {
     int id, calls;          /* its calls' numbers are id * calls + 1 ... */
@@ -881,7 +928,7 @@ typedef struct Payer {
 static int account_of(int64_t number) { return 1 + (int)(number * 7919 % ACCOUNTS); }
 
 static void payer_open(Payer *k, int x) {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < HANG_MS; i++) {
         if (stele_bulk_new(k->c, x % 3 == 2 ? "pay_less" : "pay", &k->b[x]) == STELE_OK) return;
         if (!k->redefined || strcmp(state_of(k->c), "42883") != 0) break;
         nap_ms(1); /* it is being replaced */
@@ -1002,15 +1049,21 @@ static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, co
     return s.ran;
 }
 
+/* Until arguments have been sent ahead. */
+static void payers_ahead(Payer like, const char *(*settings)[4], int n_settings, const char *(*disturb)(void)) {
+    stele_pool_info info = {0};
+    int64_t ran = 0;
+    for (int again = 0; again < TRIES && (ran == 0 || info.sent_ahead == 0); again++) ran = payers(like, settings, n_settings, disturb, &info);
+    assert_true(ran > 0 && info.sent_ahead > 0);
+}
+
 /* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend, are gathered, or run. Where bulk_size is 5 an entry is a
  * bulk alone, and lends its columns. */
 static void withdrawn_ahead(void **state) {
     (void)state;
-    stele_pool_info info;
     const char *settings[][4] = {{AHEAD}, {AHEAD "set statement_timeout = '1ms'"}, {AHEAD "set bulk_size = 5"}};
     run(conn, PAY_LESS);
-    int64_t ran = payers((Payer){.withdraws = true}, settings, 3, NULL, &info);
-    assert_true(ran > 0 && info.sent_ahead > 0);
+    payers_ahead((Payer){.withdraws = true}, settings, 3, NULL);
     run(conn, "drop procedure pay_less");
 }
 
@@ -1036,11 +1089,9 @@ static const char *redefine(void) {
 }
 static void definitions_ahead(void **state) {
     (void)state;
-    stele_pool_info info;
     const char *settings[][4] = {{AHEAD}};
     run(conn, PAY_LESS);
-    int64_t ran = payers((Payer){.redefined = true}, settings, 1, redefine, &info);
-    assert_true(ran > 0 && info.sent_ahead > 0);
+    payers_ahead((Payer){.redefined = true}, settings, 1, redefine);
     run(conn, "drop procedure pay_less");
 }
 
@@ -1053,8 +1104,7 @@ static void settings_ahead(void **state) {
     run(conn, PAY_LESS);
     int64_t ran = payers((Payer){0}, settings, 4, NULL, &info);
     assert_int_equal(ran, CLIENTS * (n_calls() / PER_BULK * PER_BULK));
-    ran = payers((Payer){.withdraws = true}, settings, 4, NULL, &info);
-    assert_true(ran > 0 && info.sent_ahead > 0);
+    payers_ahead((Payer){.withdraws = true}, settings, 4, NULL);
     run(conn, "drop procedure pay_less");
 }
 
@@ -1131,8 +1181,8 @@ static bool see_note(void *ctx, int64_t n, const char *const *v, const char *con
     else if (atoll(v[2]) != array_of(s->number, a)) s->wrong = "has another array";
     return s->wrong != NULL; /* true: no more */
 }
-static void texts_ahead(void **state) {
-    (void)state;
+/* False: nothing was sent ahead. */
+static bool sends_texts(void) {
     stele_pool_info info;
     pthread_t threads[CLIENTS];
     Payer k[CLIENTS];
@@ -1158,10 +1208,16 @@ static void texts_ahead(void **state) {
         if (fates[i] == RAN && !s.times[i]) fail_msg("call %lld left nothing", (long long)i);
     stele_pool_get_info(conn, false, &info);
     print_message("%d calls, %lld ran; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)info.bulks, (long long)info.sent_ahead);
-    assert_true(info.sent_ahead > 0);
     free(fates);
     free(s.times);
     run(conn, "drop procedure note; drop table notes");
+    return info.sent_ahead > 0;
+}
+static void texts_ahead(void **state) {
+    (void)state;
+    bool sent = false;
+    for (int again = 0; again < TRIES && !sent; again++) sent = sends_texts();
+    assert_true(sent);
 }
 
 int main(void) {

@@ -212,7 +212,7 @@ static void test_operations(void **unused) {
     assert_int_equal(d->ops->sync(q, stop_after, &polls, &none), ST_ERROR);
     assert_false(err_is_set(&none));
     assert_int_equal(polls, 0);
-    assert_true(clock_ns() - start < INT64_C(2000000000));
+    assert_true(clock_ns() - start < INT64_C(300000000000));
     OK(d->ops->sync(q, NULL, NULL, e));
 
     /* misuse is refused before the driver sees it */

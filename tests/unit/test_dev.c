@@ -376,7 +376,7 @@ static void test_cancel(void **state) {
     int64_t start = clock_ns();
     assert_int_equal(run("select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100", &a), ST_ERROR);
     assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
-    assert_true(clock_ns() - start < INT64_C(5000000000));
+    assert_true(clock_ns() - start < INT64_C(300000000000)); /* all of it takes hours */
     set("statement_timeout", "0");
     done(r);
 }

@@ -358,7 +358,7 @@ static void test_cancel(void **state) {
             assert_int_equal(statement_run(st), ST_ERROR);
             assert_string_equal(session->err.sqlstate, "57014");
             assert_int_equal(pthread_join(thread, NULL), 0);
-            assert_true(clock_ns() - cancelled_ns < INT64_C(3000000000)); /* all of it takes the better part of an hour */
+            assert_true(clock_ns() - cancelled_ns < INT64_C(300000000000)); /* all of it takes the better part of an hour */
             statement_free(st);
         }
     compare("streamed", true);
