@@ -3,7 +3,7 @@ BUILD   ?= build
 JOBS    ?= $(shell nproc)
 PYTHON   = $(BUILD)/venv/bin/python
 
-.PHONY: all deps venv build demo test unit sqltest difftest tpchtest bench-tpch lint asan tsan fuzz clean
+.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint asan tsan fuzz clean
 
 all: build
 
@@ -23,6 +23,11 @@ build: deps
 
 demo: build venv
 	@$(PYTHON) bench/tpch/demo.py --stele $(BUILD)/stele --data $(BUILD)/tpch/sf1 --scale 1
+
+# what finds most in a few minutes, for daily work; `make test` is everything
+check: build venv
+	@tools/install-deps.sh test
+	@$(PYTHON) tests/run_all.py --build $(BUILD) --quick
 
 test: build venv
 	@tools/install-deps.sh test
