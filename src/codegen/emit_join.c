@@ -422,8 +422,8 @@ bool em_join_build(Em *m) {
     if (j.dev->form != DJ_HASH || j.spec->n_keys == 0) return false;
     Out *o = &m->extra;
     int32_t rows = P1(m, KP_JOIN_ROWS, id), head = P1(m, KP_JOIN_HEAD, id), mask = P1(m, KP_JOIN_MASK, id), next = P1(m, KP_JOIN_NEXT, id);
-    out_w(m, o, "\nKERNEL(join_build) {\nconst u64 n = P(%d);\n", rows);
-    out_w(m, o, "for (u64 row = GID * LSIZE + LID; row < n; row += NGROUPS * LSIZE) {\nif (G(u32, P(%d))[row] == ~0u) continue;\nu64 h = 0;\n", next);
+    out_w(m, o, "\nKERNEL(join_build) {\nconst u64 n = P(%d);\nu32 polls = 0;\n", rows);
+    out_w(m, o, "for (u64 row = GID * LSIZE + LID; row < n && GOES_ON(polls, 64u); row += NGROUPS * LSIZE) {\nif (G(u32, P(%d))[row] == ~0u) continue;\nu64 h = 0;\n", next);
     for (int32_t i = 0; i < j.spec->n_keys; i++) {
         int32_t col = j.spec->n_payload + i;
         const DevCol *c = &j.dev->cols[col];

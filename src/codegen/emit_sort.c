@@ -146,7 +146,7 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
     int32_t first = P1(m, KP_SORT_FIRST, sort), take = P1(m, KP_SORT_TAKE, sort);
     const SortSpec *s = &m->plan->sorts[sort];
     put_less(m, o, sort);
-    out_w(m, o, "\nKERNEL(sort_init) {\nconst u64 n = P(%d);\nfor (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {\n", n);
+    out_w(m, o, "\nKERNEL(sort_init) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\n", n);
     if (s->n_keys > 0) {
         Key k = key_of(m, sort, 0);
         put_prefix(m, o, &k);
@@ -159,6 +159,7 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
     out_w(m, o, "\nKERNEL(sort_tile) {\nconst u64 n = P(%d);\nLOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, %d);\n", n, (int32_t)SORT_TILE * 8);
     out_w(m, o, "for (u64 base = GID * %d; base < n; base += NGROUPS * %d) {\nconst u32 m = n - base < %d ? (u32)(n - base) : %d;\n", (int32_t)SORT_TILE,
           (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE);
+    out_w(m, o, "if (LID == 0) ks[0] = STOPPED();\nBARRIER();\nconst bool halt = ks[0] != 0;\nBARRIER();\nif (halt) break;\n");
     out_w(m, o, "u32 size = 1;\nwhile (size < m) size *= 2;\n");
     out_w(m, o, "for (u32 i = LID; i < size; i += LSIZE) {\nks[i] = i < m ? G(u64, P(%d))[2 * (base + i)] : ~(u64)0;\nrs[i] = i < m ? G(u64, P(%d))[2 * (base + i) + 1] : ~(u64)0;\n}\nBARRIER();\n", a, a);
     out_w(m, o, "for (u32 k = 2; k <= size; k <<= 1)\nfor (u32 j = k >> 1; j > 0; j >>= 1) {\nfor (u32 i = LID; i < size / 2; i += LSIZE) {\n"
@@ -167,8 +168,8 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
                 "if (less == up) {\nconst u64 tk = ks[x], tr = rs[x];\nks[x] = ks[y];\nrs[x] = rs[y];\nks[y] = tk;\nrs[y] = tr;\n}\n}\nBARRIER();\n}\n");
     out_w(m, o, "for (u32 i = LID; i < m; i += LSIZE) {\nG(u64, P(%d))[2 * (base + i)] = ks[i];\nG(u64, P(%d))[2 * (base + i) + 1] = rs[i];\n}\nBARRIER();\n}\n}\n", a, a);
 
-    out_w(m, o, "\nKERNEL(sort_merge) {\nconst u64 n = P(%d), width = P(%d);\n", n, width);
-    out_w(m, o, "for (u64 d = (GID * LSIZE + LID) * %d; d < n; d += NGROUPS * LSIZE * %d) {\n", (int32_t)MERGE_PIECE, (int32_t)MERGE_PIECE);
+    out_w(m, o, "\nKERNEL(sort_merge) {\nconst u64 n = P(%d), width = P(%d);\nu32 polls = 0;\n", n, width);
+    out_w(m, o, "for (u64 d = (GID * LSIZE + LID) * %d; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * %d) {\n", (int32_t)MERGE_PIECE, (int32_t)MERGE_PIECE);
     out_w(m, o, "const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;\n"
                 "const u64 na = mid - start, nb = stop - mid, diag = d - start;\nconst u64 pa = P(%d) + start * 16, pb = P(%d) + mid * 16;\n"
                 "u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;\n", a, a);
@@ -179,7 +180,7 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
                 "const u64 from = left ? pa + i * 16 : pb + j * 16;\nG(u64, P(%d))[2 * (d + q)] = G(u64, from)[0];\nG(u64, P(%d))[2 * (d + q) + 1] = G(u64, from)[1];\n"
                 "if (left) i++;\nelse j++;\n}\n}\n}\n", (int32_t)MERGE_PIECE, b, b);
 
-    out_w(m, o, "\nKERNEL(sort_gather) {\nconst u64 n = P(%d);\nfor (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {\nconst u64 row = G(u64, P(%d))[2 * (P(%d) + i) + 1];\n", take, a, first);
+    out_w(m, o, "\nKERNEL(sort_gather) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\nconst u64 row = G(u64, P(%d))[2 * (P(%d) + i) + 1];\n", take, a, first);
     for (int32_t i = 0; i < s->n_cols; i++) {
         const DevCol *c = &m->ep->sorts[sort].cols[i];
         int32_t from = P2(m, KP_SORT_DATA, sort, i), to = P2(m, KP_ROWS_DATA, rows, i);

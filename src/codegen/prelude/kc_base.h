@@ -472,6 +472,8 @@ FN_BIG void kc_raise(u64 word, u64 code) {
 FN bool kc_stopped(u64 word) { return (KC_PEEK(word) | KC_PEEK(word + 8)) != 0; }
 #define RAISE(code) kc_raise(P(ERR_PARAM), (u64)(code))
 #define STOPPED() kc_stopped(P(ERR_PARAM))
+/* In the condition of a loop that each item runs alone: whether to go on. The flag is read in the first round and every so many; `polls` is a u32 that begins with 0. */
+#define GOES_ON(polls, every) (!((polls)++ % (every) == 0 && STOPPED()))
 
 /* ---- warps ------------------------------------------------------------------------------------------- */
 /* Only where all lanes of the warp are (uniform control flow, group size a multiple of WARP). */

@@ -209,13 +209,14 @@ void lane_give(DevRuntime *r, Lane *l) {
 static bool cancelled(const DevQuery *q) { return q->opt.cancel && atomic_load_explicit(q->opt.cancel, memory_order_relaxed); }
 static bool late(const DevQuery *q) { return q->opt.deadline_ns && clock_ns() > q->opt.deadline_ns; }
 
-/* Running kernels look at their stop flag between tiles. */
+/* Running kernels look at their stop flag between tiles. The last segment's is set first: a kernel that reads what another, cut short, has not written finds its
+ * own flag set. */
 void query_stop_kernels(DevQuery *q) {
     if (!q->control.bytes) return;
     Err quiet = {0};
     uint64_t *one = (uint64_t *)q->lane->words + WORDS - 1;
     *one = 1;
-    for (int32_t i = 0; i < q->n; i++) {
+    for (int32_t i = q->n - 1; i >= 0; i--) {
         DevPtr flag = q->control.p + (uint64_t)i * 16 + 8;
         if (q->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)flag = 1;
         else (void)q->d->ops->copy_in(q->lane->stop, flag, one, 8, &quiet);

@@ -7,13 +7,15 @@
 #include "codegen/prelude.h"
 #include "exec/device/dev_int.h"
 
-enum { P_A = 1, P_B, P_N, P_X, P_Y, N_ORDER_PARAMS }; /* 0 is the error word, which nothing here needs */
+enum { P_A = 1, P_B, P_N, P_X, P_Y, N_ORDER_PARAMS }; /* 0 is the error word, of which the stop flag is looked at */
 #define PIECE "32"
 
 static const char source[] =
     "#define N_PARAMS 6\n#define ERR_PARAM 0\n" KERNEL_PRELUDE_INCLUDE
     "#define TILE 1024\n"
-    "#define ITEMS(i, n) for (u64 i = GID * LSIZE + LID; i < (n); i += NGROUPS * LSIZE)\n"
+    "#define ITEMS(i, n) \\\n"
+    "    u32 polls = 0; \\\n"
+    "    for (u64 i = GID * LSIZE + LID; i < (n) && GOES_ON(polls, 64u); i += NGROUPS * LSIZE)\n"
     "FN bool before(u64 ka, u64 ra, u64 kb, u64 rb) { return ka != kb ? ka < kb : ra < rb; }\n"
     "KERNEL(order_init) {\n"
     "    const u64 n = P(3);\n"
@@ -27,6 +29,11 @@ static const char source[] =
     "    const u64 n = P(3);\n"
     "    LOCAL u64 *const ks = (LOCAL u64 *)LMEM, *const rs = (LOCAL u64 *)LMEM + TILE;\n"
     "    for (u64 base = GID * TILE; base < n; base += NGROUPS * TILE) {\n"
+    "        if (LID == 0) ks[0] = STOPPED();\n"
+    "        BARRIER();\n"
+    "        const bool halt = ks[0] != 0;\n"
+    "        BARRIER();\n"
+    "        if (halt) break;\n"
     "        const u32 m = n - base < TILE ? (u32)(n - base) : TILE;\n"
     "        u32 size = 1;\n"
     "        while (size < m) size *= 2;\n"
@@ -60,7 +67,8 @@ static const char source[] =
     /* Each item merges PIECE pairs of the result: a binary search along the diagonal finds where they begin. P(4) = length of the runs. */
     "KERNEL(order_merge) {\n"
     "    const u64 n = P(3), width = P(4);\n"
-    "    for (u64 d = (GID * LSIZE + LID) * " PIECE "; d < n; d += NGROUPS * LSIZE * " PIECE ") {\n"
+    "    u32 polls = 0;\n"
+    "    for (u64 d = (GID * LSIZE + LID) * " PIECE "; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * " PIECE ") {\n"
     "        const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n;\n"
     "        const u64 stop = start + 2 * width < n ? start + 2 * width : n, na = mid - start, nb = stop - mid, diag = d - start;\n"
     "        const u64 pa = P(1) + start * 16, pb = P(1) + mid * 16;\n"
@@ -123,9 +131,9 @@ static Status run(DevQuery *q, int kernel, int64_t work, int64_t local, const ui
     return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, MAX_OF(work, INT64_C(1))), size, local, p, N_ORDER_PARAMS, e);
 }
 
-static Status gather(DevQuery *q, int64_t size, int64_t n, DevPtr pairs, DevPtr from, DevPtr to, Err *e) {
+static Status gather(DevQuery *q, uint64_t err, int64_t size, int64_t n, DevPtr pairs, DevPtr from, DevPtr to, Err *e) {
     int which = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4;
-    uint64_t p[N_ORDER_PARAMS] = {[P_A] = pairs, [P_N] = (uint64_t)n, [P_X] = from, [P_Y] = to};
+    uint64_t p[N_ORDER_PARAMS] = {err, [P_A] = pairs, [P_N] = (uint64_t)n, [P_X] = from, [P_Y] = to};
     return run(q, K_GATHER + which, (n + 1023) / 1024, 0, p, e);
 }
 
@@ -138,7 +146,7 @@ Status order_rows(DevQuery *q, DState *in, DState *out, Err *e) {
     DevMem a = {0}, b = {0};
     Status st = query_mem_get(q, n * 16, &a, e);
     if (st == ST_OK) st = query_mem_get(q, n * 16, &b, e);
-    uint64_t p[N_ORDER_PARAMS] = {[P_A] = a.p, [P_B] = b.p, [P_N] = (uint64_t)n, [P_X] = in->data[seq]};
+    uint64_t p[N_ORDER_PARAMS] = {q->control.p + (uint64_t)in->last * 16, [P_A] = a.p, [P_B] = b.p, [P_N] = (uint64_t)n, [P_X] = in->data[seq]};
     if (st == ST_OK) st = run(q, K_INIT, tiles, 0, p, e);
     if (st == ST_OK) st = run(q, K_TILE, tiles, (int64_t)SORT_TILE * 16, p, e);
     for (int64_t width = SORT_TILE; width < n && st == ST_OK; width *= 2) {
@@ -151,8 +159,8 @@ Status order_rows(DevQuery *q, DState *in, DState *out, Err *e) {
         b = t;
     }
     for (int32_t c = 0; c < out->n_cols && st == ST_OK; c++) {
-        st = gather(q, phys_size((Phys)out->cols[c].phys), n, a.p, in->data[c], out->data[c], e);
-        if (st == ST_OK && out->valid[c]) st = gather(q, 1, n, a.p, in->valid[c], out->valid[c], e);
+        st = gather(q, p[0], phys_size((Phys)out->cols[c].phys), n, a.p, in->data[c], out->data[c], e);
+        if (st == ST_OK && out->valid[c]) st = gather(q, p[0], 1, n, a.p, in->valid[c], out->valid[c], e);
     }
     query_mem_put(q, &a);
     query_mem_put(q, &b);

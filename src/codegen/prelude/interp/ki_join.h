@@ -205,7 +205,8 @@ KERNEL(join_build) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 j = CODE(CODE(BH_BUILD) + BS_EXTRA), n_keys = CODE(j + BJ_N_KEYS);
     const u64 rows = P(CODE(j + BJ_ROWS)), head = P(CODE(j + BJ_HEAD)), mask = P(CODE(j + BJ_MASK)), next = P(CODE(j + BJ_NEXT));
-    for (u64 row = GID * LSIZE + LID; row < rows; row += NGROUPS * LSIZE) {
+    u32 polls = 0;
+    for (u64 row = GID * LSIZE + LID; row < rows && GOES_ON(polls, 64u); row += NGROUPS * LSIZE) {
         u64 h = 0;
         bool linked = G(u32, next)[row] != ~0u;
         u32 k = CODE(j + BJ_KEYS);

@@ -64,7 +64,8 @@ KERNEL(sort_init) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 sort = CODE(BH_SORT);
     const u64 n = P(CODE(sort + BSO_N)), a = P(CODE(sort + BSO_A));
-    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
+    u32 polls = 0;
+    for (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {
         G(u64, a)[2 * i] = sort_prefix(kp, code, sort, i);
         G(u64, a)[2 * i + 1] = i;
     }
@@ -76,6 +77,11 @@ KERNEL(sort_tile) {
     const u64 n = P(CODE(sort + BSO_N)), a = P(CODE(sort + BSO_A));
     LOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, KI_SORT_TILE * 8);
     for (u64 base = GID * KI_SORT_TILE; base < n; base += NGROUPS * KI_SORT_TILE) {
+        if (LID == 0) ks[0] = STOPPED();
+        BARRIER();
+        const bool halt = ks[0] != 0;
+        BARRIER();
+        if (halt) break;
         const u32 m = n - base < KI_SORT_TILE ? (u32)(n - base) : KI_SORT_TILE;
         u32 size = 1;
         while (size < m) size *= 2;
@@ -111,7 +117,8 @@ KERNEL(sort_merge) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 sort = CODE(BH_SORT);
     const u64 n = P(CODE(sort + BSO_N)), width = P(CODE(sort + BSO_WIDTH)), a = P(CODE(sort + BSO_A)), b = P(CODE(sort + BSO_B));
-    for (u64 d = (GID * LSIZE + LID) * KI_MERGE_PIECE; d < n; d += NGROUPS * LSIZE * KI_MERGE_PIECE) {
+    u32 polls = 0;
+    for (u64 d = (GID * LSIZE + LID) * KI_MERGE_PIECE; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * KI_MERGE_PIECE) {
         const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;
         const u64 na = mid - start, nb = stop - mid, diag = d - start, pa = a + start * 16, pb = a + mid * 16;
         u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;
@@ -136,7 +143,8 @@ KERNEL(sort_gather) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 sort = CODE(BH_SORT), n_cols = CODE(sort + BSO_N_COLS);
     const u64 n = P(CODE(sort + BSO_TAKE)), first = P(CODE(sort + BSO_FIRST)), a = P(CODE(sort + BSO_A));
-    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
+    u32 polls = 0;
+    for (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {
         const u64 row = G(u64, a)[2 * (first + i) + 1];
         u32 c = CODE(sort + BSO_COLS);
         for (u32 k = 0; k < n_cols; k++, c += BM_WORDS) {
