@@ -90,6 +90,7 @@ typedef struct Part {
 
 struct AggTable {
     Form form;
+    const QueryStop *stop;
     Arena *arena;
     AggSpec spec;
     KeyCol *keys;
@@ -299,6 +300,7 @@ static void free_scratch(AggTable *t, Worker *w) {
     w->cap = 0;
 }
 
+void agg_set_stop(AggTable *t, const QueryStop *stop) { t->stop = stop; }
 void agg_free(AggTable *t) {
     if (!t) return;
     for (int i = 0; i < t->workers; i++) {
@@ -1023,6 +1025,16 @@ static void job_fail(FinishJob *j, const Err *e) {
     if (!atomic_exchange(&j->failed, true)) err_copy(j->err, e);
     pthread_mutex_unlock(&j->lock);
 }
+/* Whether a worker is to end: another one failed, or the query is stopped. */
+static bool job_over(FinishJob *j) {
+    Err e;
+    if (atomic_load(&j->failed)) return true;
+    if (LIKELY(!query_stopped(j->t->stop))) return false;
+    err_clear(&e);
+    (void)query_stop_error(j->t->stop, &e);
+    job_fail(j, &e);
+    return true;
+}
 static void run_job(FinishJob *j, PoolFn fn) {
     atomic_store(&j->next, 0);
     if (j->t->pool && j->t->threads > 1) pool_run(j->t->pool, j->t->threads, fn, j);
@@ -1040,7 +1052,7 @@ static void merge_direct(void *ctx, int worker) {
     const char *src[MERGE_BATCH];
     for (;;) {
         int64_t first = atomic_fetch_add(&j->next, DIRECT_CHUNK), end = MIN_OF(first + DIRECT_CHUNK, slots);
-        if (first >= slots || atomic_load(&j->failed)) return;
+        if (first >= slots || job_over(j)) return;
         for (int k = 0; k < t->workers; k++) {
             Worker *w = &t->w[k];
             if (k == j->dest || !w->direct) continue;
@@ -1077,7 +1089,7 @@ static void split_workers(void *ctx, int unused) {
     int64_t parts = INT64_C(1) << j->part_bits;
     for (;;) {
         int64_t k = atomic_fetch_add(&j->next, 1);
-        if (k >= t->workers || atomic_load(&j->failed)) return;
+        if (k >= t->workers || job_over(j)) return;
         Worker *w = &t->w[k];
         if (!w->h.n) continue;
         int64_t *start = mem_calloc(t->acct, (parts + 1) * 8, &e);
@@ -1088,20 +1100,24 @@ static void split_workers(void *ctx, int unused) {
             job_fail(j, &e);
             return;
         }
-        for (int64_t p = 0; p < w->n_pages; p++)
+        for (int64_t p = 0; p < w->n_pages; p++) {
+            if (job_over(j)) return;
             for (int64_t i = 0; i < w->pages[p].n; i++)
                 start[part_number(row_hash(t, w->pages[p].rows + i * t->width), j->part_bits)]++;
+        }
         int64_t at = 0;
         for (int64_t p = 0; p <= parts; p++) {
             int64_t n = start[p];
             start[p] = at;
             at += n;
         }
-        for (int64_t p = 0; p < w->n_pages; p++)
+        for (int64_t p = 0; p < w->n_pages; p++) {
+            if (job_over(j)) return;
             for (int64_t i = 0; i < w->pages[p].n; i++) {
                 char *row = w->pages[p].rows + i * t->width;
                 list[start[part_number(row_hash(t, row), j->part_bits)]++] = row;
             }
+        }
         memmove(start + 1, start, (size_t)parts * 8); /* ends became starts of the next */
         start[0] = 0;
     }
@@ -1117,7 +1133,7 @@ static void merge_parts(void *ctx, int worker) {
     bool ok = true;
     while (ok) {
         int64_t p = atomic_fetch_add(&j->next, 1);
-        if (p >= parts || atomic_load(&j->failed)) break;
+        if (p >= parts || job_over(j)) break;
         int64_t total = 0;
         for (int k = 0; k < t->workers; k++)
             if (j->list[k]) total += j->start[k][p + 1] - j->start[k][p];
@@ -1382,7 +1398,8 @@ static Status spill_worker(AggTable *t, Worker *w, Err *e) {
     Status s = ST_OK;
     for (int p = 0; p < SPILL_PARTS && s == ST_OK; p++) {
         int64_t used = 0, rows = 0;
-        for (int64_t g = 0; g < w->n_pages && s == ST_OK; g++)
+        for (int64_t g = 0; g < w->n_pages && s == ST_OK; g++) {
+            s = query_stop_check(t->stop, e);
             for (int64_t i = 0; i < w->pages[g].n && s == ST_OK; i++) {
                 char *row = w->pages[g].rows + i * t->width;
                 if (part_number(row_hash(t, row), 6) != p) continue;
@@ -1404,6 +1421,7 @@ static Status spill_worker(AggTable *t, Worker *w, Err *e) {
                 used += need;
                 rows++;
             }
+        }
         if (s == ST_OK && used) s = write_block(t, p, buf, used, rows, e);
     }
     mem_free(t->acct, buf, cap);
@@ -1469,6 +1487,7 @@ static Status load_part(AggTable *t, int part, AggMorsel *out, Err *e) {
     int64_t n_ext = 0;
     for (Extent *x = t->spill[part]; x; x = x->next) n_ext++;
     for (int64_t k = n_ext - 1; k >= 0; k--) {
+        if (query_stop_check(t->stop, e) != ST_OK) goto done;
         Extent *x = t->spill[part];
         for (int64_t i = 0; i < k; i++) x = x->next;
         int64_t head = (int64_t)sizeof(Block);

@@ -17,6 +17,7 @@
 typedef struct AggTable AggTable;
 Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_t vector_size, MemAccount *acct, Vfs *vfs, const char *temp_dir, AggTable **out, Err *e);
 void agg_free(AggTable *t);
+void agg_set_stop(AggTable *t, const QueryStop *stop); /* 57014 from what takes long then; outlives t */
 /* inputs2: second arguments (string_agg), or NULL. inputs[i].data NULL for count(*). */
 Status agg_add(AggTable *t, int worker, int64_t n, const Vec *keys, const Vec *inputs, const Vec *inputs2, Err *e);
 Status agg_finish(AggTable *t, Err *e);

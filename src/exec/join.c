@@ -126,6 +126,7 @@ static void unpin(JoinTable *j) {
     j->n_pins = j->cap_pins = 0;
 }
 
+void join_set_stop(JoinTable *j, const QueryStop *stop) { j->stop = stop; }
 void join_free(JoinTable *j) {
     if (!j) return;
     unpin(j);
@@ -381,6 +382,7 @@ static Status move_staged(JoinTable *j, int worker, Err *e) {
                 hash[r] = j->hash_col >= 0 ? *(const uint64_t *)(const void *)cell : join_hash_int(load_int(cell, j->l.cols[0].phys));
             }
             split(j, hash, NULL, n, order, end);
+            TRY(query_stop_check(j->stop, e));
             TRY(relieve(j, worker, n, e));
             int64_t at = 0;
             for (int32_t k = 0; k < j->n_parts; k++) {
@@ -604,7 +606,8 @@ Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
     }
     for (int64_t i = 0; s == ST_OK && i < runs; i++) {
         RowRun *run = &j->pins[i];
-        s = rows_run_open(r, i, run, e);
+        s = query_stop_check(j->stop, e);
+        if (s == ST_OK) s = rows_run_open(r, i, run, e);
         if (s != ST_OK) break;
         j->n_pins = i + 1;
         /* A loaded page is a copy of our own: writing marks into it is fine. */

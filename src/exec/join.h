@@ -23,6 +23,7 @@
 typedef struct JoinTable JoinTable;
 Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs, const char *temp_dir, JoinTable **out, Err *e);
 void join_free(JoinTable *j);
+void join_set_stop(JoinTable *j, const QueryStop *stop); /* 57014 from what takes long then; outlives j */
 Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Vec *payload, Err *e);
 Status join_finish(JoinTable *j, Err *e);
 /* Rows built, without those dropped for a NULL key (see join_has_null_key). */

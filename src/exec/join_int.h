@@ -66,6 +66,7 @@ enum { JOIN_PARTS_MAX = 64, JOIN_MORSEL = 16384, JOIN_BLOCK = 16384 };
 
 struct JoinTable {
     const JoinSpec *spec;
+    const QueryStop *stop;
     Arena *arena;
     MemAccount *acct;
     Vfs *vfs;

@@ -368,7 +368,7 @@ static void pass_worker(void *ctx, int worker) {
     (void)worker;
     for (;;) {
         int64_t i = atomic_fetch_add_explicit(&b->next, 1, memory_order_relaxed);
-        if (i >= b->n_src) return;
+        if (i >= b->n_src || query_stopped(b->j->stop)) return;
         JoinSrc *s = &b->src[i];
         if (b->j->v3) {
             pass_v3(b, s);
@@ -384,7 +384,7 @@ static void release_pages(Build *b, bool heap) {
         if (b->src[i].page) rows_release_page(b->src[i].store, b->src[i].page, heap);
 }
 
-static void run_pass(Build *b, Phase phase) {
+static Status run_pass(Build *b, Phase phase, Err *e) {
     b->phase = phase;
     atomic_store(&b->next, 0);
     if (b->atomic) {
@@ -392,7 +392,9 @@ static void run_pass(Build *b, Phase phase) {
     } else {
         pass_worker(b, 0);
     }
+    TRY(query_stop_check(b->j->stop, e)); /* workers may have left sources out */
     if (phase == PASS_PLACE) release_pages(b, false);
+    return ST_OK;
 }
 
 /* ---- forms ---------------------------------------------------------------------------------- */
@@ -433,7 +435,7 @@ static Status build_bitmap(Build *b, Err *e) {
     m->words = mem_calloc(b->j->acct, m->words_bytes, e);
     if (!m->words) return ST_ERROR;
     b->bits_shift = 6;
-    run_pass(b, PASS_BITS);
+    TRY(run_pass(b, PASS_BITS, e));
     m->null_slot = (m->words[m->dom >> 6] >> (m->dom & 63) & 1) != 0;
     m->n_rows = 0;
     return ST_OK;
@@ -474,7 +476,7 @@ static Status build_dense(Build *b, Err *e) {
     m->words = mem_calloc(j->acct, m->words_bytes, e);
     if (!m->words) return ST_ERROR;
     b->bits_shift = 5;
-    run_pass(b, PASS_BITS);
+    TRY(run_pass(b, PASS_BITS, e));
     m->null_slot = (m->words[m->dom >> 5] >> (m->dom & 31) & 1) != 0;
     uint64_t groups = j->v3 ? count_ranks_v3(m->words, n_words) : count_ranks(m->words, n_words);
     bool full = groups == m->dom + (m->null_slot ? 1 : 0);
@@ -489,11 +491,11 @@ static Status build_dense(Build *b, Err *e) {
         m->starts_bytes = block_bytes(j, (int64_t)(groups + 2) * (int64_t)sizeof *m->starts);
         m->starts = mem_calloc(j->acct, m->starts_bytes, e);
         if (!m->starts) return ST_ERROR;
-        run_pass(b, PASS_COUNT);
+        TRY(run_pass(b, PASS_COUNT, e));
         uint32_t sum = 0;
         for (uint64_t g = 0; g < groups + 2; g++) m->starts[g] = sum += m->starts[g];
     }
-    run_pass(b, PASS_PLACE);
+    TRY(run_pass(b, PASS_PLACE, e));
     return ST_OK;
 }
 
@@ -519,7 +521,7 @@ static void check_unique(void *ctx, int worker) {
     (void)worker;
     while (!atomic_load_explicit(&c->dup, memory_order_relaxed)) {
         int64_t first = atomic_fetch_add(&c->next, CHECK_CHUNK);
-        if (first >= c->n_buckets) return;
+        if (first >= c->n_buckets || query_stopped(c->j->stop)) return;
         int64_t end = MIN_OF(first + CHECK_CHUNK, c->n_buckets);
         for (int64_t b = first; b < end; b++) {
             int64_t lo = (int64_t)(m->dir[b] >> 16), hi = (int64_t)(m->dir[b + 1] >> 16);
@@ -547,14 +549,14 @@ static Status build_hash(Build *b, Err *e) {
     m->dir_bytes = block_bytes(j, (n + 2) * 8);
     m->dir = mem_calloc(j->acct, m->dir_bytes, e);
     if (!m->dir) return ST_ERROR;
-    run_pass(b, PASS_COUNT);
+    TRY(run_pass(b, PASS_COUNT, e));
     uint64_t sum = 0;
     for (int64_t i = 0; i < n + 2; i++) {
         uint64_t d = m->dir[i];
         sum += d >> 16;
         m->dir[i] = sum << 16 | (d & 0xffff);
     }
-    run_pass(b, PASS_PLACE);
+    TRY(run_pass(b, PASS_PLACE, e));
     m->unique = true;
     if (!j->exists) {
         UniqueCheck c = {.j = j, .n_buckets = n};
@@ -563,6 +565,7 @@ static Status build_hash(Build *b, Err *e) {
         } else {
             check_unique(&c, 0);
         }
+        TRY(query_stop_check(j->stop, e));
         m->unique = !atomic_load(&c.dup);
     }
     return ST_OK;

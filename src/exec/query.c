@@ -33,6 +33,7 @@ struct Query {
     const QueryPlan *plan;
     const QueryPlan *whole; /* as it was given: what the virtual machine runs when the device runs nothing */
     QueryOptions opt;
+    QueryStop stop; /* from opt */
     MemAccount account;
     Arena *arena;
     int threads;
@@ -67,6 +68,11 @@ typedef struct SegmentRun {
     const Step *replay_step;
     int64_t reserved;
 } SegmentRun;
+
+Status query_stop_error(const QueryStop *s, Err *e) {
+    bool asked = s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed);
+    return err_set(e, ERR_QUERY_CANCELED, asked ? "canceling statement due to user request" : "canceling statement due to statement timeout");
+}
 
 /* ---- sinks ------------------------------------------------------------------------------------ */
 static Status collect(Frame *f, int32_t n, const Reg *regs, Vec *out) {
@@ -460,15 +466,21 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
     }
     case SINK_AGG:
         if (q->aggs[s->id]) return ST_OK;
-        return agg_new(&plan->aggs[s->id], q->threads, o->pool, q->threads, o->vector_size, &q->account, o->vfs, o->temp_dir, &q->aggs[s->id], e);
+        TRY(agg_new(&plan->aggs[s->id], q->threads, o->pool, q->threads, o->vector_size, &q->account, o->vfs, o->temp_dir, &q->aggs[s->id], e));
+        agg_set_stop(q->aggs[s->id], &q->stop);
+        return ST_OK;
     case SINK_JOIN:
         if (q->joins[s->id]) return ST_OK;
-        return join_new(&plan->joins[s->id], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->joins[s->id], e);
+        TRY(join_new(&plan->joins[s->id], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->joins[s->id], e));
+        join_set_stop(q->joins[s->id], &q->stop);
+        return ST_OK;
     case SINK_SORT: {
         int32_t sort = plan->rows[s->id].sort;
         if (sort < 0 || sort >= plan->n_sorts) return err_internal(e, "row store %d has no sort", (int)s->id);
         if (q->sorts[sort]) return ST_OK;
-        return sort_new(&plan->sorts[sort], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->sorts[sort], e);
+        TRY(sort_new(&plan->sorts[sort], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->sorts[sort], e));
+        sort_set_stop(q->sorts[sort], &q->stop);
+        return ST_OK;
     }
     default: return ST_OK;
     }
@@ -569,6 +581,7 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     q->threads = opt->threads < 1 || !opt->pool ? 1 : opt->threads;
     if (opt->pool && q->threads > pool_threads(opt->pool)) q->threads = pool_threads(opt->pool);
     if (!q->opt.vfs) q->opt.vfs = vfs_posix();
+    q->stop = (QueryStop){opt->cancel, opt->deadline_ns};
     mem_account_init(&q->account, opt->account, "query", 0, NULL);
     q->arena = arena_new(&q->account, e);
     if (!q->arena) goto fail;

@@ -24,7 +24,7 @@
 
 #define FAST __attribute__((optimize("O3")))
 
-enum { HEADER = 32, TOP_MAX = 100000, BATCH = 1024, RADIX_MIN = 256, MERGE_SMALL = 12 };
+enum { HEADER = 32, TOP_MAX = 100000, BATCH = 1024, RADIX_MIN = 256, MERGE_SMALL = 12, POLL_ROWS = 1 << 15 };
 
 typedef struct Header {
     uint128_t key; /* first, for alignment */
@@ -81,6 +81,7 @@ struct Sorter {
     MemAccount *acct;
     Vfs *vfs;
     const char *temp_dir;
+    const QueryStop *stop;
     int64_t reserve, share; /* share: what one worker may hold, so that it cannot starve the others */
     SortWorker *w;
     _Atomic uint64_t bound_hi; /* rows beyond cannot be among the first `top` */
@@ -187,6 +188,8 @@ fail:
     arena_free(a);
     return ST_ERROR;
 }
+
+void sort_set_stop(Sorter *s, const QueryStop *stop) { s->stop = stop; }
 
 static void free_scratch(Sorter *s, SortWorker *w) {
     mem_free(s->acct, w->key, w->key ? w->scratch * 16 : 0);
@@ -359,29 +362,48 @@ static void insertion_sort(const Sorter *s, Entry *e, int64_t n) {
         e[j] = x;
     }
 }
-/* Sorts e with tmp's help; the result is in e. Depth is log2 n. */
-static void merge_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n) {
+/* Sorts e with tmp's help; the result is in e. Depth is log2 n. False: the query is stopped, and e no longer has what it had. */
+static bool merge_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n) {
     if (n <= MERGE_SMALL) {
         insertion_sort(s, e, n);
-        return;
+        return true;
     }
     int64_t half = n / 2;
-    merge_sort(s, e, tmp, half);
-    merge_sort(s, e + half, tmp + half, n - half);
-    if (!entry_less(s, &e[half], &e[half - 1])) return;
+    if (!merge_sort(s, e, tmp, half) || !merge_sort(s, e + half, tmp + half, n - half)) return false;
+    if (!entry_less(s, &e[half], &e[half - 1])) return true;
     memcpy(tmp, e, (size_t)half * sizeof *e);
     int64_t i = 0, j = half, k = 0;
     while (i < half && j < n) {
+        if (UNLIKELY((k & (POLL_ROWS - 1)) == POLL_ROWS - 1) && query_stopped(s->stop)) return false;
         bool right = entry_less(s, &e[j], &tmp[i]);
         e[k++] = right ? e[j] : tmp[i];
         j += right;
         i += !right;
     }
     if (i < half) memcpy(e + k, tmp + i, (size_t)(half - i) * sizeof *e);
+    return true;
 }
 
-/* By the upper word with counting passes over the bytes that differ, then runs of equal words by comparison. */
-static void radix_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n, bool arrived_in_order) {
+/* One counting pass over 11 bits of the upper word. */
+static bool radix_pass(const Sorter *s, const Entry *from, Entry *to, int64_t n, int at) {
+    int64_t count[2048] = {0};
+    for (int64_t i = 0; i < n; i++) count[from[i].hi >> at & 2047]++;
+    int64_t sum = 0;
+    for (int b = 0; b < 2048; b++) {
+        int64_t c = count[b];
+        count[b] = sum;
+        sum += c;
+    }
+    for (int64_t first = 0; first < n; first += POLL_ROWS) {
+        if (query_stopped(s->stop)) return false;
+        int64_t end = MIN_OF(first + POLL_ROWS, n);
+        for (int64_t i = first; i < end; i++) to[count[from[i].hi >> at & 2047]++] = from[i];
+    }
+    return true;
+}
+
+/* By the upper word with counting passes over the bytes that differ, then runs of equal words by comparison. False as with merge_sort. */
+static bool radix_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n, bool arrived_in_order) {
     uint64_t any = 0, all = ~UINT64_C(0);
     for (int64_t i = 0; i < n; i++) {
         any |= e[i].hi;
@@ -393,28 +415,25 @@ static void radix_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n, bool ar
         uint64_t rest = differs >> at;
         if (!rest) break;
         at += __builtin_ctzll(rest);
-        int64_t count[2048] = {0};
-        for (int64_t i = 0; i < n; i++) count[from[i].hi >> at & 2047]++;
-        int64_t sum = 0;
-        for (int b = 0; b < 2048; b++) {
-            int64_t c = count[b];
-            count[b] = sum;
-            sum += c;
-        }
-        for (int64_t i = 0; i < n; i++) to[count[from[i].hi >> at & 2047]++] = from[i];
+        if (!radix_pass(s, from, to, n, at)) return false;
         Entry *x = from;
         from = to;
         to = x;
         at += 11;
     }
     if (from != e) memcpy(e, from, (size_t)n * sizeof *e);
-    if (arrived_in_order && s->exact && s->used_bits <= 64) return; /* stable passes: ties are in order */
-    for (int64_t i = 0; i < n;) {
+    if (arrived_in_order && s->exact && s->used_bits <= 64) return true; /* stable passes: ties are in order */
+    for (int64_t i = 0, polled = 0; i < n;) {
         int64_t j = i + 1;
         while (j < n && e[j].hi == e[i].hi) j++;
-        if (j - i > 1) merge_sort(s, e + i, tmp, j - i);
+        if (j - i > 1 && !merge_sort(s, e + i, tmp, j - i)) return false;
+        if (j - polled >= POLL_ROWS) {
+            if (query_stopped(s->stop)) return false;
+            polled = j;
+        }
         i = j;
     }
+    return true;
 }
 
 static Status sort_entries(Sorter *s, SortWorker *w, Err *e) {
@@ -426,10 +445,9 @@ static Status sort_entries(Sorter *s, SortWorker *w, Err *e) {
     int64_t bytes = w->n * (int64_t)sizeof(Entry);
     Entry *tmp = mem_alloc(s->acct, bytes, e);
     if (!tmp) return ST_ERROR;
-    if (w->n >= RADIX_MIN) radix_sort(s, w->e, tmp, w->n, !w->unordered);
-    else merge_sort(s, w->e, tmp, w->n);
+    bool sorted = w->n >= RADIX_MIN ? radix_sort(s, w->e, tmp, w->n, !w->unordered) : merge_sort(s, w->e, tmp, w->n);
     mem_free(s->acct, tmp, bytes);
-    return ST_OK;
+    return sorted ? ST_OK : query_stop_error(s->stop, e);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
@@ -456,6 +474,7 @@ static Status copy_rows(Sorter *s, RowStore *to, const Entry *e, int64_t n, char
     int64_t width = s->inner.width;
     for (int64_t i = 0; i < n; i += buf_rows) {
         int64_t m = MIN_OF(buf_rows, n - i);
+        TRY(query_stop_check(s->stop, err));
         for (int64_t k = 0; k < m; k++) memcpy(buf + k * width, e[i + k].row, (size_t)width);
         TRY(rows_append_raw(to, 0, 0, m, buf, NULL, err));
     }
@@ -515,10 +534,14 @@ static Status spill_run(Sorter *s, SortWorker *w, Err *e) {
     Err quiet;
     err_clear(&quiet);
     if (sort_entries(s, w, &quiet) != ST_OK) {
+        if (strcmp(quiet.sqlstate, ERR_QUERY_CANCELED) == 0) {
+            err_copy(e, &quiet);
+            return ST_ERROR;
+        }
         /* No memory for that: short runs, sorted with the help of the stack. */
         enum { PIECE = 512 };
         Entry tmp[PIECE];
-        for (int64_t i = 0; i < w->n; i += PIECE) merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i));
+        for (int64_t i = 0; i < w->n; i += PIECE) (void)merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i)); /* too short to be stopped */
     } else {
         err_clear(&quiet);
     }
@@ -682,6 +705,7 @@ static void emitter_free(Emitter *m) { mem_free(m->s->acct, m->cells, m->cells ?
 static Status emit_flush(Emitter *m, Err *e) {
     if (!m->n) return ST_OK;
     const Sorter *s = m->s;
+    TRY(query_stop_check(s->stop, e));
     char *p = m->cells, *valid = m->cells + (int64_t)s->n_cols * BATCH * 16;
     for (int32_t c = 0; c < s->n_cols; c++) {
         m->cols[c] = (Vec){.data = p + (int64_t)c * BATCH * 16, .valid = (uint8_t *)valid + (int64_t)c * BATCH, .phys = s->outer.cols[c].phys, .type = s->outer.cols[c].type};
@@ -720,6 +744,7 @@ static Status merge_cursors(Sorter *s, Cursor *h, int n, int64_t from, int64_t t
     for (int i = live / 2 - 1; i >= 0; i--) sift_down(s, h, live, i);
     int64_t at = 0;
     while (live && at < to) {
+        if (at < from && (at & (POLL_ROWS - 1)) == 0) TRY(query_stop_check(s->stop, e)); /* else emit does */
         if (live == 1) {
             for (; h[0].at < h[0].end && at < to; h[0].at++, at++)
                 if (at >= from) TRY(emit(m, h[0].at->row, e));
@@ -880,6 +905,7 @@ static Status merge_disk(Sorter *s, RowStore **runs, int64_t n, int64_t from, in
     for (int64_t i = live / 2 - 1; i >= 0; i--) disk_sift(s, h, live, i);
     while (st == ST_OK && live && at < to) {
         DiskCursor *top = h[0];
+        if ((at & (BATCH - 1)) == 0 && (st = query_stop_check(s->stop, e)) != ST_OK) break;
         if (at++ >= from) {
             if (target) st = rows_append_raw(target, 0, 0, 1, top->now.row, NULL, e);
             else st = emit(m, top->now.row, e);

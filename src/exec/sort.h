@@ -14,6 +14,7 @@
 typedef struct Sorter Sorter;
 Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs, const char *temp_dir, Sorter **out, Err *e);
 void sort_free(Sorter *s);
+void sort_set_stop(Sorter *s, const QueryStop *stop); /* 57014 from sort_add and sort_finish then; outlives s */
 /* order: morsel number, for stability. keys[i], cols[i] as in the spec. */
 Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys, const Vec *cols, Err *e);
 /* Sorts, applies offset and limit, and hands over a finished row store in order (caller frees). */

@@ -60,12 +60,9 @@ const Vec *frame_dense(Frame *f, Reg r) {
 bool frame_stopped(Frame *f) {
     const VmEnv *env = &f->vm->env;
     if (env->stop && atomic_load_explicit(env->stop, memory_order_relaxed)) return true;
-    if (env->cancel && atomic_load_explicit(env->cancel, memory_order_relaxed)) {
-        if (!err_is_set(&f->err)) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-        return true;
-    }
-    if (env->deadline_ns && clock_ns() > env->deadline_ns) {
-        if (!err_is_set(&f->err)) err_set(&f->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    const QueryStop stop = {env->cancel, env->deadline_ns};
+    if (query_stopped(&stop)) {
+        if (!err_is_set(&f->err)) (void)query_stop_error(&stop, &f->err);
         return true;
     }
     if (env->tick && f->worker == 0 && (++f->ticks & 63) == 0) env->tick(env->ctx);

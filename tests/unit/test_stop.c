@@ -3,7 +3,12 @@
  * The device's launch is replaced by one that raises the flag, and cancels the statement, before the n-th launch, and from then on compares all device memory
  * before and after each kernel. So a kernel that does not look at the flag before its first step is found however fast it is; those with more steps look again
  * every so many (emit_seg.c, emit_sort.c, dev_order.c, ki_*.h). The statement must end with 57014.
+ *
+ * On the virtual machine vectors look at cancellation; what is done between segments (sorting, merging, building maps) is called here with it.
  */
+#include "exec/agg.h"
+#include "exec/join.h"
+#include "exec/sort.h"
 #include "unit_device.h"
 
 enum { BLOCKS = 4096, KERNELS = 4096 };
@@ -153,9 +158,110 @@ static void test_pipelined(void **state) {
     stops("pipelined");
 }
 
+/* ---- the virtual machine: between segments ---- */
+enum { ROWS = 40000, VECTOR = 1000 };
+static int64_t numbers[ROWS];
+static Str texts[ROWS];
+static char text_bytes[ROWS][24];
+
+static void fill_numbers(void) {
+    for (int64_t i = 0; i < ROWS; i++) {
+        numbers[i] = i * 7919 % 39989;
+        int n = snprintf(text_bytes[i], sizeof text_bytes[i], "one prefix of all %05d", (int)numbers[i]);
+        texts[i] = str_make(text_bytes[i], n);
+    }
+}
+static Vec vector_at(bool text, int64_t i) { return (Vec){.data = text ? (void *)&texts[i] : (void *)&numbers[i], .phys = text ? PH_STR : PH_I64}; }
+static void is_stopped(Status st, Err *e, bool stopped) {
+    if (!stopped && st != ST_OK) fail_msg("%s %s", e->sqlstate, e->message);
+    if (!stopped) return;
+    assert_int_equal(st, ST_ERROR);
+    assert_string_equal(e->sqlstate, ERR_QUERY_CANCELED);
+    assert_string_equal(e->message, "canceling statement due to user request");
+}
+
+static void sort_stops(bool text, int64_t memory, bool stopped) {
+    MemAccount acct;
+    Err e = {0};
+    mem_account_init(&acct, &root, "query", memory, "memory_limit");
+    __typeof__(*(((SortSpec *)0)->keys)) key = {.key = {.phys = text ? PH_STR : PH_I64}};
+    CellSpec col = {.phys = PH_I64};
+    SortSpec spec = {.n_keys = 1, .keys = (void *)&key, .n_cols = 1, .cols = &col, .limit = -1};
+    _Atomic bool cancel = false;
+    QueryStop stop = {.cancel = &cancel};
+    Sorter *s;
+    RowStore *out = NULL;
+    assert_int_equal(sort_new(&spec, 1, NULL, 1, &acct, vfs_posix(), NULL, &s, &e), ST_OK);
+    sort_set_stop(s, &stop);
+    for (int64_t i = 0; i < ROWS; i += VECTOR) {
+        Vec k = vector_at(text, i), v = vector_at(false, i);
+        if (sort_add(s, 0, i / VECTOR, VECTOR, &k, &v, &e) != ST_OK) fail_msg("%s", e.message);
+    }
+    atomic_store(&cancel, stopped);
+    is_stopped(sort_finish(s, &out, &e), &e, stopped);
+    sort_free(s);
+    rows_free(out);
+    assert_int_equal(atomic_load(&acct.used), 0);
+}
+static void join_stops(bool text, int64_t memory, bool stopped) {
+    MemAccount acct;
+    Err e = {0};
+    mem_account_init(&acct, &root, "query", memory, "memory_limit");
+    KeySpec key = {.phys = text ? PH_STR : PH_I64};
+    CellSpec payload = {.phys = PH_I64};
+    JoinSpec spec = {.n_keys = 1, .keys = &key, .n_payload = 1, .payload = &payload};
+    _Atomic bool cancel = false;
+    QueryStop stop = {.cancel = &cancel};
+    JoinTable *j;
+    assert_int_equal(join_new(&spec, 1, NULL, 1, &acct, vfs_posix(), NULL, &j, &e), ST_OK);
+    join_set_stop(j, &stop);
+    for (int64_t i = 0; i < ROWS; i += VECTOR) {
+        Vec k = vector_at(text, i), v = vector_at(false, i);
+        if (join_build(j, 0, VECTOR, &k, &v, &e) != ST_OK) fail_msg("%s", e.message);
+    }
+    atomic_store(&cancel, stopped);
+    is_stopped(join_finish(j, &e), &e, stopped);
+    join_free(j);
+    assert_int_equal(atomic_load(&acct.used), 0);
+}
+static void agg_stops(bool text, int64_t memory, bool stopped) {
+    MemAccount acct;
+    Err e = {0};
+    mem_account_init(&acct, &root, "query", memory, "memory_limit");
+    KeySpec key = {.phys = text ? PH_STR : PH_I64};
+    AggCell count = {.op = AO_COUNT_STAR, .out_phys = PH_I64};
+    AggSpec spec = {.n_keys = 1, .keys = &key, .n_aggs = 1, .aggs = &count};
+    _Atomic bool cancel = false;
+    QueryStop stop = {.cancel = &cancel};
+    AggTable *t;
+    assert_int_equal(agg_new(&spec, 2, NULL, 1, VECTOR, &acct, vfs_posix(), NULL, &t, &e), ST_OK);
+    agg_set_stop(t, &stop);
+    for (int64_t i = 0; i < ROWS; i += VECTOR) {
+        Vec k = vector_at(text, i), in = {0};
+        if (agg_add(t, (int)(i / VECTOR % 2), VECTOR, &k, &in, NULL, &e) != ST_OK) fail_msg("%s", e.message);
+    }
+    atomic_store(&cancel, stopped);
+    is_stopped(agg_finish(t, &e), &e, stopped);
+    agg_free(t);
+    assert_int_equal(atomic_load(&acct.used), 0);
+}
+/* With memory for everything, and with so little that files are needed. */
+static void test_between_segments(void **state) {
+    (void)state;
+    fill_numbers();
+    for (int i = 0; i < 8; i++) {
+        bool text = i & 1, stopped = i & 4;
+        int64_t memory = i & 2 ? 3 << 20 : 0;
+        sort_stops(text, memory, stopped);
+        join_stops(text, memory, stopped);
+        agg_stops(text, memory, stopped);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compiled), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_kernel), cmocka_unit_test(test_pipelined),
+        cmocka_unit_test(test_between_segments),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

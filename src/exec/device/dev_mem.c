@@ -206,8 +206,7 @@ void lane_give(DevRuntime *r, Lane *l) {
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------- */
-static bool cancelled(const DevQuery *q) { return q->opt.cancel && atomic_load_explicit(q->opt.cancel, memory_order_relaxed); }
-static bool late(const DevQuery *q) { return q->opt.deadline_ns && clock_ns() > q->opt.deadline_ns; }
+static QueryStop stop_of(const DevQuery *q) { return (QueryStop){q->opt.cancel, q->opt.deadline_ns}; }
 
 /* Running kernels look at their stop flag between tiles. The last segment's is set first: a kernel that reads what another, cut short, has not written finds its
  * own flag set. */
@@ -224,16 +223,21 @@ void query_stop_kernels(DevQuery *q) {
 }
 static bool poll_stop(void *ctx) {
     DevQuery *q = ctx;
-    if (q->stopping || (!cancelled(q) && !late(q))) return true;
+    const QueryStop stop = stop_of(q);
+    if (q->stopping || !query_stopped(&stop)) return true;
     q->stopping = true;
     query_stop_kernels(q);
     return true;
 }
 
 static Status cancel_error(const DevQuery *q, Err *e) {
-    return err_set(e, ERR_QUERY_CANCELED, cancelled(q) ? "canceling statement due to user request" : "canceling statement due to statement timeout");
+    const QueryStop stop = stop_of(q);
+    return query_stop_error(&stop, e);
 }
-Status query_check_cancel(DevQuery *q, Err *e) { return cancelled(q) || late(q) ? cancel_error(q, e) : ST_OK; }
+Status query_check_cancel(DevQuery *q, Err *e) {
+    const QueryStop stop = stop_of(q);
+    return query_stop_check(&stop, e);
+}
 
 Status query_sync(DevQuery *q, Err *e) {
     Status st = q->d->ops->sync(q->lane->queue, poll_stop, q, e);

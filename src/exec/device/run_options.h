@@ -4,6 +4,7 @@
 #ifndef STELE_EXEC_DEVICE_RUN_OPTIONS_H
 #define STELE_EXEC_DEVICE_RUN_OPTIONS_H
 
+#include "base/log.h"
 #include "program/query_plan.h"
 
 /* How a device gets at table columns (exec/device/dev.h). */
@@ -36,6 +37,21 @@ typedef struct DeviceUse { /* segments run compiled on a device where they can *
     bool result_cache;    /* rows are staged in local memory on their way to a row store */
     int64_t initial_rows; /* 0 = by estimate; tests: first capacity of every sink, to force restarts */
 } DeviceUse;
+
+/* What ends a query before its time. Workers look at it per vector, and loops over many rows that belong to no vector (sorting, merging, building maps) every
+ * some ten thousand rows. */
+typedef struct QueryStop {
+    const _Atomic bool *cancel; /* NULL: nobody cancels */
+    int64_t deadline_ns;        /* on clock_ns(); 0 = none */
+} QueryStop;
+/* s NULL: never. */
+static inline bool query_stopped(const QueryStop *s) {
+    if (!s) return false;
+    return (s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed)) || (s->deadline_ns && clock_ns() > s->deadline_ns);
+}
+/* 57014, with the words for what has happened. */
+Status query_stop_error(const QueryStop *s, Err *e);
+static inline Status query_stop_check(const QueryStop *s, Err *e) { return UNLIKELY(query_stopped(s)) ? query_stop_error(s, e) : ST_OK; }
 
 typedef struct QueryOptions {
     Pool *pool;
