@@ -970,7 +970,7 @@ static Status install_tablets(BulkLoad *b, Pool *pool, bool rows_may_return, Err
         t->live_rows += b->protos[i]->rows;
     }
     for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
-    return stats_compute(t, pool, rows_may_return, e);
+    return stats_extend(t, first, pool, rows_may_return, e);
 }
 static Status install_fresh(BulkLoad *b, Pool *pool, UndoLog *undo, Err *e) {
     Table *t = b->t;
@@ -1056,7 +1056,7 @@ static Status finish(BulkLoad *b, Pool *pool, UndoLog *undo, bool rebuild, int64
     TRY(run_step(b, pool, finish_worker, e));
     TRY(fresh ? install_fresh(b, pool, undo, e) : install_more(b, pool, undo, rows, e));
 #ifdef __GLIBC__
-    if (t->live_rows > TRIM_ROWS) malloc_trim(0);
+    if (fresh ? t->live_rows > TRIM_ROWS : rows > TRIM_ROWS) malloc_trim(0);
 #endif
     table_changed(t);
     return ST_OK;

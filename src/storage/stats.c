@@ -5,6 +5,11 @@
  * otherwise. `unique` is never guessed: it comes from a bitmap, a strict order, a set of all hashes
  * (two equal hashes count as two equal values, which only loses the property), or a key constraint.
  * Between computations changes widen the ranges and clear what no longer holds.
+ *
+ * Loads into a table with rows read the new tablets only (stats_extend) and put both parts together: ranges and counts of NULLs add up, registers of the
+ * HyperLogLog estimator are maximal of both, `unique` and `sorted` hold where the parts' ranges do not overlap, and common values come from a sample of the whole
+ * table, which costs the same whatever its size. All rows are read again when there are twice as many as the last time, so that many loads of any
+ * size cost about as much as one; between these times a column may lose `unique` that ANALYZE finds again.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -95,6 +100,7 @@ void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before) {
 typedef struct ColumnJob {
     const Table *t;
     int col;
+    int64_t first, rows; /* tablets from here on are read; live rows in them */
     ColumnStats out;
     struct { int64_t rowid; double fraction; } mcv[8];
     int n_mcv;
@@ -179,7 +185,7 @@ typedef void (*BatchFn)(ColumnJob *j, const void *cells, const uint8_t *valid, i
 static void each_batch(ColumnJob *j, uint8_t phys, char *buf, BatchFn fn, void *ctx) {
     int32_t pos[BATCH];
     uint8_t valid[BATCH];
-    for (int64_t n = 0; n < j->t->n_tablets; n++) {
+    for (int64_t n = j->first; n < j->t->n_tablets; n++) {
         const Tablet *tab = j->t->tablets[n];
         for (int64_t first = 0; first < tab->rows; first += BATCH) {
             bool identity, nulls;
@@ -298,10 +304,10 @@ static bool all_for(const Table *t, int col) {
     }
     return true;
 }
-/* Range of the stored values by the tablets' min and max. */
-static bool domain_of(const Table *t, int col, int64_t *min, int64_t *max) {
+/* Range of the stored values of tablets [first, end) by their min and max. */
+static bool domain_of(const Table *t, int col, int64_t first, int64_t end, int64_t *min, int64_t *max) {
     bool any = false;
-    for (int64_t i = 0; i < t->n_tablets; i++) {
+    for (int64_t i = first; i < end; i++) {
         const TabletColumn *c = &t->tablets[i]->cols[col];
         if (!c->has_minmax) {
             if (c->null_count < t->tablets[i]->rows) return false;
@@ -312,6 +318,43 @@ static bool domain_of(const Table *t, int col, int64_t *min, int64_t *max) {
         any = true;
     }
     return any;
+}
+
+/* The estimator sees the values that a bitmap has. */
+static void sketch_bitmap(ColumnJob *j, int64_t words) {
+    for (int64_t i = 0; i < words; i++)
+        for (uint64_t w = j->bitmap[i]; w; w &= w - 1) hll_add(&j->hll, hash_u64((uint64_t)j->domain_min + (uint64_t)i * 64 + (uint64_t)__builtin_ctzll(w)));
+}
+
+/* j->out, of the new tablets, becomes that of the whole table. */
+static void add_to_old(ColumnJob *j) {
+    const Table *t = j->t;
+    const ColumnStats *old = &t->cols[j->col].stats;
+    ColumnStats *o = &j->out;
+    int64_t old_min = 0, old_max = 0, old_rows = MAX_OF(t->live_rows - j->rows, INT64_C(0)), old_cells = MAX_OF(old_rows - old->null_count, INT64_C(0));
+    bool ints = j->phys == PH_I64, key = stats_key_column(t, j->col), values = ints && j->have;
+    bool apart = values && old->has_range && !t->cols[j->col].dict && (old->max < j->min || old->min > j->max);
+    o->unique = key || (old->unique && o->unique && (apart || j->non_null == 0));
+    /* By tablets, since the range of a dictionary column is that of its codes. */
+    bool behind = values && domain_of(t, j->col, 0, j->first, &old_min, &old_max) && old_max <= j->min;
+    o->sorted = old->sorted && o->sorted && behind;
+    if (!t->cols[j->col].dict) {
+        if (ints && j->have) {
+            o->min = MIN_OF(o->min, old->min);
+            o->max = MAX_OF(o->max, old->max);
+        } else {
+            o->min = old->min;
+            o->max = old->max;
+        }
+        o->has_range = old->has_range && ints;
+        if (!phys_is_int((uint8_t)type_phys(t->cols[j->col].type))) o->has_range = false;
+        if (j->phys == PH_STR && old_cells + j->non_null > 0) o->avg_width = (old->avg_width * (double)old_cells + j->bytes) / (double)(old_cells + j->non_null);
+    }
+    o->null_count += old->null_count;
+    for (int i = 0; old->sketch && i < HLL_SIZE; i++) j->hll.reg[i] = MAX_OF(j->hll.reg[i], old->sketch[i]);
+    double cells = (double)MAX_OF(t->live_rows - o->null_count, INT64_C(1));
+    o->distinct = o->unique ? cells : MAX_OF(MIN_OF(MAX_OF(hll_estimate(&j->hll), old->distinct), cells), 1.0);
+    if (t->cols[j->col].dict) o->distinct = MAX_OF(MIN_OF(o->distinct, (double)t->cols[j->col].dict->n), 1.0);
 }
 
 static void column_job(ColumnJob *j) {
@@ -327,9 +370,9 @@ static void column_job(ColumnJob *j) {
     j->phys = ints ? (uint8_t)PH_I64 : phys;
     j->sorted = j->strict = true;
     int64_t min = 0, max = 0;
-    if (ints && domain_of(t, j->col, &min, &max)) {
+    if (ints && domain_of(t, j->col, j->first, t->n_tablets, &min, &max)) {
         uint64_t span = (uint64_t)max - (uint64_t)min;
-        int64_t limit = MAX_OF(INT64_C(1) << 16, MIN_OF(t->live_rows * 64, BITMAP_MAX));
+        int64_t limit = MAX_OF(INT64_C(1) << 16, MIN_OF(j->rows * 64, BITMAP_MAX));
         if (span < (uint64_t)limit) {
             Err ignored = {0};
             bitmap_bytes = ((int64_t)span / 64 + 1) * 8;
@@ -340,7 +383,8 @@ static void column_job(ColumnJob *j) {
     each_batch(j, j->phys, buf, batch_read, NULL);
 
     ColumnStats *o = &j->out;
-    int64_t rows = t->live_rows;
+    int64_t rows = j->rows;
+    if (j->bitmap && !stats_key_column(t, j->col)) sketch_bitmap(j, bitmap_bytes / 8);
     o->null_count = rows - j->non_null;
     o->distinct = j->bitmap ? (double)j->marked : hll_estimate(&j->hll);
     o->distinct = MIN_OF(o->distinct, (double)j->non_null);
@@ -367,6 +411,7 @@ static void column_job(ColumnJob *j) {
         o->min = 0;
         o->max = d->n > 0 ? d->n - 1 : 0;
     }
+    if (j->first > 0) add_to_old(j);
     find_common(j, sample, buf);
 done:
     if (j->bitmap) mem_free(a, j->bitmap, bitmap_bytes);
@@ -395,16 +440,34 @@ static void allow_return(const Table *t, int col, ColumnStats *s) {
     s->sorted = false;
 }
 
-Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) {
+static Status keep_sketch(const Table *t, ColumnJob *j, Arena *a) {
+    ColumnStats *o = &j->out;
+    o->sketch_phys = j->phys;
+    o->full_rows = j->first > 0 ? t->cols[j->col].stats.full_rows : t->live_rows;
+    if (stats_key_column(t, j->col)) return ST_OK; /* as many values as cells */
+    uint8_t *sketch = arena_alloc(a, HLL_SIZE);
+    if (!sketch) return ST_ERROR;
+    memcpy(sketch, j->hll.reg, HLL_SIZE);
+    o->sketch = sketch;
+    return ST_OK;
+}
+
+/* Tablets from `first` on are read; what came before is in the statistics that there are. */
+static Status compute(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e) {
     Status st = ST_ERROR;
     int64_t bytes = (int64_t)sizeof(ColumnJob) * MAX_OF(t->n_cols, 1);
     ColumnJob *jobs = mem_calloc(&t->account, bytes, e);
     Arena *arena = arena_new(&t->account, e);
     if (!jobs || !arena) goto done;
+    int64_t rows = 0;
+    for (int64_t i = first; i < t->n_tablets; i++) rows += t->tablets[i]->rows - t->tablets[i]->n_deleted;
     for (int c = 0; c < t->n_cols; c++) {
         jobs[c].t = t;
         jobs[c].col = c;
+        jobs[c].first = first;
+        jobs[c].rows = rows;
     }
+    t->impl->analysed += t->n_tablets - first;
     StatsRun run = {.jobs = jobs, .n = t->n_cols};
     pool_run_or_here(pool, pool ? pool_threads(pool) : 1, stats_worker, &run);
     for (int c = 0; c < t->n_cols; c++) {
@@ -425,9 +488,11 @@ Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) {
             j->out.mcv[i].fraction = j->mcv[i].fraction;
             j->out.n_mcv = i + 1;
         }
+        if (keep_sketch(t, j, arena) != ST_OK) goto done;
     }
     for (int c = 0; c < t->n_cols; c++) {
-        if (rows_may_return) allow_return(t, c, &jobs[c].out);
+        if (rows_may_return && first == 0) allow_return(t, c, &jobs[c].out);
+        if (rows_may_return) jobs[c].out.sorted = false;
         t->cols[c].stats = jobs[c].out;
     }
     arena_set_err(arena, NULL);
@@ -439,4 +504,22 @@ done:
     arena_free(arena);
     if (jobs) mem_free(&t->account, jobs, bytes);
     return st;
+}
+
+Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) { return compute(t, 0, pool, rows_may_return, e); }
+
+/* Whether statistics of the first tablets, as they are, can be added to. */
+static bool extends(const Table *t, int64_t first) {
+    if (first == 0) return false;
+    for (int c = 0; c < t->n_cols; c++) {
+        const ColumnStats *s = &t->cols[c].stats;
+        uint8_t phys = (uint8_t)type_phys(t->cols[c].type), now = t->cols[c].dict || (phys_is_int(phys) && all_for(t, c)) ? (uint8_t)PH_I64 : phys;
+        if (t->live_rows > 2 * s->full_rows) return false;
+        if (!stats_key_column(t, c) && (!s->sketch || s->sketch_phys != now)) return false;
+    }
+    return true;
+}
+
+Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e) {
+    return compute(t, extends(t, first) ? first : 0, pool, rows_may_return, e);
 }

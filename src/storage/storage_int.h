@@ -85,6 +85,7 @@ struct TableImpl {
     int64_t cap_tablets;
     int64_t changed_rows; /* since the last merge */
     int64_t undo_open;    /* undo records of this table */
+    int64_t analysed;     /* tablets read for statistics so far; tests */
     int64_t contents;     /* the last number given to Table.content */
     int64_t generation, generations; /* of the state that the table holds: names what rowids mean; the last one given */
     Arena *stats_arena;
@@ -146,6 +147,8 @@ bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, co
 void stats_reset(Table *t);
 /* `rows_may_return`: undo may bring back rows that are gone now; ranges then stay wide enough for them. */
 Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e);
+/* The same after tablets from number `first` on have come: only these are read, unless the table has doubled since all of it was, or statistics lack what that needs. */
+Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e);
 /* What a run of new cells of one column looks like. */
 typedef struct CellSummary {
     int64_t n, nulls;

@@ -96,6 +96,10 @@ typedef struct ColumnStats {
     bool sorted;     /* non-decreasing in row order over the whole table */
     struct { Value value; double fraction; } mcv[8];
     int n_mcv;
+    /* For the next load (stats.c): which values there are, as an estimator's registers, and the rows of the table when all of them were last read. Not saved. */
+    const uint8_t *sketch; /* NULL: none */
+    uint8_t sketch_phys;
+    int64_t full_rows;
 } ColumnStats;
 
 typedef struct Column {

@@ -585,8 +585,84 @@ static void test_bulk_order(void **state) {
     pool_free(pool);
 }
 
+/* Rows [first, first + n) of a table with a key by its values only, repeated numbers, few texts, many texts and floats. */
+static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
+    enum { CHUNK = 2000 };
+    static int64_t k[CHUNK], v[CHUNK];
+    static Str s[CHUNK], h[CHUNK];
+    static double f[CHUNK];
+    static char text[CHUNK][24];
+    static uint8_t valid[CHUNK];
+    Err e = {0};
+    BulkLoad *l = NULL;
+    int64_t rows = 0;
+    assert_int_equal(bulk_begin(t, 1, &l, &e), ST_OK);
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t m = MIN_OF((int64_t)CHUNK, n - at);
+        for (int64_t i = 0; i < m; i++) {
+            int64_t row = first + at + i;
+            k[i] = row * 3;
+            v[i] = (int64_t)(hash_u64((uint64_t)row) % 5000);
+            s[i] = str_make(&"abcdefghij"[row % 7], 3);
+            h[i] = str_make(text[i], snprintf(text[i], sizeof text[i], "row %d", (int)row));
+            f[i] = (double)(row % 333) / 8;
+            valid[i] = row % 10 != 0;
+        }
+        Vec vecs[] = {{.data = k, .phys = PH_I64, .type = t->cols[0].type}, {.data = v, .valid = valid, .phys = PH_I64, .type = t->cols[1].type},
+                      {.data = s, .valid = valid, .phys = PH_STR, .type = t->cols[2].type}, {.data = h, .phys = PH_STR, .type = t->cols[3].type},
+                      {.data = f, .phys = PH_F64, .type = t->cols[4].type}};
+        assert_int_equal(bulk_add(l, 0, at / CHUNK, m, vecs, &e), ST_OK);
+    }
+    if (bulk_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+    bulk_cancel(l);
+    assert_int_equal(rows, n);
+}
+static bool about(double a, double b) { return a > b * 0.95 && a < b * 1.05; }
+
+/* Many loads read each tablet a few times for statistics, not once per load, and arrive at what reading everything finds. */
+static void test_many_loads(void **state) {
+    (void)state;
+    enum { LOADS = 60, N = 12000 };
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    Pool *pool = pool_new(2, &e);
+    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT8, 0, 0), .not_null = true}, {.name = "v", .type = ty(T_INT8, 0, 0)}, {.name = "s", .type = ty(T_TEXT, 0, 0)},
+                      {.name = "h", .type = ty(T_TEXT, 0, 0)}, {.name = "f", .type = ty(T_FLOAT8, 0, 0)}};
+    Table *t = NULL;
+    assert_int_equal(table_new(&root, "loaded", 5, cd, 0, NULL, 0, NULL, &t, &e), ST_OK);
+    for (int i = 0; i < LOADS; i++) {
+        load_rows(t, pool, (int64_t)i * N, N);
+        if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
+    }
+    assert_true(t->n_tablets > LOADS / 2);
+    if (t->impl->analysed > 5 * t->n_tablets) fail_msg("%lld tablets were read for statistics of %lld", (long long)t->impl->analysed, (long long)t->n_tablets);
+    ColumnStats found[5];
+    for (int c = 0; c < 5; c++) found[c] = t->cols[c].stats;
+    for (int c = 0; c < 5; c++) found[c].sketch = NULL;
+    int n_mcv = found[2].n_mcv;
+    assert_int_equal(table_analyze(t, pool, &e), ST_OK);
+    for (int c = 0; c < 5; c++) {
+        const ColumnStats *st = &t->cols[c].stats;
+        assert_int_equal(found[c].has_range, st->has_range);
+        assert_int_equal(found[c].min, st->min);
+        assert_int_equal(found[c].max, st->max);
+        assert_int_equal(found[c].null_count, st->null_count);
+        assert_true(about(found[c].avg_width, st->avg_width));
+        if (!about(found[c].distinct, st->distinct)) fail_msg("column %d: %f different values, not %f", c, found[c].distinct, st->distinct);
+    }
+    assert_true(found[0].unique && found[0].sorted);
+    assert_true(!found[1].unique && !found[1].sorted);
+    assert_int_equal(n_mcv, 7);
+    /* A repeated value ends uniqueness. */
+    load_rows(t, pool, (int64_t)LOADS * N - 20, N);
+    assert_true(!t->cols[0].stats.unique && !t->cols[0].stats.sorted);
+    table_free(t);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_versions), cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_bulk_order)};
+                                       cmocka_unit_test(test_bulk_order), cmocka_unit_test(test_many_loads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
