@@ -861,6 +861,7 @@ static Status rename_index(Session *s, Statement *st, const AstRename *x) {
 }
 
 static Status rename_object(Session *s, Statement *st, const AstRename *x) {
+    TRY(stack_check(&s->err));
     TRY(session_begin_write(s));
     tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
     Arena *a = st->run_arena;

@@ -537,6 +537,7 @@ static Status rename_slot(void *ctx, Expr **slot) {
     return ST_OK;
 }
 static void rename_plan(const Renamed *r, Plan *p) {
+    if (stack_stop()) return;
     (void)plan_each_expr(p, rename_slot, (void *)(uintptr_t)r);
     for (int32_t i = 0; i < p->n_children; i++) rename_plan(r, p->children[i]);
 }
