@@ -440,12 +440,18 @@ KNF(width_bucket_num, int32_t, 0, {
     else if (up ? v >= hi : v <= hi) {
         if (__builtin_add_overflow(c, 1, &z)) OUT_OF_RANGE(i, "integer");
     } else {
-        /* floor((v - lo) * c / (hi - lo)), exactly where the product fits. */
+        /* floor((v - lo) * c / (hi - lo)) */
         int128_t d = up ? v - lo : lo - v;
         int128_t w = up ? hi - lo : lo - hi;
         int128_t p;
-        if (i128_mul_overflow(d, c, &p)) z = (int32_t)((long double)d / (long double)w * c) + 1;
-        else z = (int32_t)(p / w) + 1;
+        if (i128_mul_overflow(d, c, &p)) {
+            Wide a = wide_of((uint128_t)d), b = wide_of((uint128_t)c), den = wide_of((uint128_t)w);
+            wide_mul(&a, &b, &a);
+            wide_div(&a, &den, &a, NULL);
+            z = (int32_t)a.w[0] + 1;
+        } else {
+            z = (int32_t)(p / w) + 1;
+        }
     }
 })
 

@@ -153,7 +153,7 @@ class Gen:
         if k < 0.30:
             return self.pick(["integer", "integer", "bigint", "smallint"])
         if k < 0.45:
-            return self.pick(["numeric(10,2)", "numeric(5,1)", "numeric(20,4)", "numeric(9,0)", "numeric(30,6)"])
+            return self.pick(["numeric(10,2)", "numeric(5,1)", "numeric(20,4)", "numeric(9,0)", "numeric(30,6)", "numeric", "numeric"])
         if k < 0.53:
             return self.pick(["double precision", "real"])
         if k < 0.72:
@@ -172,7 +172,7 @@ class Gen:
             return str(r.randint(0, 5) if self.chance(0.6) else r.randint(-50, 50))
         if f == "num":
             m = re.match(r"numeric\((\d+),(\d+)\)", t)
-            p, s = int(m.group(1)), int(m.group(2))
+            p, s = (int(m.group(1)), int(m.group(2))) if m else (12, self.r.choice([0, 1, 3]))
             v = r.randint(-4, 4) * 10**s // 2 if self.chance(0.6) else r.randint(-(10 ** min(p, s + 3)) + 1, 10 ** min(p, s + 3) - 1)
             sign, v = ("-" if v < 0 else ""), abs(v)
             return sign + (f"{v // 10**s}.{v % 10**s:0{s}d}" if s else str(v))
@@ -196,6 +196,11 @@ class Gen:
         if f == "uuid":
             return f"'{r.choice(['a0eebc99', '00000000', 'ffffffff'])}-9c0b-4ef8-bb6d-6bb9bd380a1{r.randint(0, 2)}'"
         return self.pick(["'\\x00ff'", "'\\x'", "'\\x616263'", "'\\x61'"])
+
+    def stored(self, t):
+        """A value as INSERT and UPDATE write it: numbers may be quoted."""
+        v = self.value(t)
+        return quote(v) if family(t) in ("int", "num", "flt") and self.chance(0.25) else v
 
     def literal(self, f):
         t = {"int": "integer", "num": "numeric(10,2)", "flt": "double precision", "txt": "text", "bool": "boolean", "date": "date", "time": "time",
@@ -242,7 +247,7 @@ class Gen:
                     elif c not in cons and self.chance(nulls):
                         row.append("null")
                     else:
-                        row.append(self.value(t))
+                        row.append(self.stored(t))
                 rows.append(row)
             out.append((name, cols, f"create table {name}({', '.join(defs)})", rows))
         self.tables = [(n, c) for n, c, _, _ in out]
@@ -351,7 +356,8 @@ class Gen:
             xs = ", ".join(self.literal(f) if self.chance(0.93) else "null" for _ in range(self.r.randint(1, 5)))
             return f"{e(f)} {self.pick(['', '', 'not '])}in ({xs})"
         if k < 0.80:
-            return f"{e(f)} is {self.pick(['', 'not '])}distinct from {e(f)}"
+            g = self.pick(["int", "num", "flt"]) if f in ("int", "num", "flt") and self.chance(0.3) else f
+            return f"{e(f)} is {self.pick(['', 'not '])}distinct from {e(g)}"
         if k < 0.92:
             pat = self.pick(["a%", "%b", "%o%", "_b%", "foo%", "%", "", "ab_", "%a%b%", "x\\%y", "abc", "%oo_a%", "日%"])
             x = e("txt")
@@ -437,7 +443,7 @@ class Gen:
 
     def aggregate(self, scopes):
         """(sql, family) of an aggregate call."""
-        k = self.pick(["count*", "count", "countd", "sum", "sum", "avg", "minmax", "minmax", "bool", "sumd", "str"])
+        k = self.pick(["count*", "count", "countd", "sum", "sum", "avg", "minmax", "minmax", "bool", "sumd", "str", "var"])
         flt = f" filter (where {self.cond(scopes, 1)})" if self.chance(0.15) else ""
         if k == "count*":
             return f"count(*){flt}", "int"
@@ -451,6 +457,10 @@ class Gen:
         if k == "avg":
             f = self.pick(["int", "num", "flt"])
             return f"avg({self.expr(f, scopes, 1)}){flt}", "out"
+        if k == "var":
+            f = self.pick(["int", "num", "flt"])
+            fn = self.pick(["var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"])
+            return f"{fn}({'distinct ' if f == 'int' and self.chance(0.2) else ''}{self.expr(f, scopes, 1 if f == 'int' else 0)}){flt}", "out"
         if k == "str":  # the value last, so that the order is total
             x = self.expr("txt", scopes, 1)
             by = f"{self.expr(self.any_family(scopes), scopes, 1)}{self.pick(['', ' desc', ' nulls first', ' desc nulls last'])}, " if self.chance(0.6) else ""
@@ -661,7 +671,7 @@ class Gen:
         scope = [(c, family(t), t) for c, t in cols]
         k = self.r.random()
         if k < 0.35:
-            rows = ", ".join("(" + ", ".join("null" if self.chance(0.1) else str(self.r.randint(-100, 2000)) if c == "k" else self.value(t) for c, t in cols) + ")" for _ in range(self.r.randint(1, 4)))
+            rows = ", ".join("(" + ", ".join("null" if self.chance(0.1) else str(self.r.randint(-100, 2000)) if c == "k" else self.stored(t) for c, t in cols) + ")" for _ in range(self.r.randint(1, 4)))
             return f"insert into {name} values {rows}"
         if k < 0.42:
             src, sc = self.source([], 0)
@@ -672,7 +682,7 @@ class Gen:
             for c, t in self.r.sample(cols, min(len(cols), self.r.randint(1, 2))):
                 if c == "k":
                     continue
-                sets.append(f"{c} = ({self.expr(family(t), [scope], 2)})::{t}" if self.chance(0.8) else f"{c} = {self.value(t)}")
+                sets.append(f"{c} = ({self.expr(family(t), [scope], 2)})::{t}" if self.chance(0.8) else f"{c} = {self.stored(t)}")
             if not sets:
                 return f"update {name} set k = k where {self.cond([scope], 1)}"
             return f"update {name} set {', '.join(sets)} where {self.cond([scope], 2)}"
