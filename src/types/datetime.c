@@ -216,7 +216,7 @@ typedef struct DateParse {
     int zone;
 } DateParse;
 
-typedef enum Scan { SC_OK, SC_SYNTAX, SC_RANGE } Scan;
+typedef enum Scan { SC_OK, SC_SYNTAX, SC_RANGE, SC_ZONE } Scan; /* SC_ZONE: an offset out of range */
 
 static int64_t scan_digits(DateParse *p, int64_t *value) {
     const char *from = p->s;
@@ -387,7 +387,7 @@ static Scan scan_zone(DateParse *p) {
         m = h % 100;
         h /= 100;
     }
-    if (h >= 16 || m > 59 || s > 59) return SC_RANGE;
+    if (h >= 16 || m > 59 || s > 59) return SC_ZONE;
     p->have_zone = true;
     p->zone = sign * (int)(h * 3600 + m * 60 + s);
     return SC_OK;
@@ -462,7 +462,11 @@ static Scan scan_name(DateParse *p) {
         return SC_OK;
     }
     int zone;
-    if (word_is(w, "t")) return SC_OK; /* "date T time" */
+    if (word_is(w, "t")) { /* "date T time" */
+        const char *next = p->s;
+        while (next < p->end && is_blank(*next)) next++;
+        return next < p->end && is_digit(*next) && (p->have_date || p->have_julian || (p->month && p->day && p->have_year)) ? SC_OK : SC_SYNTAX;
+    }
     if (word_is(w, "am") || word_is(w, "pm")) {
         if (p->meridian || !p->have_time) return SC_SYNTAX;
         p->meridian = word_is(w, "am") ? M_AM : M_PM;
@@ -511,9 +515,13 @@ static Scan scan_sign(DateParse *p) {
         return SC_OK;
     }
     /* A zone follows a time, or a date with a blank between. */
-    bool after_date = (p->have_date || p->have_julian) && is_blank(p->s[-1]);
+    bool after_date = (p->have_date || p->have_julian) && (is_blank(p->s[-1]) || *p->s == '+');
     if ((!p->have_time && !after_date) || p->have_zone) return SC_SYNTAX;
     return scan_zone(p);
+}
+
+static inline int64_t time_of(const DateParse *p) {
+    return ((p->hour * 60 + p->minute) * 60 + p->second) * USECS_PER_SEC + p->micros;
 }
 
 /* Reads all tokens and checks the time of day; fields are raw. */
@@ -533,7 +541,7 @@ static Scan scan_all(DateParse *p) {
         else if (c == '+' || c == '-') sc = scan_sign(p);
         else return SC_SYNTAX;
         if (sc == SC_SYNTAX) return sc;
-        if (sc == SC_RANGE) range = sc;
+        if (sc == SC_RANGE || (sc == SC_ZONE && !range)) range = sc;
     }
     if (!any) return SC_SYNTAX;
     if (range) return range;
@@ -543,16 +551,11 @@ static Scan scan_all(DateParse *p) {
             if (p->meridian == M_PM && p->hour != 12) p->hour += 12;
             if (p->meridian == M_AM && p->hour == 12) p->hour = 0;
         }
-        /* 24:00:00 and a second of 60 are legal, nothing beyond. */
+        /* A second may be 60, with a fraction, but nothing is beyond 24:00:00. */
         if (p->hour > 24 || p->minute > 59 || p->second > 60) return SC_RANGE;
-        if (p->hour == 24 && (p->minute || p->second || p->micros)) return SC_RANGE;
-        if (p->second == 60 && p->micros) return SC_RANGE;
+        if (time_of(p) > USECS_PER_DAY) return SC_RANGE;
     }
     return SC_OK;
-}
-
-static inline int64_t time_of(const DateParse *p) {
-    return ((p->hour * 60 + p->minute) * 60 + p->second) * USECS_PER_SEC + p->micros;
 }
 
 _Thread_local int64_t time_reads, zone_reads;
@@ -594,7 +597,7 @@ static Scan resolve_day(DateParse *p, int64_t *days) {
             return SC_OK;
         }
         if (!p->month || !p->day) return SC_SYNTAX;
-        if (y > 5874897 || y < -4713 || p->day > month_days(y, p->month)) return SC_RANGE;
+        if (y > INT32_MAX || y < -4713 || p->day > month_days(y, p->month)) return SC_RANGE;
         *days = days_from_civil(y, p->month, p->day);
     }
     return SC_OK;
@@ -602,6 +605,7 @@ static Scan resolve_day(DateParse *p, int64_t *days) {
 
 static Status scan_error(Scan sc, const char *type, Slice text, Err *e) {
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, type, text, e);
+    if (sc == SC_ZONE) return err_set(e, ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"", (int)MIN_OF(text.len, 512), text.ptr);
     return err_set(e, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"",
                    (int)MIN_OF(text.len, 512), text.ptr);
 }
@@ -1126,6 +1130,8 @@ Status interval_parse(Slice text, Type t, Interval *out, Err *e) {
     }
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, "interval", text, e);
     if (sc == SC_OK) clip_range(&sum, range);
+    if (sc == SC_OK && sum.months != (int32_t)sum.months && sum.months / 12 == (int32_t)(sum.months / 12)) /* no field of it is */
+        return err_set(e, ERR_DATETIME_OVERFLOW, "interval out of range");
     if (sc == SC_RANGE || sum.months != (int32_t)sum.months || sum.days != (int32_t)sum.days) {
         return err_set(e, ERR_INTERVAL_OVERFLOW, "interval field value out of range: \"%.*s\"",
                        (int)MIN_OF(text.len, 512), text.ptr);

@@ -533,7 +533,9 @@ KERNEL(clock_tz) {
 
 static Status make_date(FuncCtx *ctx, int64_t i, int32_t y, int32_t m, int32_t d, int32_t *z) {
     int64_t yy = y < 0 ? (int64_t)y + 1 : y; /* -1 is 1 BC */
-    FAIL_IF(y == 0 || !date_valid_ymd(yy, m, d), i, ERR_DATETIME_OVERFLOW, "date field value out of range: %d-%02d-%02d", y, m, d);
+    bool real = y != 0 && m >= 1 && m <= 12 && d >= 1 && d <= 31 && date_valid_ymd(2000 + yy % 400, m, d); /* every year has one like it there */
+    FAIL_IF(!real, i, ERR_DATETIME_OVERFLOW, "date field value out of range: %d-%02d-%02d", (int)yy, m, d);
+    FAIL_IF(!date_valid_ymd(yy, m, d), i, ERR_DATETIME_OVERFLOW, "date out of range: %d-%02d-%02d", (int)yy, m, d);
     *z = date_from_ymd(yy, m, d);
     return ST_OK;
 }
@@ -550,8 +552,10 @@ static Status make_ts(FuncCtx *ctx, int64_t i, const Vec *args, int64_t offset, 
     int64_t t;
     TRY(make_date(ctx, i, AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), &d));
     TRY(make_time(ctx, i, AT(int32_t, 3, i), AT(int32_t, 4, i), AT(double, 5, i), &t));
-    TRY(date_time(ctx, i, d, t, z));
-    *z -= offset;
+    bool out_of_range = date_to_timestamp(d, z) || !ts_in_range(*z + t);
+    FAIL_IF(out_of_range, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: %d-%02d-%02d %d:%02d:%02g", AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i),
+            AT(int32_t, 3, i), AT(int32_t, 4, i), AT(double, 5, i));
+    *z += t - offset;
     return ST_OK;
 }
 KNF(make_ts_k, int64_t, 0, { TRY(make_ts(ctx, i, args, 0, &z)); })

@@ -354,6 +354,7 @@ TEXT_FN(bytea_substr3, {
 })
 K2S(left_text, Str, int32_t, Str, y >= 0 ? cut(x, 0, y) : cut(x, 0, MAX_OF(chars(x) + y, 0)))
 static Str right_of(Str x, int32_t k) {
+    if (k == INT32_MIN) return x; /* it has no opposite: PostgreSQL leaves out nothing */
     int64_t skip = k >= 0 ? MAX_OF(chars(x) - k, 0) : -(int64_t)k;
     return cut(x, skip, INT64_MAX / 2);
 }
@@ -362,6 +363,7 @@ K2S(right_text, Str, int32_t, Str, right_of(x, y))
 /* overlay(x placing y from p for l) */
 static Status overlay(FuncCtx *ctx, int64_t i, Str x, Str y, int64_t p, int64_t l, Str *z) {
     FAIL_IF(p <= 0, i, ERR_SUBSTRING, "negative substring length not allowed");
+    FAIL_IF(p + l > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
     Str head = cut(x, 0, p - 1), tail = cut(x, MAX_OF(p - 1 + l, 0), INT64_MAX / 2), t;
     if (!join(ctx, head, y, &t) || !join(ctx, t, tail, z)) return FAILED(i);
     return ST_OK;
@@ -507,7 +509,8 @@ K1F(ascii_text, Str, int32_t, 0, {
 K1F(chr_int, int32_t, Str, STR0, {
     FAIL_IF(x < 0, i, ERR_INVALID_PARAMETER, "character number must be positive");
     FAIL_IF(x == 0, i, ERR_PROGRAM_LIMIT, "null character not permitted");
-    FAIL_IF(x > 0x10FFFF || (x >= 0xD800 && x < 0xE000), i, ERR_PROGRAM_LIMIT,
+    FAIL_IF(x > 0x10FFFF, i, ERR_PROGRAM_LIMIT, "requested character too large for encoding: %u", (unsigned)x);
+    FAIL_IF(x >= 0xD800 && x < 0xE000, i, ERR_PROGRAM_LIMIT,
             "requested character not valid for encoding: %d", x);
     NEW(p, 4, i);
     z = str_make(p, utf8proc_encode_char(x, (utf8proc_uint8_t *)p));

@@ -120,7 +120,7 @@ static void test_timestamps(void **state) {
         {"1999-01-08 04:05:06 -8:00", "1999-01-08 12:05:06+00"}, {"1999-01-08 04:05:06+0530", "1999-01-07 22:35:06+00"},
         {"2004-10-19T10:23:54.5Z", "2004-10-19 10:23:54.5+00"}, {"January 8 04:05:06 1999 PST", "1999-01-08 12:05:06+00"},
         {"2001-02-16 20:38:40.12+05:30:15", "2001-02-16 15:08:25.12+00"}, {"1999-01-08 +05:30", "1999-01-07 18:30:00+00"},
-        {"2001-02-16 20:38:40 +16", ERR_DATETIME_OVERFLOW},
+        {"2001-02-16 20:38:40 +16", ERR_TZ_DISPLACEMENT},
     };
     check(type_make(T_TIMESTAMPTZ), zoned, ARRAY_LEN(zoned));
     static const Case words[] = {
@@ -167,7 +167,7 @@ static void test_intervals(void **state) {
         {"@ 1 year 2 mons -3 days ago", "-1 years -2 mons +3 days"}, {"1:2", "01:02:00"},
         {"100:59", "100:59:00"}, {"0 days", "00:00:00"}, {"178956970 years", "178956970 years"},
         {"2147483647 days", "2147483647 days"}, {"2562047788:00:54.775807", "2562047788:00:54.775807"},
-        {"2147483648 days", ERR_INTERVAL_OVERFLOW}, {"178956971 years", ERR_INTERVAL_OVERFLOW},
+        {"2147483648 days", ERR_INTERVAL_OVERFLOW}, {"178956971 years", ERR_DATETIME_OVERFLOW},
         {"2562047789:00:00", ERR_INTERVAL_OVERFLOW}, {"1:60", ERR_INTERVAL_OVERFLOW}, {"1-13", ERR_INTERVAL_OVERFLOW},
         {"", ERR_DATETIME_FORMAT}, {"abc", ERR_DATETIME_FORMAT}, {"1 foo", ERR_DATETIME_FORMAT}, {"P", ERR_DATETIME_FORMAT},
         {"1 day 1 day", ERR_DATETIME_FORMAT}, {"1 2", ERR_DATETIME_FORMAT}, {"ago", ERR_DATETIME_FORMAT},

@@ -7,6 +7,8 @@
 
 static const char *const int_fields[] = {"year", "month",  "day",     "hour",   "minute",  "quarter",   "week",      "dow",
                                          "isodow", "doy", "isoyear", "decade", "century", "millennium"};
+static const char *const whole_fields[] = {"microseconds", "timezone", "timezone_hour", "timezone_minute"}; /* others without a fraction */
+
 
 /* extract('field', x) */
 static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
@@ -37,7 +39,13 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
             err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "unit \"%s\" not supported for type date", lower);
             return NULL;
         }
-    return bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
+    Expr *e = bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
+    if (!e) return NULL;
+    if (whole) return bind_coerce(b, e, type_as_numeric(e->type), CAST_IMPLICIT, f->location); /* extract(year from x) / 100 has a fraction */
+    int scale = strcmp(lower, "milliseconds") == 0 ? 3 : args[1]->type.id == T_DATE ? 0 : 6;
+    for (int64_t i = 0; i < ARRAY_LEN(whole_fields); i++)
+        if (strcmp(lower, whole_fields[i]) == 0) scale = 0;
+    return scale == e->type.scale ? e : bind_coerce(b, e, type_numeric(20, scale), CAST_EXPLICIT, f->location);
 }
 
 /* (a, b) OVERLAPS (c, d), where b and d may be lengths. */
