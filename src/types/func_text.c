@@ -591,7 +591,20 @@ KERNEL(quote_nullable_text) {
     return ST_OK;
 }
 
-/* %[n$][-][width]{s|I|L} and %% */
+/* A width given as argument `arg`: NULL is none. */
+static Status format_width(FuncCtx *ctx, int64_t i, const Vec *v, int64_t *width) {
+    Str s;
+    Value w;
+    *width = 0;
+    if (arg_null(v, i)) return ST_OK;
+    TRY(func_cell_output(ctx, v->type, arg_cell(v, i), &s));
+    if (value_from_text(type_make(T_INT4), (Slice){s.ptr, s.len}, NULL, ctx->arena, &w, ctx->err) != ST_OK) return FAILED(i);
+    FAIL_IF(w.u.i32 == INT32_MIN, i, ERR_NUMERIC_RANGE, "number is out of range");
+    *width = w.u.i32;
+    return ST_OK;
+}
+
+/* %[n$][-][width]{s|I|L} and %%; the width is a number, * (the next argument) or *n$ */
 static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, Str *z) {
     Str f = AT(Str, 0, i);
     Buf b = {.ctx = ctx};
@@ -611,7 +624,7 @@ static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, St
             continue;
         }
         int64_t width = 0, arg = -1, num = 0;
-        bool left = false, have = false;
+        bool left = false, have = false, star = false;
         while (f.ptr[k] >= '0' && f.ptr[k] <= '9') {
             num = num * 10 + (f.ptr[k] - '0');
             have = true;
@@ -629,13 +642,26 @@ static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, St
                 left = true;
                 MORE();
             }
-            while (f.ptr[k] >= '0' && f.ptr[k] <= '9') {
+            star = f.ptr[k] == '*';
+            if (star) MORE();
+            for (have = false; f.ptr[k] >= '0' && f.ptr[k] <= '9'; have = true) {
                 num = num * 10 + (f.ptr[k] - '0');
                 FAIL_IF(num > INT32_MAX, i, ERR_NUMERIC_RANGE, "number is out of range");
                 MORE();
             }
         }
         width = num;
+        if (star) {
+            FAIL_IF(have && f.ptr[k] != '$', i, ERR_INVALID_PARAMETER, "width argument position must be ended by \"$\"");
+            FAIL_IF(have && num == 0, i, ERR_INVALID_PARAMETER, "format specifies argument 0, but arguments are numbered from 1");
+            if (have) MORE();
+            int64_t from = have ? num : next;
+            FAIL_IF(from >= nargs, i, ERR_INVALID_PARAMETER, "too few arguments for format()");
+            TRY(format_width(ctx, i, &args[from], &width));
+            next = (int)from + 1;
+            left |= width < 0;
+            if (width < 0) width = -width;
+        }
 #undef MORE
         char kind = f.ptr[k];
         if (kind != 's' && kind != 'I' && kind != 'L') {
