@@ -85,7 +85,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
         TRY(sql_bind_params(&c, b, n_params, params));
     }
     TRY(session_resolve_limits(s, &c, b->plan, acct));
-    p->may_guard = !guarded && !c.calls_routine && sql_subqueries_can_fail(b);
+    p->may_guard = !guarded && !c.calls_routine && !c.runs_bulk && sql_subqueries_can_fail(b);
     TRY(sql_optimize(&c, b));
     TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
     if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;

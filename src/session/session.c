@@ -740,7 +740,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     int64_t start = clock_ns();
     memset(out, 0, sizeof *out);
     TRY(session_resolve_limits(s, c, b->plan, acct));
-    Plan *again = !c->guarded && !c->calls_routine && sql_subqueries_can_fail(b) ? sql_copy_plan(c, b->plan) : NULL;
+    Plan *again = !c->guarded && !c->calls_routine && !c->runs_bulk && sql_subqueries_can_fail(b) ? sql_copy_plan(c, b->plan) : NULL;
     if (plan_and_run(s, c, b, n, ids, acct, start, out) == ST_OK) return ST_OK;
     if (!again || !by_data(&s->err)) return ST_ERROR;
     err_clear(&s->err);
