@@ -315,7 +315,7 @@ static Pipe *lower_series(Lower *l, Plan *s) {
         p->source.start = lo;
         p->source.stop = hi;
         p->source.step = step;
-        p->source.est_rows = (double)(hi - lo) / (double)step + 1;
+        p->source.est_rows = ((double)hi - (double)lo) / (double)step + 1;
         Range r = {true, MIN_OF(lo, hi), MAX_OF(lo, hi)};
         p->cols[id] = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = t, .imm = 0, .range = r};
         return p;
