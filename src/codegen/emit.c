@@ -502,8 +502,6 @@ static Status plan_segments(Planner *pl, Err *e) {
         const Program *p = pl->plan->segments[i].program;
         SegForm *sf = &pl->f->segs[i];
         if (!(sf->regs = arena_array(pl->a, RegForm, p->n_regs + 1))) return ST_ERROR;
-        if (p->source.kind == SRC_TABLE)
-            for (int64_t k = 0; k < p->source.table->n_tablets; k++) sf->deletions |= p->source.table->tablets[k]->n_deleted > 0;
         if (p->source.kind == SRC_AGG && !pl->f->aggs[p->source.id].fed) return err_internal(e, "segment %d reads an aggregation that nobody fills", (int)i);
         for (Reg r = 1; r < p->n_regs; r++)
             sf->regs[r] = (RegForm){.phys = p->regs[r].phys, .nullable = p->regs[r].is_const && p->regs[r].value.is_null};

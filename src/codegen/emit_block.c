@@ -384,11 +384,9 @@ void block_begin(Em *m, Out *o) {
     out_w(m, o, "bool ok_0 = true");
     for (int32_t k = 1; k < n; k++) out_w(m, o, ", ok_%d = row0 + %d < end", k, k);
     out_w(m, o, ";\n");
-    if (m->seg->deletions) {
-        out_w(m, o, "if (deleted != 0) {\n");
-        for (int32_t k = 0; k < n; k++) out_w(m, o, "ok_%d = ok_%d && !bit_at(deleted, row0 + %d);\n", k, k, k);
-        out_w(m, o, "}\n");
-    }
+    out_w(m, o, "if (deleted != 0) {\n");
+    for (int32_t k = 0; k < n; k++) out_w(m, o, "ok_%d = ok_%d && !bit_at(deleted, row0 + %d);\n", k, k, k);
+    out_w(m, o, "}\n");
     for (int32_t pc = 0; pc < m->n_leading; pc++) put_filter(m, o, pc);
     if (m->sifted) {
         if (m->sift_probe >= 0) put_probe(m, o);

@@ -72,7 +72,7 @@ static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, boo
     const Instr *in = &p->instrs[pc];
     int64_t start = m->body.n;
     w(m, "{\nu32 kept = 0;\nfor (u32 nth = 0; nth < %s; nth++) {\n", first ? "end - first" : "n_sel");
-    w(m, first ? "const u32 row = first + nth;\n" : "const u32 row = sel[nth];\n");
+    w(m, first ? "const u32 row = first + nth;\nif (deleted != 0 && bit_at(deleted, row)) continue;\n" : "const u32 row = sel[nth];\n");
     for (int32_t i = 0; i < pc; i++) {
         if (!in_slice[i]) continue;
         const Instr *x = &p->instrs[i];
@@ -122,7 +122,7 @@ Status host_rows(Em *m) {
         m->done[at] = true;
         (void)em_need_col(m, p->instrs[at].imm);
     }
-    bool scan = at > 0 || m->seg->deletions;
+    bool scan = at > 0; /* which leaves out deleted rows, too */
     if (scan) {
         w(m, "n_sel = ((u32 (*)(u64, u32, u32, u32, u32 *))%p)(%p, tno, first, end - first, sel);\n", P0(m, KP_HOST_SCAN_FN), P0(m, KP_HOST_SCAN));
     }

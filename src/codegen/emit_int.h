@@ -55,7 +55,6 @@ typedef struct CellForm { /* an aggregate's state */
 
 typedef struct SegForm {
     RegForm *regs;
-    bool deletions;   /* SRC_TABLE: some tablet has deleted rows */
 } SegForm;
 typedef struct AggForm {
     CellForm *cells;

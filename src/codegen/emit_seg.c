@@ -459,7 +459,7 @@ static void assemble(Em *m, Out *o) {
     bool table = p->source.kind == SRC_TABLE, even = m->tile_end.n > 0;
     Out block = {0};
     if (m->block) block_begin(m, &block);
-    bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p);
+    bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p), host = t->kind == DEVICE_HOST;
     int32_t tiles = in ? -1 : P1(m, KP_SRC_TILES, 0), tile0 = out && !in ? P1(m, KP_CHAN_TILE, 0) : -1;
     int32_t chan_in = in ? P1(m, KP_CHAN_IN, p->source.id) : -1, chan_out = out ? P1(m, KP_CHAN_OUT, p->sink.id) : -1;
     char in_at[16] = "0", out_at[16] = "0";
@@ -507,7 +507,7 @@ static void assemble(Em *m, Out *o) {
                 out_w(m, o, "const u64 tnum = tablet_number(%p, tno);\n", tablets);
                 break;
             }
-        if (m->seg->deletions) out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", tablets);
+        out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", tablets);
     } else if (!in) {
         out_w(m, o, "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", out ? "from" : "first", first, first, rows,
               out ? "to" : "end", out ? "from" : "first", out ? "from" : "first");
@@ -524,11 +524,15 @@ static void assemble(Em *m, Out *o) {
         out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
         append_out(m, o, &m->stages);
         out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
+    } else if (table && host) { /* runs of live rows: one run where none is deleted */
+        out_w(m, o, "for (u32 run = live_first(deleted, first, end), stop; run < end; run = live_first(deleted, stop, end)) {\n");
+        out_w(m, o, "stop = live_end(deleted, run, end);\nfor (u32 row = run; row < stop; row++) {\n");
     } else {
         out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
-        if (table && m->seg->deletions) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
+        if (table) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
     }
     append_out(m, o, &m->body);
+    if (!m->block && !m->listed && table && host) out_w(m, o, "}\n");
     if (m->block && !m->sifted) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
     out_w(m, o, out ? "}\n}\n" : "}\n");

@@ -17,6 +17,27 @@ typedef struct DColumn { u64 data, validity, var; i64 base; u32 form, pad; } DCo
 #define COL_form 4
 #define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno) * 5 + COL_##field])
 FN u64 tablet_deleted(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4]; }
+/* Runs of live rows, for the host: the first live row from `row` on, and the first deleted one; `end` when there is none before it. */
+FN u32 live_first(u64 deleted, u32 row, u32 end) {
+    if (deleted == 0) return row;
+    for (; row < end; row = (row | 63u) + 1) {
+        const u64 live = ~GRO(u64, deleted)[row >> 6] >> (row & 63);
+        if (live == 0) continue;
+        row += ctz_u64(live);
+        break;
+    }
+    return row < end ? row : end;
+}
+FN u32 live_end(u64 deleted, u32 row, u32 end) {
+    if (deleted == 0) return end;
+    for (; row < end; row = (row | 63u) + 1) {
+        const u64 dead = GRO(u64, deleted)[row >> 6] >> (row & 63);
+        if (dead == 0) continue;
+        row += ctz_u64(dead);
+        break;
+    }
+    return row < end ? row : end;
+}
 FN i64 tablet_rows(u64 tablets, u32 tno) { return GRO(i64, tablets)[(u64)tno * 4 + 1]; }
 FN u64 tablet_number(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4 + 2]; }
 
