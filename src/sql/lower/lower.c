@@ -21,9 +21,21 @@ static Pipe *pipe_new(Lower *l, SourceKind kind, const char *label) {
     p->source.kind = kind;
     p->source.id = -1;
     p->n_cols = l->c->cols.len;
-    p->cols = arena_array(l->arena, ColEntry, p->n_cols + 1);
     p->label = label;
-    return p->cols ? p : NULL;
+    return p;
+}
+ColEntry *pipe_col(Pipe *p, ColId id) {
+    int64_t k = id / COL_PAGE;
+    if (k >= p->n_pages) {
+        int64_t n = MAX_OF(k + 1, MAX_OF(p->n_cols / COL_PAGE + 1, 2 * p->n_pages));
+        ColPage **pages = arena_array(p->b.arena, ColPage *, n);
+        if (!pages) return &p->lost;
+        if (p->n_pages) memcpy(pages, p->pages, (size_t)p->n_pages * sizeof *pages);
+        p->pages = pages;
+        p->n_pages = n;
+    }
+    if (!p->pages[k] && !(p->pages[k] = arena_new_of(p->b.arena, ColPage))) return &p->lost;
+    return &p->pages[k]->at[id % COL_PAGE];
 }
 
 static Status seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
@@ -51,11 +63,13 @@ static Type col_type(Lower *l, ColId id) { return l->c->cols.items[id].type; }
 static ColId *needed_of(Lower *l, Plan *p, const ColSet *needed, int32_t *n) {
     ColSet out = colset_new(l->c);
     plan_outputs(l->c, p, &out);
-    ColId *ids = arena_array(l->arena, ColId, l->c->cols.len + 1);
+    int64_t max = 0, words = MIN_OF(out.n_words, needed->n_words);
+    for (int64_t w = 0; w < words; w++) max += __builtin_popcountll(out.bits[w] & needed->bits[w]);
+    ColId *ids = arena_array(l->arena, ColId, max + 1);
     *n = 0;
     if (!ids) return NULL;
-    for (ColId id = 1; id < l->c->cols.len; id++)
-        if (colset_has(&out, id) && colset_has(needed, id)) ids[(*n)++] = id;
+    for (int64_t w = 0; w < words; w++)
+        for (uint64_t b = out.bits[w] & needed->bits[w]; b; b &= b - 1) ids[(*n)++] = (ColId)(w * 64 + __builtin_ctzll(b));
     return ids;
 }
 
@@ -84,7 +98,7 @@ static Pipe *rows_pipe(Lower *l, int32_t store, int32_t n, const ColId *ids, con
     Pipe *p = pipe_new(l, SRC_ROWS, arena_printf(l->arena, "rows #%d", (int)store));
     if (!p) return NULL;
     p->source.id = store;
-    for (int32_t i = 0; i < n; i++) p->cols[ids[i]] = entries[i];
+    for (int32_t i = 0; i < n; i++) *pipe_col(p, ids[i]) = entries[i];
     return p;
 }
 
@@ -147,7 +161,7 @@ static Pipe *lower_scan(Lower *l, Plan *s) {
     p->source.table = s->table;
     p->source.est_rows = (double)s->table->live_rows;
     for (int32_t i = 0; i < s->n_out; i++) {
-        ColEntry *e = &p->cols[s->out_cols[i]];
+        ColEntry *e = pipe_col(p, s->out_cols[i]);
         int32_t c = s->scan_cols[i];
         if (c < 0) {
             *e = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = type_make(T_INT8), .imm = -1, .range = {true, 0, INT64_MAX}};
@@ -212,8 +226,8 @@ static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, c
     if (!in) return NULL;
     in->aux = m;
     lower_info(p, d)->stable_str = true;
-    p->cols[id] = (ColEntry){.where = CW_REG, .reg = d, .type = t, .nullable = valid != NULL, .range = range};
-    return &p->cols[id];
+    *pipe_col(p, id) = (ColEntry){.where = CW_REG, .reg = d, .type = t, .nullable = valid != NULL, .range = range};
+    return pipe_col(p, id);
 }
 
 static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
@@ -222,7 +236,7 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         if (!p) return NULL;
         for (int32_t i = 0; i < v->n_out; i++) {
             Type t = col_type(l, v->out_cols[i]);
-            p->cols[v->out_cols[i]] = (ColEntry){.where = CW_EXPR, .expr = v->rows[0][i], .type = t};
+            *pipe_col(p, v->out_cols[i]) = (ColEntry){.where = CW_EXPR, .expr = v->rows[0][i], .type = t};
             if (expr_is_volatile(v->rows[0][i]) && !lower_col(l, p, v->out_cols[i])) return NULL;
         }
         return p;
@@ -317,7 +331,7 @@ static Pipe *lower_series(Lower *l, Plan *s) {
         p->source.step = step;
         p->source.est_rows = ((double)hi - (double)lo) / (double)step + 1;
         Range r = {true, MIN_OF(lo, hi), MAX_OF(lo, hi)};
-        p->cols[id] = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = t, .imm = 0, .range = r};
+        *pipe_col(p, id) = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = t, .imm = 0, .range = r};
         return p;
     }
     /* Other types: the values are made here. */
@@ -683,7 +697,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     in->aux = site;
     bool outer = kind == PK_LEFT || kind == PK_SINGLE;
     for (int32_t i = 0; i < n_ids && rows_used; i++) {
-        ColEntry *e = &pp->cols[ids[i]];
+        ColEntry *e = pipe_col(pp, ids[i]);
         if (as_key[i] >= 0) {
             *e = (ColEntry){.where = CW_REG, .reg = pcols[as_key[i]], .type = col_type(l, ids[i]), .nullable = false, .dict = lower_info(pp, pcols[as_key[i]])->dict,
                             .range = lower_range(pp, pcols[as_key[i]])};
@@ -717,15 +731,15 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     }
     for (int32_t i = 0; i < n_ids && rows_used; i++) {
         if (as_key[i] >= 0) continue;
-        ColEntry *e = &pp->cols[ids[i]];
+        ColEntry *e = pipe_col(pp, ids[i]);
         e->nullable |= outer;
         if (outer && e->range.known) e->range.lo = MIN_OF(e->range.lo, 0), e->range.hi = MAX_OF(e->range.hi, 0);
         if (!outer && kind != PK_INNER) *e = (ColEntry){.where = CW_NONE};
     }
     if (outer) /* rows without a match carry zero cells in NULL places */
-        for (int32_t i = 0; i < n_ids && rows_used; i++) pp->cols[ids[i]].nullable = true;
+        for (int32_t i = 0; i < n_ids && rows_used; i++) pipe_col(pp, ids[i])->nullable = true;
     if (kind == PK_MARK)
-        pp->cols[p->mark_col] = (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
+        *pipe_col(pp, p->mark_col) = (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
     if (kind == PK_INNER && !track)
         for (int32_t i = 0; i < n_rest; i++)
             if (lower_filter(l, pp, rest[i]) != ST_OK) return NULL;
@@ -741,7 +755,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     up->source.id = join;
     up->source.matched = p->join == JN_SEMI;
     up->source.est_rows = build->est_rows;
-    for (int32_t i = 0; i < n_ids; i++) up->cols[ids[i]] = entries[i];
+    for (int32_t i = 0; i < n_ids; i++) *pipe_col(up, ids[i]) = entries[i];
     if (from_build) return up;
     /* Matched pairs and unmatched build rows meet in one row store. */
     int32_t n_all = 0;
@@ -841,7 +855,7 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         spec.keys[i] = (KeySpec){.phys = ri->phys, .type = p->exprs[i]->type, .nullable = ri->nullable, .null_equal = true, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
         CellSpec c = cell_spec(cp, r);
         c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
-        np->cols[p->out_cols[i]] = source_entry(i, &c, p->exprs[i]->type, range);
+        *pipe_col(np, p->out_cols[i]) = source_entry(i, &c, p->exprs[i]->type, range);
     }
     bool any2 = false;
     for (int32_t i = 0; i < p->n_aggs; i++) {
@@ -963,7 +977,7 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         regs[slot] = r;
         if (nullable && out_range.known) out_range.lo = MIN_OF(out_range.lo, 0), out_range.hi = MAX_OF(out_range.hi, 0);
         CellSpec c = {.phys = cell->out_phys, .type = t, .nullable = nullable, .stable_str = cell->stable_str, .dict = dict};
-        np->cols[a->out] = source_entry(p->n_keys + slot, &c, t, out_range);
+        *pipe_col(np, a->out) = source_entry(p->n_keys + slot, &c, t, out_range);
     }
     if (!vec_push(l->arena, &l->aggs, spec)) return NULL;
     Sink sink = {.kind = SINK_AGG, .id = id, .n_keys = p->n_keys, .keys = keys, .n_regs = spec.n_aggs, .regs = regs, .regs2 = any2 ? regs2 : NULL, .limit = -1};
@@ -1074,7 +1088,7 @@ static Pipe *lower_cte_scan(Lower *l, Plan *p) {
         np->source.est_rows = p->est_rows;
         for (int32_t k = 0; k < p->n_out; k++)
             for (int32_t j = 0; j < c->n_cols; j++)
-                if (c->cols[j] == p->cte_cols[k]) np->cols[p->out_cols[k]] = c->entries[j];
+                if (c->cols[j] == p->cte_cols[k]) *pipe_col(np, p->out_cols[k]) = c->entries[j];
         return np;
     }
     return err_internal(l->err, "CTE %lld is not materialised", (long long)p->cte_id), NULL;
@@ -1104,12 +1118,12 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
             Expr *e = p->exprs[i];
             if (!colset_has(needed, id) || (e->kind == EX_COL && e->u.col == id)) continue;
             if (e->kind == EX_COL) {
-                cp->cols[id] = cp->cols[e->u.col];
-                if (!cp->cols[id].reg) { /* load once, under the original's entry */
-                    cp->cols[id] = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type, .dict = cp->cols[e->u.col].dict};
+                *pipe_col(cp, id) = *pipe_col(cp, e->u.col);
+                if (!pipe_col(cp, id)->reg) { /* load once, under the original's entry */
+                    *pipe_col(cp, id) = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type, .dict = pipe_col(cp, e->u.col)->dict};
                 }
             } else {
-                cp->cols[id] = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type};
+                *pipe_col(cp, id) = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type};
             }
             if (expr_is_volatile(e) && !lower_col(l, cp, id)) return NULL;
         }
@@ -1150,7 +1164,7 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         Type t = type_make(T_INT8);
         Reg d = lower_reg(l, cp, PH_I64, t, false, range);
         if (!d || !builder_emit(&cp->b, OP_REPEAT, PH_I64, d, r, 0, 0)) return NULL;
-        cp->cols[p->out_cols[0]] = (ColEntry){.where = CW_REG, .reg = d, .type = t, .range = range};
+        *pipe_col(cp, p->out_cols[0]) = (ColEntry){.where = CW_REG, .reg = d, .type = t, .range = range};
         return cp;
     }
     }
@@ -1181,7 +1195,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
         if (store < 0 || sink_rows(l, p, store, n_result, regs, -1) != ST_OK) return NULL;
     }
     /* walks that return no Status may have been cut short */
-    QueryPlan *q = stack_check(c->err) == ST_OK ? arena_new_of(c->arena, QueryPlan) : NULL;
+    QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
     *q = (QueryPlan){.serial = c->calls_routine, .n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
                      .n_aggs = (int32_t)l->aggs.len, .aggs = l->aggs.items, .n_sorts = (int32_t)l->sorts.len, .sorts = l->sorts.items,

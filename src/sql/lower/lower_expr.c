@@ -152,8 +152,11 @@ static Mark mark_now(Pipe *p) {
     return (Mark){p->b.instrs.len, p->b.regs.len, p->ranges.len, p->computed.len, p->b.n_sites};
 }
 static void forget_since(Pipe *p, Mark m) {
-    for (int64_t i = 0; i < p->n_cols; i++)
-        if (p->cols[i].reg >= m.regs && p->cols[i].where != CW_REG) p->cols[i].reg = 0;
+    for (int64_t k = 0; k < p->n_pages; k++)
+        for (int i = 0; p->pages[k] && i < COL_PAGE; i++) {
+            ColEntry *e = &p->pages[k]->at[i];
+            if (e->reg >= m.regs && e->where != CW_REG) e->reg = 0;
+        }
     p->computed.len = MIN_OF(p->computed.len, m.computed);
 }
 static void roll_back(Pipe *p, Mark m) {
@@ -246,7 +249,7 @@ Reg lower_canonical(Lower *l, Pipe *p, Reg r, Type type) { return lower_as(l, p,
 Reg lower_col(Lower *l, Pipe *p, ColId id) {
     TRY_REG(stack_check(l->err));
     if (id <= 0 || id >= p->n_cols) return err_internal(l->err, "column %d is out of range", (int)id), 0;
-    ColEntry *e = &p->cols[id];
+    ColEntry *e = pipe_col(p, id);
     if (e->reg) return e->reg;
     Reg r = 0;
     switch (e->where) {
@@ -265,7 +268,7 @@ Reg lower_col(Lower *l, Pipe *p, ColId id) {
         break;
     case CW_ROW: {
         Reg row = lower_col(l, p, e->row_var);
-        e = &p->cols[id];
+        e = pipe_col(p, id);
         r = row ? lower_reg(l, p, (Phys)e->phys, e->type, e->nullable, e->range) : 0;
         if (!r || !emit(l, p, OP_ROW_GET, PH_I64, r, row, 0, 0)) return 0;
         last(p)->aux = e->cell;
@@ -275,12 +278,12 @@ Reg lower_col(Lower *l, Pipe *p, ColId id) {
         Expr *x = e->expr;
         r = lower_expr(l, p, x);
         if (!r) return 0;
-        p->cols[id].reg = r;
+        pipe_col(p, id)->reg = r;
         return r;
     }
     default: return err_internal(l->err, "column \"%s\" (%d) is not available here", l->c->cols.items[id].name ? l->c->cols.items[id].name : "?", (int)id), 0;
     }
-    e = &p->cols[id];
+    e = pipe_col(p, id);
     RegInfo *ri = lower_info(p, r);
     ri->dict = e->dict;
     ri->stable_str = e->stable_str;
@@ -849,8 +852,8 @@ static Reg by_dictionary(Lower *l, Pipe *p, Expr *e) {
     if (!rule_on(l->c, RULE_CODES) || p->b.failed) return 0;
     if (e->kind != EX_FUNC && e->kind != EX_IN && e->kind != EX_AND && e->kind != EX_OR && e->kind != EX_CASE) return 0;
     ColId id = lower_single_col(l, e);
-    if (!id || id >= p->n_cols || p->cols[id].where == CW_NONE || !p->cols[id].dict) return 0;
-    const Dict *dict = p->cols[id].dict;
+    if (!id || id >= p->n_cols || pipe_col(p, id)->where == CW_NONE || !pipe_col(p, id)->dict) return 0;
+    const Dict *dict = pipe_col(p, id)->dict;
     if (e->type.id == T_BOOL) {
         CodeMask *m = lower_code_mask(l, e, id, dict, false);
         if (!m) return 0;

@@ -355,9 +355,9 @@ bool lower_col_bounds(const Expr *cond, ColId *col, int128_t *lo, int128_t *hi, 
     return true;
 }
 
-static bool has_int_storage(const Pipe *p, ColId id) {
+static bool has_int_storage(Pipe *p, ColId id) {
     if (id <= 0 || id >= p->n_cols) return false;
-    const ColEntry *e = &p->cols[id];
+    const ColEntry *e = pipe_col(p, id);
     return p->source.kind == SRC_TABLE && e->where == CW_SOURCE && e->imm >= 0 && e->phys >= PH_I16 && e->phys <= PH_I64 && e->table_int;
 }
 
@@ -396,7 +396,7 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
     int128_t lo, hi;
     bool negate;
     if (lower_col_bounds(cond, &id, &lo, &hi, &negate) && has_int_storage(p, id)) {
-        int64_t column = p->cols[id].imm;
+        int64_t column = pipe_col(p, id)->imm;
         *done = true;
         if (negate) return emit_wide_range(l, p, column, lo, hi, true); /* <> something it can never be: not NULL */
         for (int64_t i = 0; i < p->pending.len; i++) {
@@ -410,9 +410,9 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
     }
     if (!rule_on(l->c, RULE_CODES)) return ST_OK;
     id = lower_single_col(l, cond);
-    if (!id || id >= p->n_cols || p->cols[id].where != CW_SOURCE || !p->cols[id].dict) return ST_OK;
-    const Dict *dict = p->cols[id].dict;
-    int64_t column = p->cols[id].imm;
+    if (!id || id >= p->n_cols || pipe_col(p, id)->where != CW_SOURCE || !pipe_col(p, id)->dict) return ST_OK;
+    const Dict *dict = pipe_col(p, id)->dict;
+    int64_t column = pipe_col(p, id)->imm;
     /* col = 'const' on a big dictionary: one look-up. */
     if (cond->kind == EX_FUNC && cond->u.func->opcode == OP_EQ && cond->n_args == 2) {
         const Expr *a = cond->args[0], *b = cond->args[1];

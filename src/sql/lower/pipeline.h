@@ -47,12 +47,17 @@ typedef struct PendingRange {
     int128_t lo, hi;
 } PendingRange;
 
+/* Entries of columns, by ColId, in pages that are made when they are first asked for: a query of many pipes has many columns, and a pipe few of them. */
+enum { COL_PAGE = 32 };
+typedef struct ColPage { ColEntry at[COL_PAGE]; } ColPage;
+
 /* A pipeline under construction: current rows = output of the plan lowered so far. */
 typedef struct Pipe {
     ProgramBuilder b;
     Source source;
-    ColEntry *cols; /* by ColId */
-    int64_t n_cols;
+    ColPage **pages;
+    int64_t n_pages, n_cols;
+    ColEntry lost; /* what pipe_col() gives when there is no memory */
     VEC(Range) ranges; /* by register */
     VEC(Computed) computed;
     VEC(ZonePred) zones;
@@ -92,6 +97,9 @@ typedef struct Lower {
     VEC(ColMap) aliases;     /* column -> the column it copies */
     int32_t trial;           /* > 0: only finding out whether something can fail; the outermost trial makes it again */
 } Lower;
+
+/* The column's entry; never NULL, and stays where it is. Out of memory is an error of the arena, which sql_lower() looks at in the end. */
+ColEntry *pipe_col(Pipe *p, ColId id);
 
 /* ---- registers (lower_expr.c) ---- */
 Reg lower_reg(Lower *l, Pipe *p, Phys phys, Type type, bool nullable, Range range);

@@ -189,8 +189,9 @@ void cp_mark(Cp *c) {
     }
 }
 void cp_fresh(Cp *c) {
-    for (int64_t i = 0, n = MIN_OF((int64_t)c->pipe.n_cols, (int64_t)c->ctx.cols.len); i < n; i++)
-        if (c->pipe.cols[i].where != CW_REG) c->pipe.cols[i].reg = 0;
+    for (int64_t k = 0; k < c->pipe.n_pages; k++)
+        for (int i = 0; c->pipe.pages[k] && i < COL_PAGE; i++)
+            if (c->pipe.pages[k]->at[i].where != CW_REG) c->pipe.pages[k]->at[i].reg = 0;
     c->pipe.computed.len = 0;
 }
 Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm) {
@@ -209,15 +210,9 @@ Status cp_leave(Cp *c, int64_t block, bool to_step) {
 
 /* ---- variables --------------------------------------------------------------------------------- */
 ColEntry *cp_entry(Cp *c, ColId id) {
-    if (id >= c->pipe.n_cols) {
-        int64_t n = MAX_OF(c->ctx.cols.len + 32, 2 * c->pipe.n_cols);
-        ColEntry *cols = arena_array(c->arena, ColEntry, n);
-        if (!cols) return c->oom = true, NULL;
-        if (c->pipe.n_cols) memcpy(cols, c->pipe.cols, (size_t)c->pipe.n_cols * sizeof *cols);
-        c->pipe.cols = cols;
-        c->pipe.n_cols = n;
-    }
-    return &c->pipe.cols[id];
+    if (id >= c->pipe.n_cols) c->pipe.n_cols = MAX_OF(c->ctx.cols.len + 32, 2 * c->pipe.n_cols);
+    ColEntry *x = pipe_col(&c->pipe, id);
+    return x == &c->pipe.lost ? (c->oom = true, NULL) : x;
 }
 
 int32_t cp_var_new(Cp *c, const char *name, Type type) {

@@ -616,22 +616,23 @@ static Status read_block(PlParser *p, const char *label, PlStmt **out) {
 
 static const char *const then_words[] = {"then", NULL}, *const loop_words[] = {"loop", NULL}, *const when_words[] = {"when", NULL};
 
-static Status add_arm(PlParser *p, PlStmt *s, const PlArm *arm) {
-    VEC(PlArm) arms = {s->arms, s->n_arms, s->n_arms};
-    if (!vec_push(p->a, &arms, *arm)) return ST_ERROR;
-    s->arms = arms.items;
-    s->n_arms = (int32_t)arms.len;
+typedef VEC(PlArm) PlArms;
+static Status add_arm(PlParser *p, PlArms *arms, PlStmt *s, const PlArm *arm) {
+    if (!vec_push(p->a, arms, *arm)) return ST_ERROR;
+    s->arms = arms->items;
+    s->n_arms = (int32_t)arms->len;
     return ST_OK;
 }
 
 static Status read_if(PlParser *p, PlStmt *s) {
+    PlArms arms = {0};
     pl_advance(p);
     do {
         PlArm arm = {0};
         TRY(read_expr(p, 0, then_words, "THEN", &arm.cond));
         TRY(expect_word(p, "then"));
         TRY(read_body(p, &arm.body));
-        TRY(add_arm(p, s, &arm));
+        TRY(add_arm(p, &arms, s, &arm));
     } while (accept_word(p, "elsif") || accept_word(p, "elseif"));
     if (accept_word(p, "else")) {
         s->has_else = true;
@@ -643,6 +644,7 @@ static Status read_if(PlParser *p, PlStmt *s) {
 }
 
 static Status read_case(PlParser *p, PlStmt *s) {
+    PlArms arms = {0};
     char *var = NULL;
     pl_advance(p);
     if (!is_word(p, "when")) {
@@ -671,7 +673,7 @@ static Status read_case(PlParser *p, PlStmt *s) {
         }
         TRY(expect_word(p, "then"));
         TRY(read_body(p, &arm.body));
-        TRY(add_arm(p, s, &arm));
+        TRY(add_arm(p, &arms, s, &arm));
     }
     if (accept_word(p, "else")) {
         s->has_else = true;
