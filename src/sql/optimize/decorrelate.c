@@ -56,24 +56,28 @@ static Status take_conds(Opt *o, Plan *p, Pull *st) {
     p->n_conds = n;
     return ST_OK;
 }
-static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) {
-    if (!e || id <= 0) return ST_ERROR;
-    ColId *ids = arena_array(o->a, ColId, p->n_out + 1);
-    Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
+/* A projection or aggregation yields (has as keys) n columns more. */
+static Status append_outs(Opt *o, Plan *p, int64_t n, const ColId *more, Expr *const *values) {
+    ColId *ids = arena_array(o->a, ColId, p->n_out + n);
+    Expr **ex = arena_array(o->a, Expr *, p->n_out + n);
     if (!ids || !ex) return ST_ERROR;
     for (int32_t i = 0; i < p->n_exprs; i++) {
         ids[i] = p->out_cols[i];
         ex[i] = p->exprs[i];
     }
-    ids[p->n_exprs] = id;
-    ex[p->n_exprs] = e;
+    for (int64_t i = 0; i < n; i++) {
+        ids[p->n_exprs + i] = more[i];
+        ex[p->n_exprs + i] = values[i];
+        if (!values[i] || more[i] <= 0) return ST_ERROR;
+    }
     p->out_cols = ids;
     p->exprs = ex;
-    p->n_exprs++;
+    p->n_exprs += (int32_t)n;
     p->n_out = p->n_exprs;
     if (p->kind == LP_AGG) p->n_keys = p->n_exprs;
     return ST_OK;
 }
+static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) { return append_outs(o, p, 1, &id, &e); }
 static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
     TRY(stack_check(o->err));
     Plan *p = *pp;
@@ -667,9 +671,10 @@ static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
     if (p->kind == LP_VALUES) return l;
     IdVec ids = {0};
     if (opt_out_ids(o, l, &ids) != ST_OK || !(p->children[0] = chain_along(o, l, p->children[0]))) return NULL;
-    for (int64_t i = 0; p->kind == LP_PROJECT && i < ids.len; i++)
-        if (append_out(o, p, ids.items[i], opt_col(o, ids.items[i])) != ST_OK) return NULL;
-    return p;
+    if (p->kind != LP_PROJECT) return p;
+    Expr **ex = arena_array(o->a, Expr *, ids.len + 1);
+    for (int64_t i = 0; ex && i < ids.len; i++) ex[i] = opt_col(o, ids.items[i]);
+    return ex && append_outs(o, p, ids.len, ids.items, ex) == ST_OK ? p : NULL;
 }
 
 static Plan *unnest(Unnest *u, Plan *p, ColId **local) {

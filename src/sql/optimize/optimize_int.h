@@ -28,6 +28,7 @@ typedef struct Opt {
     Err *err;
     VEC(ColStat) stats; /* by ColId */
     struct CteInfo *ctes; /* estimates of definitions in scope */
+    ColSet one; /* scratch of props.c: empty between calls */
 } Opt;
 typedef struct CteInfo {
     struct CteInfo *next;

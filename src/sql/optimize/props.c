@@ -73,11 +73,12 @@ bool opt_expr_nonnull(Opt *o, const Plan *p, const Expr *e) {
 }
 static bool conds_reject(Opt *o, const Plan *p, ColId id) {
     if (p->n_conds == 0) return false;
-    ColSet s = colset_new(o->c);
-    colset_add(o->c, &s, id);
-    for (int32_t i = 0; i < p->n_conds; i++)
-        if (opt_rejects_null(p->conds[i], &s)) return true;
-    return false;
+    if (id <= 0) return false;
+    colset_add(o->c, &o->one, id);
+    bool rejects = false;
+    for (int32_t i = 0; i < p->n_conds && !rejects; i++) rejects = opt_rejects_null(p->conds[i], &o->one);
+    if (id / 64 < o->one.n_words) o->one.bits[id / 64] = 0;
+    return rejects;
 }
 /* What a plan says of a column: whether it is one of its outputs, and whether it is never NULL in its rows (a column of an outer level may be
  * NULL as far as is known here, unless a condition inside says otherwise). One walk for both: joins ask on which side

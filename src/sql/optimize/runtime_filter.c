@@ -18,12 +18,10 @@ static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local)
     return ST_OK;
 }
 /* Which of a join's sides yields the column. The smaller tree is looked through: chains of joins have a leaf on one side. */
-static int side_of(Opt *o, const Plan *p, ColId id) {
+static int side_of(const Plan *p, ColId id) {
     int leaf = p->children[1]->n_children == 0 ? 1 : 0;
-    ColSet s = colset_new(o->c);
     if (leaf == 1 && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) return 0;
-    plan_outputs(o->c, p->children[leaf], &s);
-    return colset_has(&s, id) ? leaf : 1 - leaf;
+    return plan_yields(p->children[leaf], id) ? leaf : 1 - leaf;
 }
 /* Follows `id` down from p; `direct`: still in the probe pipeline of the join. */
 static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool direct) {
@@ -54,7 +52,7 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
         return ST_OK;
     case LP_CTE: return trace(o, p->children[1], id, join, build, direct);
     case LP_JOIN: {
-        int side = side_of(o, p, id);
+        int side = side_of(p, id);
         /* rows of a side may be dropped only if the join neither preserves the other side's partnerless rows on their account ... */
         bool ok = false;
         switch ((JoinKind)p->join) {
@@ -114,7 +112,7 @@ static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
             }
         }
         if (p->join == JN_FULL) return NULL;
-        int side = side_of(o, p, id);
+        int side = side_of(p, id);
         if (side == 1 && p->join != JN_INNER && p->join != JN_RIGHT) return NULL;
         if (side == 0 && p->join == JN_RIGHT) return NULL;
         return key_source(o, p->children[side], id, build);

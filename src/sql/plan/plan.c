@@ -512,6 +512,34 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
     }
 }
 
+bool plan_yields(const Plan *p, ColId id) {
+    if (stack_stop()) return false;
+    switch ((PlanKind)p->kind) {
+    case LP_SCAN:
+    case LP_VALUES:
+    case LP_SERIES:
+    case LP_PROJECT:
+    case LP_SETOP:
+    case LP_CTE_SCAN:
+    case LP_AGG:
+        for (int32_t i = 0; i < (p->kind == LP_AGG ? p->n_keys : p->n_out); i++)
+            if (p->out_cols[i] == id) return true;
+        for (int32_t i = 0; i < p->n_aggs; i++)
+            if (p->aggs[i].out == id) return true;
+        return false;
+    case LP_FILTER:
+    case LP_SORT:
+    case LP_LIMIT:
+    case LP_REPEAT: return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || plan_yields(p->children[0], id);
+    case LP_JOIN:
+        if (p->join == JN_MARK && p->mark_col == id) return true;
+        if (p->join != JN_MARK && p->join != JN_SEMI && p->join != JN_ANTI && plan_yields(p->children[1], id)) return true;
+        return plan_yields(p->children[0], id);
+    case LP_CTE: return plan_yields(p->children[1], id);
+    }
+    return false;
+}
+
 /* Everything that comes into being anywhere inside p, subqueries included. */
 static Status produced_slot(void *ctx, Expr **slot) {
     expr_walk(*slot, produced_fn, ctx);

@@ -287,6 +287,7 @@ bool colset_subset(const ColSet *a, const ColSet *of);
 bool colset_intersects(const ColSet *a, const ColSet *b);
 void expr_cols(PlanCtx *c, const Expr *e, ColSet *out); /* includes free columns of subplans */
 void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out);
+bool plan_yields(const Plan *p, ColId id); /* whether the column is an output */
 /* Columns used inside p but not produced inside p (correlation). */
 void plan_free_cols(PlanCtx *c, const Plan *p, ColSet *out);
 /* Text for EXPLAIN: SQL-like, into the arena. */
