@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "sql/lower/pipeline.h"
 
 static Reg call_kernel(Lower *l, Pipe *p, FuncKernel k, const FuncDef *f, bool strict, bool can_fail, Type ret, int n,
@@ -181,18 +182,31 @@ static bool can_fail_since(Pipe *p, Mark m) {
 
 /* ---- conversions ----------------------------------------------------------------------- */
 
+/* Equal expressions have the same: comparing trees with every one computed so far would cost their sizes each time. Other ones after a change, at worst. */
+static uint32_t expr_hash(Expr *e) {
+    if (e->hash || stack_stop()) return e->hash;
+    uint64_t h = hash_combine(e->kind, (uint64_t)e->type.id << 32 | (uint32_t)e->n_args);
+    if (e->kind == EX_COL) h = hash_combine(h, (uint64_t)e->u.col);
+    if (e->kind == EX_PARAM) h = hash_combine(h, (uint64_t)e->u.param);
+    if (e->kind == EX_FUNC) h = hash_combine(h, (uint64_t)(uintptr_t)e->u.func);
+    if (e->kind == EX_CONST && !e->u.value.is_null) h = hash_combine(h, cell_hash(type_phys(e->type), value_cell_const(&e->u.value)));
+    for (int32_t i = 0; i < e->n_args; i++) h = hash_combine(h, expr_hash(e->args[i]));
+    return e->hash = (uint32_t)h | 1;
+}
+
 /* Looks at the newest values only, so that a condition of ten thousand parts costs ten thousand steps. */
-static Reg cached(Pipe *p, const Expr *e, Reg src, int phys) {
+static Reg cached(Pipe *p, Expr *e, Reg src, int phys) {
     enum { LOOK_BACK = 512 };
+    uint32_t hash = e ? expr_hash(e) : 0;
     int64_t oldest = MAX_OF(p->computed.len - LOOK_BACK, INT64_C(0));
     for (int64_t i = p->computed.len - 1; i >= oldest; i--) {
         const Computed *c = &p->computed.items[i];
-        if (e ? (c->expr && expr_equal(c->expr, e)) : (!c->expr && c->src == src && c->phys == phys)) return c->reg;
+        if (e ? (c->expr && c->hash == hash && expr_equal(c->expr, e)) : (!c->expr && c->src == src && c->phys == phys)) return c->reg;
     }
     return 0;
 }
 static Reg remember(Lower *l, Pipe *p, const Expr *e, Reg src, int phys, Reg r) {
-    if (r) (void)vec_push(l->arena, &p->computed, ((Computed){e, src, phys, r}));
+    if (r) (void)vec_push(l->arena, &p->computed, ((Computed){e, src, phys, r, e ? e->hash : 0}));
     return r;
 }
 

@@ -39,6 +39,7 @@ typedef struct Computed {
     Reg src;
     int phys;
     Reg reg;
+    uint32_t hash; /* the expression's */
 } Computed;
 
 /* Conjuncts on one column, merged before they are emitted as one FILTER_RANGE. */

@@ -336,6 +336,19 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
     return filter_ordered(o, p, &above);
 }
 
+/* Below the projection the predicate would be nested more than PUSH_DEPTH levels deep, because of what is computed there. Where subqueries that compute and
+ * filter are nested by the hundred, all predicates with all that they need, at every level, would be cubic; and the value is there anyway. */
+enum { PUSH_DEPTH = 64 };
+static bool grows_too_deep(const Plan *p, const Expr *e, int depth) {
+    if (stack_stop()) return true;
+    if (e->kind == EX_COL && depth > PUSH_DEPTH)
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == e->u.col) return p->exprs[i]->n_args > 0;
+    for (int32_t i = 0; i < e->n_args; i++)
+        if (grows_too_deep(p, e->args[i], depth + 1)) return true;
+    return false;
+}
+
 static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     if (stack_check(o->err) != ST_OK) return NULL;
     if (opt_fold_conds(o, preds) != ST_OK) return NULL;
@@ -379,6 +392,7 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
             bool ok = !expr_is_volatile(e);
             for (int32_t k = 0; k < p->n_out && ok; k++)
                 if (expr_is_volatile(p->exprs[k]) && opt_uses_col(o, e, p->out_cols[k])) ok = false;
+            ok = ok && !grows_too_deep(p, e, 0);
             if (ok && !(e = opt_subst(o, e, p->n_out, p->out_cols, p->exprs))) return NULL;
             if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
         }

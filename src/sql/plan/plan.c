@@ -156,6 +156,7 @@ static Expr *copy_expr(Copy *k, const Expr *e) {
         return NULL;
     }
     *n = *e;
+    n->hash = 0;
     n->args = copy_list(k, e->args, e->n_args);
     if (e->kind == EX_COL) n->u.col = copy_col(k, e->u.col);
     if (e->kind == EX_AGG) n->u.agg.filter = copy_expr(k, e->u.agg.filter);

@@ -109,6 +109,7 @@ struct Expr {
     uint8_t subquery; /* EX_SUBQUERY: SubqueryKind */
     bool all;         /* SQ_IN: op ALL (true) or op ANY (false) */
     bool folded;      /* opt_fold() leaves it as it is: whoever changes its arguments clears this, in all nodes above them too */
+    uint32_t hash;    /* of the lowering, which looks for equal expressions; 0: not yet */
     Type type;
     int64_t location; /* in the statement, 1-based, 0 none */
     int32_t n_args;
