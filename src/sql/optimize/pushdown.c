@@ -211,16 +211,13 @@ static Plan *push_region(Opt *o, Plan *p, ExprVec *preds) {
     if (any_false(&g.pool)) return opt_empty(o, p);
     /* an equality both of whose sides are now constants says nothing more */
     ExprVec pool = {0};
+    ColSet fixed = colset_new(o->c);
+    for (int64_t i = 0; i < g.pool.len; i++)
+        if (fixes_value(g.pool.items[i])) colset_add(o->c, &fixed, g.pool.items[i]->args[0]->u.col);
     for (int64_t i = 0; i < g.pool.len; i++) {
         ColId a, b;
-        bool fa = false, fb = false;
-        if (col_eq(g.pool.items[i], &a, &b))
-            for (int64_t k = 0; k < g.pool.len; k++)
-                if (fixes_value(g.pool.items[k])) {
-                    fa |= g.pool.items[k]->args[0]->u.col == a;
-                    fb |= g.pool.items[k]->args[0]->u.col == b;
-                }
-        if (!(fa && fb) && opt_push(o, &pool, g.pool.items[i]) != ST_OK) return NULL;
+        bool says_nothing = col_eq(g.pool.items[i], &a, &b) && colset_has(&fixed, a) && colset_has(&fixed, b);
+        if (!says_nothing && opt_push(o, &pool, g.pool.items[i]) != ST_OK) return NULL;
     }
     /* 2. implied ORs, 3. everything to its leaf */
     ExprVec multi = {0};
