@@ -443,7 +443,8 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
         if (a) plan_ctx_init(s, a, &pc);
         r = a ? sql_bind_view(&pc, v, &b) : ST_ERROR;
         for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
-            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", "")) break;
+            if (each(ctx, b->names[i], type_name(pc.cols.items[b->result[i]].type, buf, sizeof buf), false, "", ""))
+                break;
         }
         arena_free(a);
     } else {

@@ -102,7 +102,8 @@ static char **put_texts(char ***slots, char **at, int n, char *const *texts) {
     return out;
 }
 static int64_t view_bytes(const View *v) {
-    int64_t n = (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + v->n_sources * (int64_t)sizeof(ViewSource);
+    int64_t n =
+        (int64_t)sizeof(View) + v->n_cols * (int64_t)sizeof(char *) + v->n_sources * (int64_t)sizeof(ViewSource);
     n += (int64_t)strlen(v->name) + (int64_t)strlen(v->sql) + 2 + text_bytes(v->n_cols, v->cols);
     for (int i = 0; i < v->n_sources; i++) {
         const ViewSource *q = &v->sources[i];
@@ -129,7 +130,8 @@ View *view_new(const View *like, Err *e) {
     v->cols = probe.n_cols ? put_texts(&slots, &at, probe.n_cols, probe.cols) : NULL;
     for (int i = 0; i < probe.n_sources; i++) {
         const ViewSource *q = &probe.sources[i];
-        v->sources[i] = (ViewSource){.location = q->location, .relation = put_text(&at, q->relation), .n_cols = q->n_cols};
+        v->sources[i] =
+            (ViewSource){.location = q->location, .relation = put_text(&at, q->relation), .n_cols = q->n_cols};
         v->sources[i].cols = put_texts(&slots, &at, q->n_cols, q->cols);
         v->sources[i].names = put_texts(&slots, &at, q->n_cols, q->names);
     }

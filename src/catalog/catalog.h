@@ -12,8 +12,9 @@
 
 #include "storage/table.h"
 
-/* A place in a view's query that names a table or view: which one it is and which columns it has there, under the names that the query has for
- * them. What the relation gets later is not seen there, and when it or its columns are renamed, only this changes, not the text. */
+/* A place in a view's query that names a table or view: which one it is and which columns it has there, under the names
+ * that the query has for them. What the relation gets later is not seen there, and when it or its columns are renamed,
+ * only this changes, not the text. */
 typedef struct ViewSource {
     int64_t location; /* of the name in the text: 1-based byte */
     char *relation;   /* as it is called now */
@@ -29,7 +30,8 @@ typedef struct View {
     int n_cols;
     char **cols; /* given column names or NULL */
     int n_sources;
-    ViewSource *sources; /* none: of an older file, names mean what they mean now (and whoever changes a definition fills them in first) */
+    ViewSource *sources; /* none: of an older file, names mean what they mean now (and whoever changes a definition
+                            fills them in first) */
 } View;
 
 /* Columns and tables by name: both tables may be rebuilt. */
@@ -102,7 +104,7 @@ Table *catalog_remove_table(Catalog *c, Slice name);
 Status catalog_add_view(Catalog *c, View *v, Err *e);
 View *catalog_remove_view(Catalog *c, Slice name);
 void catalog_replace_view(Catalog *c, const View *old, View *v); /* its new name, if it has one, is free */
-View *view_new(const View *like, Err *e); /* a copy */
+View *view_new(const View *like, Err *e);                        /* a copy */
 void view_free(View *v);
 /* Names of foreign keys are per table and not checked here. */
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);

@@ -14,8 +14,15 @@
 
 #define CATALOG_MAGIC "STELECAT"
 #define TABLE_MAGIC "STELETBL"
-enum { FILE_FORMAT = 1, CATALOG_FOREIGN = 2 /* a catalog with foreign keys */, CATALOG_ROUTINES = 3 /* and routines */, CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
-       CATALOG_SOURCES = 5 /* and what views read */, SECTION_ALIGN = 64, PATH_ROOM = 64 };
+enum {
+    FILE_FORMAT = 1,
+    CATALOG_FOREIGN = 2 /* a catalog with foreign keys */,
+    CATALOG_ROUTINES = 3 /* and routines */,
+    CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
+    CATALOG_SOURCES = 5 /* and what views read */,
+    SECTION_ALIGN = 64,
+    PATH_ROOM = 64
+};
 
 typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
 typedef struct TableFileHeader {
@@ -615,7 +622,11 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
     bool expects = false, sources = false;
     for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
-    int64_t format = sources ? CATALOG_SOURCES : expects ? CATALOG_EXPECTED : c->n_routines ? CATALOG_ROUTINES : c->n_foreign ? CATALOG_FOREIGN : FILE_FORMAT;
+    int64_t format = sources         ? CATALOG_SOURCES
+                     : expects       ? CATALOG_EXPECTED
+                     : c->n_routines ? CATALOG_ROUTINES
+                     : c->n_foreign  ? CATALOG_FOREIGN
+                                     : FILE_FORMAT;
     put_i64(&o, format);
     put_i64(&o, c->next_id);
     put_i64(&o, c->n_tables);
@@ -834,7 +845,8 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
     for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++) db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
-    for (int64_t i = 0; i < db->catalog.n_views && format >= CATALOG_SOURCES; i++) TRY(load_view_sources(&in, path, &db->catalog.views[i], e));
+    for (int64_t i = 0; i < db->catalog.n_views && format >= CATALOG_SOURCES; i++)
+        TRY(load_view_sources(&in, path, &db->catalog.views[i], e));
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;

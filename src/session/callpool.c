@@ -1115,7 +1115,8 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
 
 Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
-    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s)) return ST_OK;
+    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
+        return ST_OK;
     if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s)) return ST_OK; /* readers need not wait for each other */
     if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
         call_text_free(*slot);

@@ -1,7 +1,9 @@
-/* depend.c - what is there only because something else is: DROP refuses because of it (2BP01), or takes it along (CASCADE).
+/* depend.c - what is there only because something else is: DROP refuses because of it (2BP01), or takes it along
+ * (CASCADE).
  *
- * Nothing is kept of dependencies but what views read (View.sources). Everything else is found by binding texts of the catalog again, which is exact and
- * costs little where definitions are few; never by searching texts. A dependency through another view is that view's.
+ * Nothing is kept of dependencies but what views read (View.sources). Everything else is found by binding texts of the
+ * catalog again, which is exact and costs little where definitions are few; never by searching texts. A dependency
+ * through another view is that view's.
  */
 #include <stdio.h>
 
@@ -10,7 +12,9 @@
 #include "sql/parse/parse.h"
 #include "sql/pl/pl.h"
 
-void dependents_init(Dependents *d, Session *s, Statement *st) { *d = (Dependents){.s = s, .st = st, .a = st->run_arena}; }
+void dependents_init(Dependents *d, Session *s, Statement *st) {
+    *d = (Dependents){.s = s, .st = st, .a = st->run_arena};
+}
 
 static bool spares_view(const Dependents *d, const View *v) {
     for (int64_t i = 0; i < d->spared_views.len; i++)
@@ -22,15 +26,20 @@ static bool spares_table(const Dependents *d, const char *name) {
         if (strcmp(d->spared_tables.items[i]->name, name) == 0) return true;
     return false;
 }
-Status dependents_spare_view(Dependents *d, const View *v) { return spares_view(d, v) || vec_push(d->a, &d->spared_views, v) ? ST_OK : ST_ERROR; }
-Status dependents_spare_table(Dependents *d, const Table *t) { return spares_table(d, t->name) || vec_push(d->a, &d->spared_tables, t) ? ST_OK : ST_ERROR; }
+Status dependents_spare_view(Dependents *d, const View *v) {
+    return spares_view(d, v) || vec_push(d->a, &d->spared_views, v) ? ST_OK : ST_ERROR;
+}
+Status dependents_spare_table(Dependents *d, const Table *t) {
+    return spares_table(d, t->name) || vec_push(d->a, &d->spared_tables, t) ? ST_OK : ST_ERROR;
+}
 
 /* ---- finding ------------------------------------------------------------------------------------- */
 
 static Status add(Dependents *d, Dependent x, const char *on) {
     for (int64_t i = 0; i < d->found.len; i++) {
         const Dependent *y = &d->found.items[i];
-        if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0) return ST_OK;
+        if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0)
+            return ST_OK;
     }
     if (!(x.line = arena_printf(d->a, "%s depends on %s", x.what, on))) return ST_ERROR;
     return vec_push(d->a, &d->found, x) ? ST_OK : ST_ERROR;
@@ -70,7 +79,8 @@ static Status add_views_of(Dependents *d, const bool *holds, const char *on) {
     if (err_is_set(&d->s->err)) return ST_ERROR; /* memory ran out where texts were bound */
     for (int64_t i = 0; i < k->n_views; i++) {
         bool direct = holds[i];
-        for (int64_t j = 0; j < k->n_views && direct; j++) direct = !(holds[j] && j != i && reads(k->views[i], k->views[j]->name));
+        for (int64_t j = 0; j < k->n_views && direct; j++)
+            direct = !(holds[j] && j != i && reads(k->views[i], k->views[j]->name));
         if (direct) TRY(add_view(d, k->views[i], on));
     }
     return ST_OK;
@@ -86,7 +96,8 @@ Status dependents_of_table(Dependents *d, const Table *t) {
     const char *on = arena_printf(d->a, "table %s", t->name);
     if (!on) return ST_ERROR;
     for (int64_t i = 0; i < k->n_foreign; i++)
-        if (strcmp(k->foreign[i]->ref_table, t->name) == 0 && strcmp(k->foreign[i]->table, t->name) != 0 && !spares_table(d, k->foreign[i]->table))
+        if (strcmp(k->foreign[i]->ref_table, t->name) == 0 && strcmp(k->foreign[i]->table, t->name) != 0 &&
+            !spares_table(d, k->foreign[i]->table))
             TRY(add_foreign(d, k->foreign[i], on));
     return add_readers(d, t->name, on);
 }
@@ -146,7 +157,8 @@ bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int c
     if (!reads(v, t->name)) return false;
     View rest; /* what binding has already left out, such as the condition of a constant */
     int32_t n = b->n_result;
-    return without_column(a, v, t->name, t->cols[col].name, &rest) != ST_OK || !try_view(s, a, &rest, &c, &b) || b->n_result != n;
+    return without_column(a, v, t->name, t->cols[col].name, &rest) != ST_OK || !try_view(s, a, &rest, &c, &b) ||
+           b->n_result != n;
 }
 
 Status dependents_of_column(Dependents *d, const Table *t, int col) {
@@ -179,7 +191,8 @@ Status dependents_of_key(Dependents *d, const Table *t, int key) {
         PlanCtx c;
         BoundStmt *b;
         if (!try_view(d->s, d->a, k->views[i], &c, &b)) continue;
-        for (int64_t j = 0; j < c.grouped_keys.len; j++) holds[i] |= c.grouped_keys.items[j].table == t && c.grouped_keys.items[j].key == key;
+        for (int64_t j = 0; j < c.grouped_keys.len; j++)
+            holds[i] |= c.grouped_keys.items[j].table == t && c.grouped_keys.items[j].key == key;
     }
     return add_views_of(d, holds, on);
 }
@@ -194,20 +207,23 @@ static bool text_calls(Dependents *d, const Table *t, const char *sql, const Rou
     PlanCtx c;
     BoundStmt *b;
     const char *table = quote_name(d->a, t->name);
-    return sql && table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b) && calls(&c, r);
+    return sql && table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b) &&
+           calls(&c, r);
 }
 static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *r, const char *on) {
     for (int i = 0; i < t->n_cols; i++) {
         if (!text_calls(d, t, t->cols[i].default_sql, r)) continue;
         const char *what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
         if (!what) return ST_ERROR;
-        TRY(add(d, (Dependent){.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name, .what = what}, on));
+        TRY(add(d, (Dependent){.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name, .what = what},
+                on));
     }
     for (int i = 0; i < t->n_checks; i++) {
         if (!text_calls(d, t, t->checks[i].sql, r)) continue;
         const char *what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
         if (!what) return ST_ERROR;
-        TRY(add(d, (Dependent){.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .what = what}, on));
+        TRY(add(d, (Dependent){.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .what = what},
+                on));
     }
     return ST_OK;
 }
@@ -234,17 +250,23 @@ static char *list(const Dependents *d, bool cascades) {
     enum { TOLD_MAX = 100 };
     char *t = arena_strdup(d->a, "");
     for (int64_t i = 0; t && i < d->found.len && i < TOLD_MAX; i++)
-        t = arena_printf(d->a, "%s%s%s%s", t, i ? "\n" : "", cascades ? "drop cascades to " : "", cascades ? d->found.items[i].what : d->found.items[i].line);
+        t = arena_printf(d->a, "%s%s%s%s", t, i ? "\n" : "", cascades ? "drop cascades to " : "",
+                         cascades ? d->found.items[i].what : d->found.items[i].line);
     int64_t more = d->found.len - TOLD_MAX;
-    if (t && more > 0) t = arena_printf(d->a, "%s\nand %lld other object%s%s", t, (long long)more, more > 1 ? "s" : "", cascades ? " (see server log for list)" : "");
+    if (t && more > 0)
+        t = arena_printf(d->a, "%s\nand %lld other object%s%s", t, (long long)more, more > 1 ? "s" : "",
+                         cascades ? " (see server log for list)" : "");
     return t;
 }
 
 static Status refuse(Dependents *d, const char *what) {
     const char *lines = list(d, false);
     if (!lines) return err_oom(&d->s->err);
-    if (what) err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
-    else err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop desired object(s) because other objects depend on them");
+    if (what)
+        err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
+    else
+        err_set(&d->s->err, ERR_DEPENDENT_OBJECTS,
+                "cannot drop desired object(s) because other objects depend on them");
     err_detail(&d->s->err, "%s", lines);
     err_hint(&d->s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
     return ST_ERROR;
@@ -256,7 +278,8 @@ static Status take_along(Dependents *d, const Dependent *x) {
     case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
     case DEPENDENT_DEFAULT:
     case DEPENDENT_CHECK: {
-        AstAlterCmd cmd = {.kind = x->kind == DEPENDENT_DEFAULT ? AST_ALTER_DROP_DEFAULT : AST_ALTER_DROP_CONSTRAINT, .name = x->name};
+        AstAlterCmd cmd = {.kind = x->kind == DEPENDENT_DEFAULT ? AST_ALTER_DROP_DEFAULT : AST_ALTER_DROP_CONSTRAINT,
+                           .name = x->name};
         return alter_table_cmd(d->s, d->st, x->table, &cmd);
     }
     }
@@ -270,7 +293,8 @@ Status dependents_drop(Dependents *d, const char *what, bool cascade) {
     if (d->found.len == 1) {
         session_notice_text(d->s, "NOTICE", "00000", "drop cascades to %s", d->found.items[0].what);
     } else {
-        const char *lines = list(d, true), *message = arena_printf(d->a, "drop cascades to %lld other objects", (long long)d->found.len);
+        const char *lines = list(d, true),
+                   *message = arena_printf(d->a, "drop cascades to %lld other objects", (long long)d->found.len);
         if (!lines || !message) return err_oom(&d->s->err);
         session_notice(d->s, &(SessionNotice){"NOTICE", "00000", message, lines, "", ""});
     }
@@ -343,7 +367,8 @@ Status views_rename(Session *s, Arena *a, const char *relation, const char *colu
             }
             char **cols = arena_array(a, char *, sources[q].n_cols + 1);
             if (!cols) return ST_ERROR;
-            for (int c = 0; c < sources[q].n_cols; c++) cols[c] = strcmp(sources[q].cols[c], column) == 0 ? name : sources[q].cols[c];
+            for (int c = 0; c < sources[q].n_cols; c++)
+                cols[c] = strcmp(sources[q].cols[c], column) == 0 ? name : sources[q].cols[c];
             sources[q].cols = cols;
         }
         TRY(view_replace(s, k->views[i], &v));

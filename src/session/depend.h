@@ -1,4 +1,5 @@
-/* depend.h - what depends on what is to be dropped; what views read. Needs the exclusive lock, and views_fill_sources() before.
+/* depend.h - what depends on what is to be dropped; what views read. Needs the exclusive lock, and views_fill_sources()
+ * before.
  *
  *     dependents_init(&d, s, st);
  *     TRY(dependents_of_table(&d, t));
@@ -40,7 +41,8 @@ Status dependents_of_routine(Dependents *d, const Routine *r);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 
-/* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set only where memory ran out. */
+/* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set
+ * only where memory ran out. */
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
 bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);

@@ -77,7 +77,8 @@ Status session_option_bool(Session *s, const AstOption *o, bool *out) {
 
 /* PostgreSQL's options; of those that say what is shown only VERBOSE does. */
 static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bool *verbose) {
-    static const char *const known[] = {"analyze", "verbose", "costs", "buffers", "timing", "summary", "settings", "wal"};
+    static const char *const known[] = {"analyze", "verbose", "costs",    "buffers",
+                                        "timing",  "summary", "settings", "wal"};
     static const char *const formats[] = {"xml", "json", "yaml"};
     bool wal = false, timing = false;
     for (int64_t i = 0; i < x->n_options; i++) {
@@ -86,8 +87,12 @@ static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bo
         if (strcmp(o->name, "format") == 0) {
             const char *v = o->value ? o->value : "";
             for (int64_t k = 0; k < ARRAY_LEN(formats); k++)
-                if (strcmp(v, formats[k]) == 0) return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN format \"%s\" is not supported", v);
-            if (strcmp(v, "text") != 0) return err_at(&s->err, o->location, ERR_INVALID_PARAMETER, "unrecognized value for EXPLAIN option \"%s\": \"%s\"", o->name, v);
+                if (strcmp(v, formats[k]) == 0)
+                    return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED,
+                                  "EXPLAIN format \"%s\" is not supported", v);
+            if (strcmp(v, "text") != 0)
+                return err_at(&s->err, o->location, ERR_INVALID_PARAMETER,
+                              "unrecognized value for EXPLAIN option \"%s\": \"%s\"", o->name, v);
             continue;
         }
         for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= strcmp(o->name, known[k]) == 0;

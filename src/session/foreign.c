@@ -368,7 +368,9 @@ Status foreign_drop_column(Session *s, const Table *t, const char *column) {
     return ST_OK;
 }
 
-bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key) { return strcmp(f->ref_table, t->name) == 0 && parent_key(t, f) == key; }
+bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key) {
+    return strcmp(f->ref_table, t->name) == 0 && parent_key(t, f) == key;
+}
 
 Status foreign_drop_constraint(Session *s, const Table *t, const char *name, bool *found) {
     const Catalog *k = &s->db->catalog;

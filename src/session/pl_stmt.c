@@ -464,7 +464,8 @@ static Status exec_sql(PlFrame *fr, const PlStmt *s) {
         int64_t n = changes ? st->affected : st->n_rows;
         fr->row_count = s->has_into && is_select ? MIN_OF(n, 1) : n;
         if (is_select || changes || s->kind == PLS_PERFORM) (void)pl_set_bool(fr, fr->f->found, n > 0);
-        if (s->has_into) r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
+        if (s->has_into)
+            r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
         else if (pl_returns_rows(st) && s->kind != PLS_PERFORM && !fr->f->is_sql) r = no_destination(fr, is_select);
     }
     pl_result_free(st);

@@ -77,7 +77,8 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     c.guarded = guarded;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
-    if (c.locks_rows && session_read_only(s)) return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
+    if (c.locks_rows && session_read_only(s))
+        return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
     TRY(shape_of(p, &c, b));
     if (b->n_params > 0) {
@@ -95,7 +96,8 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->n_params = n_params;
     p->catalog_version = s->db->catalog.version;
     p->settings = s->settings;
-    p->keep = time_reads == clock && s->n_runs == runs && !c.calls_routine && !c.locks_rows; /* what a routine looks at is not known here */
+    /* what a routine looks at is not known here */
+    p->keep = time_reads == clock && s->n_runs == runs && !c.calls_routine && !c.locks_rows;
     return ST_OK;
 }
 

@@ -111,7 +111,8 @@ static Status bad_result(Session *s, const Routine *r, const char *detail) {
     int n_outs = 0;
     for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
     bool record = r->returns_record || (r->is_procedure && n_outs > 0);
-    err_set(&s->err, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s", record ? "record" : type_name(r->ret, type, sizeof type));
+    err_set(&s->err, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s",
+            record ? "record" : type_name(r->ret, type, sizeof type));
     err_detail(&s->err, "%s", detail);
     return ST_ERROR;
 }
@@ -124,19 +125,24 @@ static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx
     for (int i = 0; i < r->n_params; i++)
         if (r->param_modes[i] != 'i') want[n++] = r->param_types[i];
     if (n == 0 && (r->returns_void || r->is_procedure)) return ST_OK;
-    if (!b || b->n_result == 0) return bad_result(s, r, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
+    if (!b || b->n_result == 0)
+        return bad_result(s, r, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
     if (n == 0 && r->returns_record) return ST_OK; /* of whatever columns */
     if (n == 0) want[n++] = r->ret;
     bool scalar = n == 1 && !r->returns_record && !r->is_procedure;
     if (scalar && b->n_result != 1) return bad_result(s, r, "Final statement must return exactly one column.");
-    if (b->n_result != n) return bad_result(s, r, b->n_result < n ? "Final statement returns too few columns." : "Final statement returns too many columns.");
+    if (b->n_result != n)
+        return bad_result(s, r,
+                          b->n_result < n ? "Final statement returns too few columns."
+                                          : "Final statement returns too many columns.");
     for (int i = 0; i < n; i++) {
         Type is = c->cols.items[b->result[i]].type;
         if (is.id == T_UNKNOWN) is = type_make(T_TEXT);
         if (is.id == want[i].id || cast_exists(is, want[i], CAST_ASSIGNMENT)) continue;
         type_name(is, from, sizeof from);
         const char *why = scalar ? arena_printf(a, "Actual return type is %s.", from)
-                                 : arena_printf(a, "Final statement returns %s instead of %s at column %d.", from, type_name(want[i], to, sizeof to), i + 1);
+                                 : arena_printf(a, "Final statement returns %s instead of %s at column %d.", from,
+                                                type_name(want[i], to, sizeof to), i + 1);
         return why ? bad_result(s, r, why) : err_oom(&s->err);
     }
     return ST_OK;
@@ -153,7 +159,8 @@ static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFun
         plan_ctx_init(s, a, &c);
         pl_names_init(&names, a, f, x);
         c.variables = &names.hook;
-        bool plain = x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE || x->stmt->kind == AST_DELETE;
+        bool plain = x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE ||
+                     x->stmt->kind == AST_DELETE;
         if (plain) status = sql_bind(&c, x->stmt, 0, NULL, &b);
         if (status == ST_OK && i == all->n - 1) status = check_result(s, a, r, &c, b);
     }
@@ -235,7 +242,9 @@ Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
         TRY(dependents_of_routine(&d, r));
     }
     const char *sig = gone.len ? pl_signature_text(a, gone.items[0]) : NULL;
-    const char *what = x->n_items == 1 && sig ? arena_printf(a, "%s %s", gone.items[0]->is_procedure ? "procedure" : "function", sig) : NULL;
+    const char *what = x->n_items == 1 && sig
+                           ? arena_printf(a, "%s %s", gone.items[0]->is_procedure ? "procedure" : "function", sig)
+                           : NULL;
     TRY(dependents_drop(&d, what, x->cascade));
     for (int64_t i = 0; i < gone.len; i++) TRY(session_drop_routine(s, gone.items[i]));
     return ST_OK;

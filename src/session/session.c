@@ -16,7 +16,18 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind { CU_ADDED_TABLE, CU_DROPPED_TABLE, CU_ADDED_VIEW, CU_DROPPED_VIEW, CU_REPLACED_VIEW, CU_ADDED_FOREIGN, CU_DROPPED_FOREIGN, CU_ADDED_ROUTINE, CU_DROPPED_ROUTINE, CU_EXPECTED_ROWS } UndoKind;
+typedef enum UndoKind {
+    CU_ADDED_TABLE,
+    CU_DROPPED_TABLE,
+    CU_ADDED_VIEW,
+    CU_DROPPED_VIEW,
+    CU_REPLACED_VIEW,
+    CU_ADDED_FOREIGN,
+    CU_DROPPED_FOREIGN,
+    CU_ADDED_ROUTINE,
+    CU_DROPPED_ROUTINE,
+    CU_EXPECTED_ROWS
+} UndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
     UndoKind kind;
@@ -32,7 +43,13 @@ static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;
-    *u = (CatalogUndo){.next = s->catalog_undo, .kind = kind, .table = t, .view = v, .foreign = f, .routine = q, .expected_rows = t ? t->expected_rows : 0};
+    *u = (CatalogUndo){.next = s->catalog_undo,
+                       .kind = kind,
+                       .table = t,
+                       .view = v,
+                       .foreign = f,
+                       .routine = q,
+                       .expected_rows = t ? t->expected_rows : 0};
     Status r = ST_OK;
     switch (kind) {
     case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
@@ -205,7 +222,8 @@ Status session_lock(Session *s, LockMode mode) {
 }
 
 Status session_begin_write(Session *s) {
-    if (session_read_only(s)) return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
+    if (session_read_only(s))
+        return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     if (!s->undo) s->undo = undo_new(&s->db->account, &s->err); /* may outlive the session: transaction_end */
     return s->undo ? ST_OK : ST_ERROR;
@@ -301,10 +319,14 @@ Status session_transaction_options(Session *s, int64_t n, const AstOption *optio
     for (int64_t i = 0; i < n; i++) { /* whatever the level of isolation, it gets more */
         bool on = options[i].value && strcmp(options[i].value, "1") == 0;
         if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
-            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                           "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
         if (strcmp(options[i].name, "transaction_read_only") != 0) continue;
-        if (!on && s->read_only && s->savepoints) return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "cannot set transaction read-write mode inside a read-only transaction");
-        if (!on && s->read_only && s->txn) return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "transaction read-write mode must be set before any query");
+        if (!on && s->read_only && s->savepoints)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                           "cannot set transaction read-write mode inside a read-only transaction");
+        if (!on && s->read_only && s->txn)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "transaction read-write mode must be set before any query");
         s->read_only = on;
     }
     return ST_OK;
@@ -326,7 +348,8 @@ static Status lock_latest(Session *s) {
 }
 
 static Status nothing_to_end(Session *s, const AstTransaction *t, const char *chain) {
-    if (t->chain) return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", chain);
+    if (t->chain)
+        return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", chain);
     session_notice_text(s, "WARNING", "25P01", "there is no transaction in progress");
     return ST_OK;
 }

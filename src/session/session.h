@@ -209,7 +209,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *ast);
 /* kept: of the statement's text or prepared statement; NULL: nothing is kept. */
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept);
 void plan_release(CachedPlan *p); /* NULL is fine */
-Status session_option_bool(Session *s, const AstOption *o, bool *out); /* of EXPLAIN, VACUUM; without a value it is on. 42601 */
+/* Of EXPLAIN, VACUUM; without a value it is on. 42601 */
+Status session_option_bool(Session *s, const AstOption *o, bool *out);
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s, Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
@@ -222,7 +223,9 @@ void savepoint_after_error(Session *s);              /* state 'T' becomes 'E'; t
 void savepoints_free(Session *s);
 /* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
-static inline bool session_read_only(const Session *s) { return s->state == 'I' ? s->settings.default_read_only : s->read_only; }
+static inline bool session_read_only(const Session *s) {
+    return s->state == 'I' ? s->settings.default_read_only : s->read_only;
+}
 void catalog_undo_all(Session *s);
 void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */
 void catalog_undo_forget(Session *s);
@@ -247,14 +250,16 @@ Status session_check_schema(Session *s, const AstName *n); /* there is one: 3F00
 /* ---- views.c, utility.c ---- */
 Status view_create(Session *s, Statement *st, const AstCreateView *x);
 Status view_rename(Session *s, Statement *st, View *v, const AstRename *x);
-Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k); /* one command of ALTER TABLE */
+/* One command of ALTER TABLE. */
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k);
 
 /* ---- storage_options.c: *expected_rows stays what it is where the options do not name it ---- */
 /* WITH (...) of a new table (create), SET (...) of one that is there. 22023. */
 Status storage_options_read(int64_t n, const AstOption *options, bool create, int64_t *expected_rows, Err *e);
 /* RESET (...): as in PostgreSQL any name will do. 42601 with a value. */
 Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expected_rows, Err *e);
-Status storage_options_index(int64_t n, const AstOption *options, Err *e); /* WITH (...) of a unique index: none has an effect. 22023 */
+/* WITH (...) of a unique index: none has an effect. 22023 */
+Status storage_options_index(int64_t n, const AstOption *options, Err *e);
 
 /* ---- routines (routine.c; calls: pl_run.h) ---- */
 Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);
@@ -274,7 +279,8 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
 Status foreign_check_table(Session *s, Statement *st, const Table *t);
 /* After the changes of a statement whose plan left `rows`; the first n of row_map (all without one) were inserted or updated. Runs actions. */
 Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map, int64_t n, int64_t changed);
-/* Before a definition changes: foreign keys from and to a table that goes, and from a column; those of other tables were asked about (depend.h). */
+/* Before a definition changes: foreign keys from and to a table that goes, and from a column; those of other tables
+ * were asked about (depend.h). */
 Status foreign_drop_table(Session *s, const Table *t);
 Status foreign_drop_column(Session *s, const Table *t, const char *column);
 bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key); /* refers to that key of t */

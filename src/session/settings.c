@@ -64,10 +64,14 @@ static const Def defs[] = {
     {"bulk_cut", K_ENUM, AT(bulk_cut), 0, 0, "arrival|zero_set", "which calls in the pool a bulk takes: those that came first, or of these all that wait for no other, while the rest stays"},
     {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000", "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0", "longest run of a statement, 0 = no limit"},
-    {"check_function_bodies", K_BOOL, AT(check_bodies), 0, 0, "on", "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
-    {"default_transaction_isolation", K_ENUM, AT(default_isolation), 0, 0, "serializable|repeatable read|read committed|read uncommitted", "accepted for compatibility; every transaction is serializable"},
+    {"check_function_bodies", K_BOOL, AT(check_bodies), 0, 0, "on",
+     "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
+    {"default_transaction_isolation", K_ENUM, AT(default_isolation), 0, 0,
+     "serializable|repeatable read|read committed|read uncommitted",
+     "accepted for compatibility; every transaction is serializable"},
     {"default_transaction_read_only", K_BOOL, AT(default_read_only), 0, 0, "off", "transactions begin as READ ONLY"},
-    {"default_transaction_deferrable", K_BOOL, AT(default_deferrable), 0, 0, "off", "accepted for compatibility; no transaction that only reads waits or fails"},
+    {"default_transaction_deferrable", K_BOOL, AT(default_deferrable), 0, 0, "off",
+     "accepted for compatibility; no transaction that only reads waits or fails"},
     {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
     {"application_name", K_TEXT, AT(application_name), 0, 0, "", "name of the client program"},
     {"search_path", K_TEXT, AT(search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
@@ -180,13 +184,18 @@ static void apply(Session *s, const Def *d) {
 
 /* ISO output and month before day, by any of PostgreSQL's words for them. */
 static Status check_datestyle(const Def *d, const char *value, Err *e) {
-    static const char *const same[] = {"iso", "mdy", "us", "noneuro", "noneuropean", "default"}, *const others[] = {"sql", "postgres", "german", "dmy", "euro", "european", "ymd"};
+    static const char *const same[] = {"iso", "mdy", "us", "noneuro", "noneuropean", "default"};
+    static const char *const others[] = {"sql", "postgres", "german", "dmy", "euro", "european", "ymd"};
     for (const char *p = value; *p;) {
         size_t n = strcspn(p, ", ");
         bool is_same = n == 0, is_other = false;
-        for (int64_t i = 0; i < ARRAY_LEN(same); i++) is_same |= strlen(same[i]) == n && strncasecmp(p, same[i], n) == 0;
-        for (int64_t i = 0; i < ARRAY_LEN(others); i++) is_other |= strlen(others[i]) == n && strncasecmp(p, others[i], n) == 0;
-        if (is_other) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "DateStyle \"%s\" is not supported: it is always \"%s\"", value, d->def);
+        for (int64_t i = 0; i < ARRAY_LEN(same); i++)
+            is_same |= strlen(same[i]) == n && strncasecmp(p, same[i], n) == 0;
+        for (int64_t i = 0; i < ARRAY_LEN(others); i++)
+            is_other |= strlen(others[i]) == n && strncasecmp(p, others[i], n) == 0;
+        if (is_other)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "DateStyle \"%s\" is not supported: it is always \"%s\"", value,
+                           d->def);
         if (!is_same) return bad(e, d, value);
         p += n + (p[n] != 0);
     }
@@ -268,7 +277,8 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     }
     case K_FIXED:
         if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
-        if (strcasecmp(value, d->def) == 0 || (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0)) return ST_OK;
+        if (strcasecmp(value, d->def) == 0) return ST_OK;
+        if (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0) return ST_OK;
         return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
     }
     if (n < d->min || n > d->max)

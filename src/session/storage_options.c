@@ -96,8 +96,11 @@ Status storage_options_index(int64_t n, const AstOption *options, Err *e) {
     static const char *const known[] = {"fillfactor", "deduplicate_items"};
     for (int64_t i = 0; i < n; i++) {
         bool ok = false;
-        for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= !options[i].space && strcmp(options[i].name, known[k]) == 0;
-        if (!ok) return err_at(e, options[i].location, ERR_INVALID_PARAMETER, "unrecognized parameter \"%s\"", options[i].name);
+        for (int64_t k = 0; k < ARRAY_LEN(known); k++)
+            ok |= !options[i].space && strcmp(options[i].name, known[k]) == 0;
+        if (!ok)
+            return err_at(e, options[i].location, ERR_INVALID_PARAMETER, "unrecognized parameter \"%s\"",
+                          options[i].name);
     }
     return ST_OK;
 }

@@ -29,7 +29,9 @@ static Status tag(Statement *st, const char *text) {
 }
 
 Status session_check_schema(Session *s, const AstName *n) {
-    if (n->catalog) return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: \"%s.%s.%s\"", n->catalog, n->schema, n->name);
+    if (n->catalog)
+        return err_at(&s->err, n->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "cross-database references are not implemented: \"%s.%s.%s\"", n->catalog, n->schema, n->name);
     if (!n->schema || strcmp(n->schema, "public") == 0) return ST_OK;
     return err_at(&s->err, n->location, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", n->schema);
 }
@@ -119,10 +121,13 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
     }
     case AST_CON_PRIMARY_KEY:
     case AST_CON_UNIQUE: {
-        if (k->nulls_not_distinct) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NULLS NOT DISTINCT is not supported");
+        if (k->nulls_not_distinct)
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NULLS NOT DISTINCT is not supported");
         TRY(storage_options_index(k->n_options, k->options, &s->err));
-        for (int64_t i = 0; i < k->n_include; i++) /* they would be in the index, which nobody sees */
-            if (draft_column(d, k->include[i]) < 0) return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist", k->include[i]);
+        for (int64_t i = 0; i < k->n_include; i++) /* they would be in the index, which has no effect of its own */
+            if (draft_column(d, k->include[i]) < 0)
+                return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist",
+                              k->include[i]);
         KeyDef *q = &d->keys[d->n_keys];
         int n = k->n_columns > 0 ? (int)k->n_columns : 1;
         int *cols = arena_array(a, int, n);
@@ -158,8 +163,12 @@ static Status check_column_constraints(Session *s, const char *table, const AstC
         defaults += k->kind == AST_CON_DEFAULT;
         nulls += k->kind == AST_CON_NULL;
         not_nulls += k->kind == AST_CON_NOT_NULL;
-        if (defaults > 1) return err_at(&s->err, k->location, ERR_SYNTAX, "multiple default values specified for column \"%s\" of table \"%s\"", c->name, table);
-        if (nulls && not_nulls) return err_at(&s->err, k->location, ERR_SYNTAX, "conflicting NULL/NOT NULL declarations for column \"%s\" of table \"%s\"", c->name, table);
+        if (defaults > 1)
+            return err_at(&s->err, k->location, ERR_SYNTAX,
+                          "multiple default values specified for column \"%s\" of table \"%s\"", c->name, table);
+        if (nulls && not_nulls)
+            return err_at(&s->err, k->location, ERR_SYNTAX,
+                          "conflicting NULL/NOT NULL declarations for column \"%s\" of table \"%s\"", c->name, table);
     }
     return ST_OK;
 }
@@ -223,9 +232,11 @@ static Status try_bind(Session *s, Arena *a, Table *t) {
 
 /* Rows stay (PRESERVE ROWS) or the table is refused: nothing here happens to tables at COMMIT. */
 static Status check_on_commit(Session *s, int64_t location, bool temporary, char on_commit) {
-    if (on_commit && !temporary) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
+    if (on_commit && !temporary)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
     if (on_commit == 'd' || on_commit == 'x')
-        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "ON COMMIT %s is not supported", on_commit == 'd' ? "DELETE ROWS" : "DROP");
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "ON COMMIT %s is not supported",
+                      on_commit == 'd' ? "DELETE ROWS" : "DROP");
     return ST_OK;
 }
 
@@ -404,7 +415,8 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
 
 /* The table or view that a DROP names; both NULL: there is none, and that is fine. */
 static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table **t, View **v) {
-    const char *what = x->object == AST_OBJ_TABLE ? "table" : "view", *other = x->object == AST_OBJ_TABLE ? "view" : "table";
+    const char *what = x->object == AST_OBJ_TABLE ? "table" : "view",
+               *other = x->object == AST_OBJ_TABLE ? "view" : "table";
     *t = NULL;
     *v = NULL;
     if (x->if_exists && n->schema && strcmp(n->schema, "public") != 0) {
@@ -420,7 +432,8 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
         return ST_ERROR;
     }
     if (*t || *v) return ST_OK;
-    if (!x->if_exists) return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
+    if (!x->if_exists)
+        return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
     session_notice_text(s, "NOTICE", "00000", "%s \"%s\" does not exist, skipping", what, n->name);
     return ST_OK;
 }
@@ -430,7 +443,9 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     TRY(session_begin_write(s));
     snprintf(st->tag, sizeof st->tag, "DROP %s", x->object_name);
     if (x->object != AST_OBJ_TABLE && x->object != AST_OBJ_VIEW)
-        return x->if_exists ? ST_OK : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED, "DROP %s is not supported", x->object_name);
+        return x->if_exists ? ST_OK
+                            : err_at(&s->err, x->names[0].location, ERR_FEATURE_NOT_SUPPORTED,
+                                     "DROP %s is not supported", x->object_name);
     TRY(views_fill_sources(s, a));
     Dependents d;
     dependents_init(&d, s, st);
@@ -443,14 +458,17 @@ static Status drop(Session *s, Statement *st, const AstDrop *x) {
     }
     for (int64_t i = 0; i < d.spared_tables.len; i++) TRY(dependents_of_table(&d, d.spared_tables.items[i]));
     for (int64_t i = 0; i < d.spared_views.len; i++) TRY(dependents_of_view(&d, d.spared_views.items[i]));
-    const char *what = x->n_names == 1 ? arena_printf(a, "%s %s", x->object == AST_OBJ_TABLE ? "table" : "view", x->names[0].name) : NULL;
+    const char *what = x->n_names == 1
+                           ? arena_printf(a, "%s %s", x->object == AST_OBJ_TABLE ? "table" : "view", x->names[0].name)
+                           : NULL;
     TRY(dependents_drop(&d, what, x->cascade));
     for (int64_t i = 0; i < d.spared_tables.len; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(d.spared_tables.items[i]->name));
         TRY(foreign_drop_table(s, t));
         TRY(session_drop_table(s, t));
     }
-    for (int64_t i = 0; i < d.spared_views.len; i++) TRY(session_drop_view(s, catalog_view(&s->db->catalog, slice_of(d.spared_views.items[i]->name))));
+    for (int64_t i = 0; i < d.spared_views.len; i++)
+        TRY(session_drop_view(s, catalog_view(&s->db->catalog, slice_of(d.spared_views.items[i]->name))));
     return ST_OK;
 }
 
@@ -635,17 +653,22 @@ static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, 
     return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
 }
 
-/* Rows that were there when a CHECK came with NOT VALID pass it now, or the statement fails. Foreign keys are valid ever. */
+/* Rows that were there when a CHECK came with NOT VALID pass it now, or the statement fails. Foreign keys are valid
+ * ever. */
 static Status validate_constraint(Session *s, Statement *st, const Table *t, const AstAlterCmd *k) {
     const Catalog *c = &s->db->catalog;
     for (int i = 0; i < t->n_checks; i++)
-        if (strcmp(t->checks[i].name, k->name) == 0) return check_rows(s, st, t->name, &(CheckDef){t->checks[i].name, t->checks[i].sql});
+        if (strcmp(t->checks[i].name, k->name) == 0)
+            return check_rows(s, st, t->name, &(CheckDef){t->checks[i].name, t->checks[i].sql});
     for (int64_t i = 0; i < c->n_foreign; i++)
         if (strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, k->name) == 0) return ST_OK;
     for (int i = 0; i < t->n_keys; i++)
         if (strcmp(t->keys[i].name, k->name) == 0)
-            return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE, "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name, t->name);
-    return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+            return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
+                          "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name,
+                          t->name);
+    return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist",
+                  k->name, t->name);
 }
 
 static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
@@ -654,7 +677,10 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     TRY(draft_of(s, a, t, &d));
     int cast_col = -1, new_col = -1, old_checks = d.n_checks;
     int col = k->name ? draft_column(&d, k->name) : -1;
-    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT && k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_VALIDATE_CONSTRAINT && k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS && k->kind != AST_ALTER_OTHER;
+    bool needs_col = k->kind != AST_ALTER_ADD_COLUMN && k->kind != AST_ALTER_ADD_CONSTRAINT &&
+                     k->kind != AST_ALTER_DROP_CONSTRAINT && k->kind != AST_ALTER_VALIDATE_CONSTRAINT &&
+                     k->kind != AST_ALTER_SET_OPTIONS && k->kind != AST_ALTER_RESET_OPTIONS &&
+                     k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
         if (k->if_exists) return ST_OK;
         return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", k->name, t->name);
@@ -720,7 +746,8 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
     case AST_ALTER_ADD_CONSTRAINT:
         if (k->constraint->kind == AST_CON_FOREIGN_KEY && k->constraint->not_valid)
-            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NOT VALID of a foreign key is not supported");
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "NOT VALID of a foreign key is not supported");
         if (k->constraint->kind == AST_CON_FOREIGN_KEY) return foreign_define(s, st, t, k->constraint, NULL);
         TRY(add_constraint(s, a, &d, t->name, k->constraint, -1));
         break;
@@ -769,7 +796,9 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     return ST_OK;
 }
 
-Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) { return alter_one(s, st, catalog_table(&s->db->catalog, slice_of(table)), k); }
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) {
+    return alter_one(s, st, catalog_table(&s->db->catalog, slice_of(table)), k);
+}
 
 static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     TRY(session_begin_write(s));
@@ -779,7 +808,9 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
     for (int64_t i = 0; i < x->n_cmds; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
         if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
-            if (x->object == AST_OBJ_VIEW) return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED, "ALTER VIEW other than RENAME is not supported");
+            if (x->object == AST_OBJ_VIEW)
+                return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED,
+                              "ALTER VIEW other than RENAME is not supported");
             err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
             err_detail(&s->err, "This operation is not supported for views.");
             return ST_ERROR;
@@ -796,14 +827,17 @@ static int by_location(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A CHECK's text when its table, or (col >= 0) a column of it, is about to get another name: its columns without the table's name, and the column under the new one. */
-static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check, const char **out) {
+/* A CHECK's text when its table, or (col >= 0) a column of it, is about to get another name: its columns without the
+ * table's name, and the column under the new one. */
+static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check,
+                              const char **out) {
     static const char before[] = "select (";
     PlanCtx c;
     AstStmt **list;
     int64_t n;
     BoundStmt *b;
-    char *table = quote_name(a, t->name), *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
+    char *table = quote_name(a, t->name),
+         *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
     if (!sql) return err_oom(&s->err);
     plan_ctx_init(s, a, &c);
     c.keep_columns = true;
@@ -825,7 +859,8 @@ static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, con
     return *out ? ST_OK : err_oom(&s->err);
 }
 static Status rename_in_checks(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
-    for (int i = 0; i < d->n_checks; i++) TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
+    for (int i = 0; i < d->n_checks; i++)
+        TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
     return ST_OK;
 }
 
@@ -846,7 +881,8 @@ static Status rename_index(Session *s, Statement *st, const AstRename *x) {
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int k = 0; k < c->tables[i]->n_keys; k++) {
             if (strcmp(c->tables[i]->keys[k].name, x->name.name) != 0) continue;
-            if (index_name_taken(s, x->new_name)) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+            if (index_name_taken(s, x->new_name))
+                return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
             AstRename y = *x;
             y.object = AST_OBJ_CONSTRAINT;
             y.old_name = x->name.name;
@@ -855,7 +891,8 @@ static Status rename_index(Session *s, Statement *st, const AstRename *x) {
             return tag(st, "ALTER INDEX");
         }
     tag(st, "ALTER INDEX");
-    if (!x->if_exists) return err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    if (!x->if_exists)
+        return err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
     session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", x->name.name);
     return ST_OK;
 }
@@ -925,24 +962,33 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
 
 /* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
 
-/* What is said of a key's column in an index, which changes nothing where it is right: order, operator class, collation. */
+/* What is said of a key's column in an index, which changes nothing where it is right: order, operator class,
+ * collation. */
 static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
-    static const char *const classes[] = {"text_ops", "varchar_ops", "bpchar_ops", "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops", "int2_ops", "int4_ops", "int8_ops", "numeric_ops",
-                                          "float4_ops", "float8_ops", "date_ops", "time_ops", "timestamp_ops", "timestamptz_ops", "interval_ops", "uuid_ops", "bool_ops", "bytea_ops", "array_ops"};
-    if (!e->column) return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
+    static const char *const classes[] = {
+        "text_ops", "varchar_ops", "bpchar_ops",    "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops",
+        "int2_ops", "int4_ops",    "int8_ops",      "numeric_ops",      "float4_ops",          "float8_ops",
+        "date_ops", "time_ops",    "timestamp_ops", "timestamptz_ops",  "interval_ops",        "uuid_ops",
+        "bool_ops", "bytea_ops",   "array_ops"};
+    if (!e->column)
+        return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
     int col = table_find_column(t, slice_of(e->column));
     if (col < 0) return err_at(&s->err, e->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", e->column);
     if (e->collation.name) TRY(sql_check_collation(&e->collation, t->cols[col].type, e->location, &s->err));
     bool known = !e->opclass;
     for (int64_t i = 0; i < ARRAY_LEN(classes) && !known; i++) known = strcmp(e->opclass, classes[i]) == 0;
-    return known ? ST_OK : err_at(&s->err, e->location, ERR_UNDEFINED_OBJECT, "operator class \"%s\" does not exist for access method \"btree\"", e->opclass);
+    return known ? ST_OK
+                 : err_at(&s->err, e->location, ERR_UNDEFINED_OBJECT,
+                          "operator class \"%s\" does not exist for access method \"btree\"", e->opclass);
 }
 
 static Status check_index_method(Session *s, const AstCreateIndex *x) {
     static const char *const others[] = {"hash", "gist", "spgist", "gin", "brin"};
     if (strcmp(x->method, "btree") == 0) return ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(others); i++)
-        if (strcmp(x->method, others[i]) == 0) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes", x->method);
+        if (strcmp(x->method, others[i]) == 0)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes",
+                           x->method);
     return err_set(&s->err, ERR_UNDEFINED_OBJECT, "access method \"%s\" does not exist", x->method);
 }
 
@@ -961,7 +1007,10 @@ static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     TRY(check_index_method(s, x));
     TRY(storage_options_index(x->n_options, x->options, &s->err));
     Arena *a = st->run_arena;
-    AstConstraint k = {.kind = AST_CON_UNIQUE, .location = x->location, .n_columns = x->n_elems, .nulls_not_distinct = x->nulls_not_distinct};
+    AstConstraint k = {.kind = AST_CON_UNIQUE,
+                       .location = x->location,
+                       .n_columns = x->n_elems,
+                       .nulls_not_distinct = x->nulls_not_distinct};
     k.columns = arena_array(a, const char *, x->n_elems + 1);
     if (!k.columns) return ST_ERROR;
     for (int64_t i = 0; i < x->n_elems; i++) {
@@ -969,7 +1018,8 @@ static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
         k.columns[i] = x->elems[i].column;
     }
     for (int64_t i = 0; i < x->n_include; i++)
-        if (table_find_column(t, slice_of(x->include[i])) < 0) return err_at(&s->err, x->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->include[i]);
+        if (table_find_column(t, slice_of(x->include[i])) < 0)
+            return err_at(&s->err, x->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->include[i]);
     k.name = x->name;
     AstAlterCmd cmd = {.kind = AST_ALTER_ADD_CONSTRAINT, .constraint = &k, .location = x->location};
     return alter_one(s, st, t, &cmd);
@@ -1168,8 +1218,7 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     Arena *a = st->run_arena;
     tag(st, x->is_reset ? "RESET" : "SET");
     switch (x->set_kind) {
-    case AST_RESET_ALL:
-        return reset_settings(s, x);
+    case AST_RESET_ALL: return reset_settings(s, x);
     case AST_SET_TRANSACTION:
         if (s->state == 'T') return session_transaction_options(s, x->n_options, x->options);
         session_notice_text(s, "WARNING", "25P01", "SET TRANSACTION can only be used in transaction blocks");
@@ -1322,7 +1371,9 @@ static Status deallocate(Session *s, Statement *st, const AstDeallocate *x) {
 
 /* PostgreSQL's options, which change nothing here; others are 42601. *analyze: VACUUM (ANALYZE). */
 static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
-    static const char *const names[] = {"verbose", "skip_locked", "analyze", "freeze", "full", "disable_page_skipping", "process_toast", "truncate", "index_cleanup", "parallel"};
+    static const char *const names[] = {
+        "verbose",       "skip_locked", "analyze",       "freeze",  "full", "disable_page_skipping",
+        "process_toast", "truncate",    "index_cleanup", "parallel"};
     const char *what = x->is_vacuum ? "VACUUM" : "ANALYZE";
     for (int64_t i = 0; i < x->n_options; i++) {
         const AstOption *o = &x->options[i];
@@ -1333,8 +1384,12 @@ static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
         if (strcmp(o->name, "parallel") == 0) {
             char *end = NULL;
             long n = o->value ? strtol(o->value, &end, 10) : -1;
-            if (!o->value) return err_at(&s->err, o->location, ERR_SYNTAX, "parallel option requires a value between 0 and %d", 1024);
-            if (*end || n < 0 || n > 1024) return err_at(&s->err, o->location, ERR_SYNTAX, "parallel workers for vacuum must be between 0 and %d", 1024);
+            if (!o->value)
+                return err_at(&s->err, o->location, ERR_SYNTAX, "parallel option requires a value between 0 and %d",
+                              1024);
+            if (*end || n < 0 || n > 1024)
+                return err_at(&s->err, o->location, ERR_SYNTAX, "parallel workers for vacuum must be between 0 and %d",
+                              1024);
         } else if (!(strcmp(o->name, "index_cleanup") == 0 && o->value && strcasecmp(o->value, "auto") == 0)) {
             TRY(session_option_bool(s, o, &on));
         }
@@ -1344,8 +1399,12 @@ static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
 }
 
 static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
-    if (x->is_vacuum && table_has_undo(t)) session_notice_text(s, "WARNING", "01000", "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
-    else if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
+    if (x->is_vacuum && table_has_undo(t))
+        session_notice_text(
+            s, "WARNING", "01000",
+            "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
+    else if (x->is_vacuum)
+        TRY(table_merge(t, s->db->pool, &s->err));
     TRY(table_analyze(t, s->db->pool, &s->err));
     s->db->dirty = true;
     return ST_OK;
@@ -1356,7 +1415,9 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
     tag(st, x->is_vacuum ? "VACUUM" : "ANALYZE");
     TRY(vacuum_options(s, x, &analyze));
     for (int64_t i = 0; i < x->n_tables; i++)
-        if (x->n_columns[i] && !analyze) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "ANALYZE option must be specified when a column list is provided");
+        if (x->n_columns[i] && !analyze)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "ANALYZE option must be specified when a column list is provided");
     if (x->is_vacuum && s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     Catalog *c = &s->db->catalog;
@@ -1365,12 +1426,16 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
         TRY(session_check_schema(s, &x->tables[i]));
         Table *t = catalog_table(c, slice_of(x->tables[i].name));
         if (!t && catalog_view(c, slice_of(x->tables[i].name))) {
-            session_notice_text(s, "WARNING", "01000", "skipping \"%s\" --- cannot %s non-tables or special system tables", x->tables[i].name, x->is_vacuum ? "vacuum" : "analyze");
+            session_notice_text(s, "WARNING", "01000",
+                                "skipping \"%s\" --- cannot %s non-tables or special system tables", x->tables[i].name,
+                                x->is_vacuum ? "vacuum" : "analyze");
             continue;
         }
         if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
         for (int64_t k = 0; k < x->n_columns[i]; k++)
-            if (table_find_column(t, slice_of(x->columns[i][k])) < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", x->columns[i][k], t->name);
+            if (table_find_column(t, slice_of(x->columns[i][k])) < 0)
+                return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
+                               x->columns[i][k], t->name);
         TRY(vacuum_table(s, x, t));
     }
     return ST_OK;
@@ -1400,7 +1465,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
         return database_save(s->db, &s->err);
     case AST_DISCARD:
         tag(st, "DISCARD ALL");
-        if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
+        if (s->state == 'T')
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "DISCARD ALL cannot run inside a transaction block");
         session_free_prepared(s);
         return reset_settings(s, &(AstSet){0});
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));

@@ -1113,7 +1113,8 @@ void interval_fit(Type t, Interval *v) {
     *v = (Interval){.micros = sum.micros, .days = (int32_t)sum.days, .months = (int32_t)sum.months};
     int64_t u = t.precision ? unit[t.precision - 1] : 1, rest = v->micros % u, up;
     v->micros -= rest;
-    if (rest && (rest >= u / 2 || rest <= -(u / 2)) && !__builtin_add_overflow(v->micros, rest > 0 ? u : -u, &up)) v->micros = up;
+    if (rest && (rest >= u / 2 || rest <= -(u / 2)) && !__builtin_add_overflow(v->micros, rest > 0 ? u : -u, &up))
+        v->micros = up;
 }
 
 Status interval_parse(Slice text, Type t, Interval *out, Err *e) {

@@ -62,7 +62,8 @@ bool cast_is_noop(Type from, Type to) {
         return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision && type_phys(from) == type_phys(to);
     case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
     case T_INTERVAL:
-        return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) && (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
+        return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) &&
+               (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
     case T_ARRAY: return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) && cast_is_noop(type_element(from), type_element(to));
     default: return from.id == to.id;
     }

@@ -132,8 +132,10 @@ const char *type_name(Type t, char *buf, int64_t size) {
     case T_INTERVAL:
         for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
             if (interval_ranges[i].mask != t.length) continue;
-            if (t.precision) snprintf(buf, n, "interval %s(%d)", interval_ranges[i].words, t.precision - 1);
-            else snprintf(buf, n, "interval %s", interval_ranges[i].words);
+            if (t.precision)
+                snprintf(buf, n, "interval %s(%d)", interval_ranges[i].words, t.precision - 1);
+            else
+                snprintf(buf, n, "interval %s", interval_ranges[i].words);
             return buf;
         }
         if (!t.precision) break;
@@ -200,8 +202,10 @@ static Status length_modifier(const char *name, int n_mods, const int64_t *mods,
 /* libpg_query passes the fields of "interval year to month" as a bit mask. */
 static Status interval_modifiers(int n_mods, const int64_t *mods, Type *out, Err *e) {
     if (n_mods > 2) return err_set(e, ERR_INVALID_PARAMETER, "invalid INTERVAL type modifier");
-    if (n_mods == 2 && mods[1] < 0) return err_set(e, ERR_INVALID_PARAMETER, "INTERVAL(%lld) precision must not be negative", (long long)mods[1]);
-    if (n_mods == 2 && mods[1] < 6) out->precision = (uint8_t)(mods[1] + 1); /* PostgreSQL reduces more to 6, with a warning */
+    if (n_mods == 2 && mods[1] < 0)
+        return err_set(e, ERR_INVALID_PARAMETER, "INTERVAL(%lld) precision must not be negative", (long long)mods[1]);
+    if (n_mods == 2 && mods[1] < 6)
+        out->precision = (uint8_t)(mods[1] + 1); /* PostgreSQL reduces more to 6, with a warning */
     if (mods[0] == IR_FULL) return ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
         if (interval_ranges[i].mask != mods[0]) continue;

@@ -72,7 +72,8 @@ enum { NUMERIC_MAX_PRECISION = 38, NUMERIC_DEFAULT_SCALE = 16 };
 typedef struct Type {
     uint8_t id;        /* TypeId */
     uint8_t flags;     /* TF_* */
-    uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default); interval: those and 1, 0 = all */
+    uint8_t precision; /* numeric: 1..38; time and timestamps: fractional digits 0..6 (6 default); interval: those and
+                          1, 0 = all */
     uint8_t scale;     /* numeric: 0..38 */
     int32_t length;    /* char, varchar: characters, 0 = unlimited; interval: PostgreSQL's field mask, 0 = all;
                           array: element TypeId | element length << 5, the other fields are the element's */

@@ -29,7 +29,8 @@ static void columns(const char *sql, const char *want) {
     char text[256] = "";
     Statement *st;
     if (run(sql, &st) != ST_OK) fail_msg("%s: %s", sql, session->err.message);
-    for (int32_t i = 0; i < st->n_cols; i++) snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "," : "", st->names[i]);
+    for (int32_t i = 0; i < st->n_cols; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? "," : "", st->names[i]);
     statement_free(st);
     assert_string_equal(text, want);
 }
@@ -113,7 +114,8 @@ static void test_out_of_memory(void **state) {
     fails_or_is_done("alter table t rename column a to z", "select * from w", "a,b,tb", "a,b,tb");
     fails_or_is_done("alter view v rename column b to y", "select * from v", "a,b", "a,y");
     fails_or_is_done("alter view v rename to v2", "select * from w", "a,b,tb", "a,b,tb");
-    fails_or_is_done("create or replace view v2 as select z as a, b as y, c, 1 as one from t", "select * from w", "a,b,tb", "a,b,tb");
+    fails_or_is_done("create or replace view v2 as select z as a, b as y, c, 1 as one from t", "select * from w",
+                     "a,b,tb", "a,b,tb");
 }
 
 int main(void) {

@@ -405,8 +405,9 @@ static void test_memory_database(void **state) {
 
 int main(void) {
     snprintf(dir, sizeof dir, "/tmp/stele_files_%d", (int)getpid());
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_expected_rows), cmocka_unit_test(test_view_sources), cmocka_unit_test(test_failing_writes),
-                                       cmocka_unit_test(test_memory_database)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_expected_rows),  cmocka_unit_test(test_view_sources),
+                                       cmocka_unit_test(test_failing_writes), cmocka_unit_test(test_memory_database)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     clean();
     return failed;

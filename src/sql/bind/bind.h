@@ -8,7 +8,8 @@
 /* Binds SELECT, VALUES, INSERT, UPDATE, DELETE (and the query of EXPLAIN, COPY, CREATE TABLE AS by being given that query).
  * param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared lock. */
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
-/* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared lock. */
+/* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared
+ * lock. */
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
 /* A bare expression with no columns (DEFAULT, SET, EXECUTE arguments), cast to `type` unless T_UNKNOWN. */
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);

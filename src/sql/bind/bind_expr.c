@@ -297,8 +297,11 @@ static Expr *bind_bool_op(Binder *b, Query *q, const AstBool *x) {
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e) {
     static const char *const binary[] = {"C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8"};
     if (t.id == T_ARRAY) t = type_element(t);
-    if (!type_is_text(t)) return err_at(e, position, ERR_DATATYPE_MISMATCH, "collations are not supported by type %s", type_plain_name(t));
-    if (collation->schema) return err_at(e, position, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", collation->schema);
+    if (!type_is_text(t))
+        return err_at(e, position, ERR_DATATYPE_MISMATCH, "collations are not supported by type %s",
+                      type_plain_name(t));
+    if (collation->schema)
+        return err_at(e, position, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", collation->schema);
     for (int64_t i = 0; i < ARRAY_LEN(binary); i++)
         if (strcmp(binary[i], collation->name) == 0) return ST_OK;
     err_at(e, position, ERR_UNDEFINED_OBJECT, "collation \"%s\" for encoding \"UTF8\" does not exist", collation->name);

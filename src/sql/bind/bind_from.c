@@ -189,7 +189,8 @@ static Status as_in_view(Binder *b, const ViewSource *s, NsItem *item) {
     for (int k = 0; k < s->n_cols; k++) {
         int32_t at = 0;
         while (at < item->n_cols && strcmp(item->cols[at].name, s->cols[k]) != 0) at++;
-        if (at == item->n_cols) return err_set(b->err, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", s->relation, s->cols[k]);
+        if (at == item->n_cols)
+            return err_set(b->err, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", s->relation, s->cols[k]);
         cols[k] = (NsCol){s->names[k], item->cols[at].id};
     }
     item->cols = cols;
@@ -198,10 +199,12 @@ static Status as_in_view(Binder *b, const ViewSource *s, NsItem *item) {
 }
 
 /* The columns of a table or view in FROM: a view's source has them with their aliases. */
-static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSource *source, const char *relation, NsItem *item) {
+static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSource *source, const char *relation,
+                                 NsItem *item) {
     if (source) return as_in_view(b, source, item);
     if (!b->c->keep_sources || !b->views || b->views->up) return rename_columns(b, &f->alias, item, f->location);
-    ViewSource s = {f->location, (char *)(uintptr_t)relation, item->n_cols, arena_array(b->a, char *, item->n_cols + 1), arena_array(b->a, char *, item->n_cols + 1)};
+    ViewSource s = {f->location, (char *)(uintptr_t)relation, item->n_cols, arena_array(b->a, char *, item->n_cols + 1),
+                    arena_array(b->a, char *, item->n_cols + 1)};
     if (!s.cols || !s.names) return ST_ERROR;
     for (int k = 0; k < s.n_cols; k++) s.cols[k] = (char *)(uintptr_t)item->cols[k].name;
     TRY(rename_columns(b, &f->alias, item, f->location));
@@ -292,12 +295,16 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
     if (call && sql_is_bulk_call(call) && !f->ordinality) {
         p = bind_bulk_rows(b, q, call);
-    } else if (call && b->c->catalog && b->c->catalog->n_routines && ((p = bind_routine_rows(b, q, call, alias, f->ordinality)) || err_is_set(b->err))) {
+    } else if (call && b->c->catalog && b->c->catalog->n_routines &&
+               ((p = bind_routine_rows(b, q, call, alias, f->ordinality)) || err_is_set(b->err))) {
         /* a function of the catalog */
     } else if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
         Expr **args = bind_list(b, q, call->args, call->n_args);
-        if (args) p = f->ordinality ? bind_series_numbered(b, call->n_args, args, alias, f->location) : bind_series(b, call->n_args, args, alias, f->location);
-    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args >= 1 && (f->ordinality || !constant_unnest(call))) {
+        if (args)
+            p = f->ordinality ? bind_series_numbered(b, call->n_args, args, alias, f->location)
+                              : bind_series(b, call->n_args, args, alias, f->location);
+    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args >= 1 &&
+               (f->ordinality || !constant_unnest(call))) {
         const char **names = arena_array(b->a, const char *, call->n_args + 1);
         Expr **args = bind_list(b, q, call->args, call->n_args);
         for (int64_t i = 0; names && i < call->n_args; i++) names[i] = call->n_args == 1 ? alias : fname;
@@ -312,7 +319,8 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
         Expr *e = bind_expr(b, q, f->call);
         if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, f->location);
         Proj proj = {0};
-        bool ok = e && bind_proj_add(b, &proj, NULL, e, alias) && (!f->ordinality || bind_proj_add(b, &proj, NULL, bind_int8_const(b, 1), "ordinality"));
+        bool ok = e && bind_proj_add(b, &proj, NULL, e, alias) &&
+                  (!f->ordinality || bind_proj_add(b, &proj, NULL, bind_int8_const(b, 1), "ordinality"));
         if (ok) p = bind_proj_plan(b, &proj, bind_one_row(b));
     }
     q->clause = clause;

@@ -155,7 +155,8 @@ Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t l
     return (p->out_cols[0] = plan_new_col(b->c, name, t, false)) ? p : NULL;
 }
 
-/* Integers: a row's number follows from its value. What costs something to compute is computed once, in a row of its own. */
+/* Integers: a row's number follows from its value. What costs something to compute is computed once, in a row of its
+ * own. */
 static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
     Proj once = {0}, proj = {0};
     Plan *p = series;
@@ -171,7 +172,8 @@ static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
         p->dependent = true;
     }
     const Type wide = type_numeric(19, 0), t = b->c->cols.items[series->out_cols[0]].type;
-    Expr *value = expr_col(b->c, series->out_cols[0]), *start = bind_copy(b, series->exprs[0]), *step = bind_copy(b, series->exprs[2]);
+    Expr *value = expr_col(b->c, series->out_cols[0]), *start = bind_copy(b, series->exprs[0]),
+         *step = bind_copy(b, series->exprs[2]);
     const Type in = t.id == T_INT8 ? wide : type_make(T_INT8); /* the difference of two bigints may be none */
     value = bind_coerce(b, value, in, CAST_EXPLICIT, location);
     start = bind_coerce(b, start, in, CAST_EXPLICIT, location);
@@ -179,7 +181,8 @@ static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
     Expr *n = bind_op(b, "/", bind_op(b, "-", value, start, location), step, location);
     n = bind_op(b, "+", bind_coerce(b, n, type_make(T_INT8), CAST_EXPLICIT, location), bind_int8_const(b, 1), location);
     Expr *v = expr_col(b->c, series->out_cols[0]);
-    if (!bind_proj_add(b, &proj, NULL, v, series->alias) || !bind_proj_add(b, &proj, NULL, n, "ordinality")) return NULL;
+    if (!bind_proj_add(b, &proj, NULL, v, series->alias) || !bind_proj_add(b, &proj, NULL, n, "ordinality"))
+        return NULL;
     return bind_proj_plan(b, &proj, p);
 }
 

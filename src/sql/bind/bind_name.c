@@ -200,7 +200,9 @@ static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
 }
 
 /* schema.table.column: all tables are in one. */
-static bool known_schema(const AstColumn *col) { return !col->schema || strcmp(col->schema, "public") == 0; }
+static bool known_schema(const AstColumn *col) {
+    return !col->schema || strcmp(col->schema, "public") == 0;
+}
 
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     Type type;
@@ -215,7 +217,8 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         return NULL;
     }
     if (!known_schema(col)) { /* a record's field in a block may be meant */
-        if ((variable = find_variable(b, col, false, &type)) > 0) return bind_variable(b, variable, type, col->location);
+        if ((variable = find_variable(b, col, false, &type)) > 0)
+            return bind_variable(b, variable, type, col->location);
         if (variable == 0) no_table(b, NULL, col->table, col->location);
         return NULL;
     }
@@ -226,13 +229,15 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
             if (id) return column_or_variable(b, col, id);
         }
         const bool columns_first = b->c->variables && b->c->variables->prefer_column; /* whole rows too */
-        if (!columns_first && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+        if (!columns_first && (variable = find_variable(b, col, false, &type)) != 0)
+            return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         for (Query *s = q; s; s = s->outer)
             if (find_item(s, col->name)) {
                 bind_unsupported(b, col->location, "a whole-row reference");
                 return NULL;
             }
-        if (columns_first && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+        if (columns_first && (variable = find_variable(b, col, false, &type)) != 0)
+            return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
         no_column(b, q, col);
         return NULL;
     }

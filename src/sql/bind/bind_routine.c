@@ -338,7 +338,9 @@ static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args,
         bind_unsupported(b, f->location, q->srf ? "more than one set-returning function in a select list" : "a set of records in a select list");
         return NULL;
     }
-    if (!(q->srf = call_rows(b, r, args, f->name.name, false, f->location)) || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
+    if (!(q->srf = call_rows(b, r, args, f->name.name, false, f->location)) ||
+        bind_own(b, q, q->srf->out_cols[0], true) != ST_OK)
+        return NULL;
     Expr *e = expr_col(b->c, q->srf->out_cols[0]);
     if (e) e->location = f->location;
     return e;

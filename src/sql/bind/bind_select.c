@@ -470,24 +470,28 @@ static const char *locked_item(const SelectEnv *env, const AstFrom *f, const cha
     return own && strcmp(own, name) == 0 ? what : NULL;
 }
 
-/* Nobody waits for rows here (session/transaction.h), but FOR UPDATE must be one that could lock rows. */
+/* No row is locked (session/transaction.h), but FOR UPDATE must be one that could lock rows. */
 static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s, const Query *q) {
-    const char *with = s->set_op != AST_SETOP_NONE          ? "UNION/INTERSECT/EXCEPT"
-                       : s->distinct                        ? "DISTINCT clause"
-                       : s->n_group_by                      ? "GROUP BY clause"
-                       : s->having                          ? "HAVING clause"
-                       : q && q->aggs.len                   ? "aggregate functions"
-                       : q && q->srf                        ? "set-returning functions in the target list"
-                                                            : NULL;
+    const char *with = s->set_op != AST_SETOP_NONE ? "UNION/INTERSECT/EXCEPT"
+                       : s->distinct               ? "DISTINCT clause"
+                       : s->n_group_by             ? "GROUP BY clause"
+                       : s->having                 ? "HAVING clause"
+                       : q && q->aggs.len          ? "aggregate functions"
+                       : q && q->srf               ? "set-returning functions in the target list"
+                                                   : NULL;
     b->c->locks_rows = true;
     if (s->n_values) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
     if (with) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s is not allowed with %s", s->lock, with);
     for (int64_t i = 0; i < s->n_lock_of; i++) {
         const char *what = NULL;
         for (int64_t k = 0; k < s->n_from && !what; k++) what = locked_item(env, s->from[k], s->lock_of[i]);
-        if (!what) return err_set(b->err, ERR_UNDEFINED_TABLE, "relation \"%s\" in %s clause not found in FROM clause", s->lock_of[i], s->lock);
-        if (strcmp(what, "VALUES") == 0) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
-        if (strcmp(what, "table") != 0) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to a %s", s->lock, what);
+        if (!what)
+            return err_set(b->err, ERR_UNDEFINED_TABLE, "relation \"%s\" in %s clause not found in FROM clause",
+                           s->lock_of[i], s->lock);
+        if (strcmp(what, "VALUES") == 0)
+            return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
+        if (strcmp(what, "table") != 0)
+            return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to a %s", s->lock, what);
     }
     return ST_OK;
 }
@@ -502,8 +506,10 @@ static bool keys_use_srf(const Binder *b, const Query *q, const OrderVec *keys, 
     return false;
 }
 /* With ORDER BY, a set-returning function that no key uses makes its rows of those that DISTINCT ON leaves. */
-static bool is_late_srf(const Binder *b, const Query *q, const AstSelect *s, const OrderVec *order, const OrderVec *on, const TargetVec *targets) {
-    return q->srf && s->n_distinct_on && s->n_order_by && !keys_use_srf(b, q, order, targets) && !keys_use_srf(b, q, on, targets);
+static bool is_late_srf(const Binder *b, const Query *q, const AstSelect *s, const OrderVec *order, const OrderVec *on,
+                        const TargetVec *targets) {
+    return q->srf && s->n_distinct_on && s->n_order_by && !keys_use_srf(b, q, order, targets) &&
+           !keys_use_srf(b, q, on, targets);
 }
 
 /* The projection below has what these columns of the level are computed of. */
@@ -549,8 +555,10 @@ static Plan *join_srf(Binder *b, Plan *p, Plan *srf) {
     return j;
 }
 
-/* The function's rows for each row of p; ids of targets that use it are 0 and found here. r: columns' names in p, which DISTINCT ON gave others. */
-static Plan *add_late_srf(Binder *b, Query *q, Plan *p, const Renamed *r, const TargetVec *targets, ColId *ids, int64_t n_sort, ColId *sort_ids) {
+/* The function's rows for each row of p; ids of targets that use it are 0 and found here. r: columns' names in p, which
+ * DISTINCT ON gave others. */
+static Plan *add_late_srf(Binder *b, Query *q, Plan *p, const Renamed *r, const TargetVec *targets, ColId *ids,
+                          int64_t n_sort, ColId *sort_ids) {
     Proj proj = {0};
     rename_plan(r, q->srf);
     if (!(p = join_srf(b, p, q->srf))) return NULL;
@@ -693,7 +701,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         }
         for (int32_t k = 0; k < n; k++) ids[k] = -ids[k];
         for (int64_t k = 0; k < order.len; k++) sort_ids[k] = -sort_ids[k];
-        if (late && !(p = add_late_srf(b, q, p, &(Renamed){n_all, old, all}, &targets, ids, order.len, sort_ids))) return ST_ERROR;
+        if (late && !(p = add_late_srf(b, q, p, &(Renamed){n_all, old, all}, &targets, ids, order.len, sort_ids)))
+            return ST_ERROR;
     }
     if (!(p = sort_plan(b, p, &order, sort_ids))) return ST_ERROR;
     *out = (Rel){p, n, ids, names};

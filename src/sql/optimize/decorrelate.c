@@ -1229,7 +1229,9 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *ne
     r = drop_order(r);
     if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 && r->children[0]->n_rows == 1) {
         for (int32_t i = 0; i < r->n_out; i++)
-            if (r->out_cols[i] == col && !(expr_is_volatile(r->exprs[i]) && closed(o, r))) /* (select x + 1); (select random()) is one value for all rows */
+            if (r->out_cols[i] == col &&
+                !(expr_is_volatile(r->exprs[i]) &&
+                  closed(o, r))) /* (select x + 1); (select random()) is one value for all rows */
                 return opt_cast(o, r->exprs[i], e->type);
     }
     ExprVec none = {0};
@@ -1419,7 +1421,8 @@ static Status lift_join_cond(Opt *o, Plan *p, Expr **e) {
     return ST_OK;
 }
 
-/* What is kept of l with a condition on both sides: l LEFT JOIN LATERAL (r WHERE spanning) ON plain, which is the join itself; or (ANTI) the rows of l without a match. */
+/* What is kept of l with a condition on both sides: l LEFT JOIN LATERAL (r WHERE spanning) ON plain, which is the join
+ * itself; or (ANTI) the rows of l without a match. */
 static Plan *lateral_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *plain, const ExprVec *spanning) {
     const Expr *need = o->c->guarded ? expr_bool(o->c, true) : NULL;
     r = lift_filter(o, r, spanning->len, spanning->items);
@@ -1456,7 +1459,8 @@ static Plan *full_join(Opt *o, Plan *p, const ExprVec *plain, const ExprVec *spa
     ColId *lout[2], *rout[2];
     for (int i = 0; i < 2; i++) {
         MapVec map = {0};
-        if (opt_out_ids(o, p->children[i], &ids[i]) != ST_OK || opt_plan_rename(o, p->children[i], &map) != ST_OK) return NULL;
+        if (opt_out_ids(o, p->children[i], &ids[i]) != ST_OK || opt_plan_rename(o, p->children[i], &map) != ST_OK)
+            return NULL;
         ColId *def = arena_array(o->a, ColId, ids[i].len + 1);
         if (!def) return NULL;
         for (int64_t k = 0; k < ids[i].len; k++) def[k] = opt_mapped(&map, ids[i].items[k]);
@@ -1465,15 +1469,20 @@ static Plan *full_join(Opt *o, Plan *p, const ExprVec *plain, const ExprVec *spa
     const int64_t nl = side[0].n, n = nl + side[1].n;
     Plan *j[2];
     Plan *both = plan_new(o->c, LP_SETOP, 2), *cl = plan_new(o->c, LP_CTE, 2), *cr = plan_new(o->c, LP_CTE, 2);
-    if (!both || !cl || !cr || !(both->set_cols = arena_array(o->a, ColId *, 2)) || !(both->out_cols = arena_array(o->a, ColId, n + 1))) return NULL;
+    if (!both || !cl || !cr || !(both->set_cols = arena_array(o->a, ColId *, 2)) ||
+        !(both->out_cols = arena_array(o->a, ColId, n + 1)))
+        return NULL;
     for (int i = 0; i < 2; i++) {
         ExprVec a, b;
         lout[i] = arena_array(o->a, ColId, nl + 1);
         rout[i] = arena_array(o->a, ColId, side[1].n + 1);
-        if (!lout[i] || !rout[i] || copy_conds(o, plain, &a) != ST_OK || copy_conds(o, spanning, &b) != ST_OK) return NULL;
+        if (!lout[i] || !rout[i] || copy_conds(o, plain, &a) != ST_OK || copy_conds(o, spanning, &b) != ST_OK)
+            return NULL;
         l[i] = use_side(o, &side[0], lout[i], &a, &b);
         r[i] = l[i] ? use_side(o, &side[1], rout[i], &a, &b) : NULL;
-        if (!r[i] || !(j[i] = i == 0 ? lateral_join(o, JN_LEFT, l[i], r[i], &a, &b) : lateral_join(o, JN_ANTI, r[i], l[i], &a, &b))) return NULL;
+        if (!r[i] || !(j[i] = i == 0 ? lateral_join(o, JN_LEFT, l[i], r[i], &a, &b)
+                                     : lateral_join(o, JN_ANTI, r[i], l[i], &a, &b)))
+            return NULL;
     }
     Expr **exprs = arena_array(o->a, Expr *, n + 1);
     ColId *out = arena_array(o->a, ColId, n + 1), *first = arena_array(o->a, ColId, n + 1);
@@ -1515,7 +1524,8 @@ static Plan *lift_outer_join(Opt *o, Plan *p) {
     }
     for (int64_t i = 0; i < spanning.len; i++)
         if (expr_is_volatile(spanning.items[i])) {
-            err_at(o->err, spanning.items[i]->location, ERR_FEATURE_NOT_SUPPORTED, "a volatile function beside a subquery over both sides of an outer join is not supported");
+            err_at(o->err, spanning.items[i]->location, ERR_FEATURE_NOT_SUPPORTED,
+                   "a volatile function beside a subquery over both sides of an outer join is not supported");
             return NULL;
         }
     switch ((JoinKind)p->join) {

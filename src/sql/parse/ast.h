@@ -521,7 +521,7 @@ struct AstSelect {
     AstExpr *limit; /* NULL = none or LIMIT ALL / NULL */
     AstExpr *offset;
     bool limit_with_ties; /* FETCH FIRST ... WITH TIES */
-    const char *lock;     /* "FOR UPDATE" ...: nobody waits for rows here, so that it only has to be one that could be; NULL = none */
+    const char *lock;     /* "FOR UPDATE" ...: no row is locked, so that it only has to be one that could be; NULL = none */
     const char **lock_of; /* OF: names of FROM's items */
     int64_t n_lock_of;
 };

@@ -98,9 +98,9 @@ Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e) {
         return ST_ERROR;
     }
     const AstSelect *s = n == 1 && stmts[0]->kind == AST_SELECT ? AST_AS_CONST(AstSelect, stmts[0]) : NULL;
-    if (!s || s->set_op != AST_SETOP_NONE || s->values || s->with || s->distinct || s->n_targets != 1 || s->targets[0].alias ||
-        s->n_from || s->where || s->n_group_by || s->having || s->n_windows || s->n_order_by || s->limit || s->offset ||
-        s->lock || s->targets[0].expr->kind == AST_STAR)
+    if (!s || s->set_op != AST_SETOP_NONE || s->values || s->with || s->distinct || s->n_targets != 1 ||
+        s->targets[0].alias || s->n_from || s->where || s->n_group_by || s->having || s->n_windows || s->n_order_by ||
+        s->limit || s->offset || s->lock || s->targets[0].expr->kind == AST_STAR)
         return err_set(e, ERR_SYNTAX, "\"%.*s\" is not an expression", (int)MIN_OF(text.len, 200), text.ptr);
     *out = s->targets[0].expr;
     return ST_OK;

@@ -278,7 +278,9 @@ static AstExpr *conv_column(Conv *c, ColumnRef *r) {
             Node *f = list_nth(r->fields, i);
             name = arena_printf(c->a, "%s%s%s", name, i ? "." : "", IsA(f, String) ? strVal(f) : "*");
         }
-        if (name) err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: %s", name);
+        if (name)
+            err_at(c->e, pos_of(r->location), ERR_FEATURE_NOT_SUPPORTED,
+                   "cross-database references are not implemented: %s", name);
         return NULL;
     }
     for (int i = 0; i < n; i++) {
@@ -919,7 +921,10 @@ static bool conv_locking(Conv *c, List *l, AstSelect *x) {
     if (!(x->lock_of = new_array(c, n, (int64_t)sizeof(char *)))) return false;
     for (int i = 0; i < list_length(l); i++) {
         LockingClause *k = list_nth(l, i);
-        const char *name = k->strength == LCS_FORKEYSHARE ? "FOR KEY SHARE" : k->strength == LCS_FORSHARE ? "FOR SHARE" : k->strength == LCS_FORNOKEYUPDATE ? "FOR NO KEY UPDATE" : "FOR UPDATE";
+        const char *name = k->strength == LCS_FORKEYSHARE      ? "FOR KEY SHARE"
+                           : k->strength == LCS_FORSHARE       ? "FOR SHARE"
+                           : k->strength == LCS_FORNOKEYUPDATE ? "FOR NO KEY UPDATE"
+                                                               : "FOR UPDATE";
         if (!x->lock && !copy_str(c, name, &x->lock)) return false;
         for (int j = 0; j < list_length(k->lockedRels); j++) {
             RangeVar *r = list_nth(k->lockedRels, j);
@@ -1026,7 +1031,8 @@ static bool conv_on_conflict(Conv *c, OnConflictClause *o, AstOnConflict **out) 
         if (!(x->target = new_array(c, x->n_target, (int64_t)sizeof(AstExpr *)))) return false;
         for (int64_t i = 0; i < x->n_target; i++) {
             IndexElem *el = list_nth(o->infer->indexElems, (int)i);
-            if (el->opclass || el->collation) return unsupported(c, o->infer->location, "an operator class or collation in ON CONFLICT") != NULL;
+            if (el->opclass || el->collation)
+                return unsupported(c, o->infer->location, "an operator class or collation in ON CONFLICT") != NULL;
             if (el->expr) {
                 if (!(x->target[i] = conv_expr(c, el->expr))) return false;
             } else {
@@ -1194,7 +1200,9 @@ static bool conv_constraint(Conv *c, Constraint *k, AstConstraint *x) {
         x->kind = k->contype == CONSTR_PRIMARY ? AST_CON_PRIMARY_KEY : AST_CON_UNIQUE;
         x->nulls_not_distinct = k->nulls_not_distinct;
         if (k->indexspace) return unsupported(c, k->location, "USING INDEX TABLESPACE") != NULL;
-        if (!conv_names(c, k->including, &x->include, &x->n_include) || !conv_options(c, k->options, &x->options, &x->n_options)) return false;
+        if (!conv_names(c, k->including, &x->include, &x->n_include) ||
+            !conv_options(c, k->options, &x->options, &x->n_options))
+            return false;
         if (k->indexname) return unsupported(c, k->location, "USING INDEX") != NULL;
         return conv_names(c, k->keys, &x->columns, &x->n_columns);
     case CONSTR_FOREIGN:
@@ -1221,8 +1229,10 @@ static bool conv_constraints(Conv *c, List *l, AstConstraint **out, int64_t *n_o
         if (is_constraint_attr(x)) {
             if (x->contype == CONSTR_ATTR_DEFERRABLE || x->contype == CONSTR_ATTR_DEFERRED)
                 return unsupported(c, x->location, "a deferrable constraint") != NULL;
-            if (k == 0 || (v[k - 1].kind != AST_CON_PRIMARY_KEY && v[k - 1].kind != AST_CON_UNIQUE && v[k - 1].kind != AST_CON_FOREIGN_KEY)) {
-                err_at(c->e, pos_of(x->location), ERR_SYNTAX, "misplaced %s clause", x->contype == CONSTR_ATTR_IMMEDIATE ? "INITIALLY IMMEDIATE" : "NOT DEFERRABLE");
+            if (k == 0 || (v[k - 1].kind != AST_CON_PRIMARY_KEY && v[k - 1].kind != AST_CON_UNIQUE &&
+                           v[k - 1].kind != AST_CON_FOREIGN_KEY)) {
+                err_at(c->e, pos_of(x->location), ERR_SYNTAX, "misplaced %s clause",
+                       x->contype == CONSTR_ATTR_IMMEDIATE ? "INITIALLY IMMEDIATE" : "NOT DEFERRABLE");
                 return false;
             }
             continue;
@@ -1675,7 +1685,8 @@ static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
     if (!x || !conv_options(c, s->options, &x->options, &x->n_options)) return NULL;
     x->is_vacuum = s->is_vacuumcmd;
     x->n_tables = list_length(s->rels);
-    if (!(x->tables = new_array(c, x->n_tables, (int64_t)sizeof(AstName))) || !(x->columns = new_array(c, x->n_tables, (int64_t)sizeof(char **))) ||
+    if (!(x->tables = new_array(c, x->n_tables, (int64_t)sizeof(AstName))) ||
+        !(x->columns = new_array(c, x->n_tables, (int64_t)sizeof(char **))) ||
         !(x->n_columns = new_array(c, x->n_tables, (int64_t)sizeof(int64_t))))
         return NULL;
     for (int64_t i = 0; i < x->n_tables; i++) {
@@ -1731,7 +1742,9 @@ static bool conv_body(Conv *c, Node *arg, Slice *body, int64_t *offset) {
     return true;
 }
 
-static double option_number(const DefElem *d) { return IsA(d->arg, Integer) ? (double)intVal(d->arg) : strtod(((Float *)d->arg)->fval, NULL); }
+static double option_number(const DefElem *d) {
+    return IsA(d->arg, Integer) ? (double)intVal(d->arg) : strtod(((Float *)d->arg)->fval, NULL);
+}
 
 /* COST, ROWS, PARALLEL, LEAKPROOF and SECURITY say nothing about results here; they must be right nevertheless. */
 static bool check_func_option(Conv *c, DefElem *d, bool returns_set) {
@@ -1770,7 +1783,8 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     for (int i = 0; i < list_length(s->options); i++) {
         DefElem *d = list_nth(s->options, i);
         for (int k = 0; k < i; k++)
-            if (strcmp(((DefElem *)list_nth(s->options, k))->defname, d->defname) == 0 && strcmp(d->defname, "set") != 0) {
+            if (strcmp(((DefElem *)list_nth(s->options, k))->defname, d->defname) == 0 &&
+                strcmp(d->defname, "set") != 0) {
                 err_at(c->e, pos_of(d->location), ERR_SYNTAX, "conflicting or redundant options");
                 return NULL;
             }
@@ -1794,7 +1808,8 @@ static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
             return NULL;
         }
         if (x->is_procedure && !of_procedures(d->defname)) {
-            err_at(c->e, pos_of(d->location), ERR_INVALID_FUNCTION_DEFINITION, "invalid attribute in procedure definition");
+            err_at(c->e, pos_of(d->location), ERR_INVALID_FUNCTION_DEFINITION,
+                   "invalid attribute in procedure definition");
             return NULL;
         }
     }

@@ -107,7 +107,8 @@ void pl_names_init(PlNames *n, Arena *a, const PlFunction *f, const PlExpr *x) {
     memset(n, 0, sizeof *n);
     n->hook.find = find_variable;
     n->hook.prefer_variable = f->conflict == PLC_VARIABLE;
-    n->hook.prefer_column = f->is_sql || f->conflict == PLC_COLUMN; /* in LANGUAGE sql a column goes before a parameter */
+    n->hook.prefer_column =
+        f->is_sql || f->conflict == PLC_COLUMN; /* in LANGUAGE sql a column goes before a parameter */
     n->f = f;
     n->block = x->block;
     n->limit = x->limit;
@@ -335,7 +336,8 @@ static Status sql_body(PlParser *p) {
     p->block = outer;
     if (n == 0 && returns) {
         char type[64];
-        err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s", f->returns_record ? "record" : type_name(f->ret, type, sizeof type));
+        err_set(p->e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s",
+                f->returns_record ? "record" : type_name(f->ret, type, sizeof type));
         err_detail(p->e, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
         return ST_ERROR;
     }

@@ -137,7 +137,8 @@ struct Expr {
 typedef enum PlanKind {
     LP_SCAN,     /* table: out_cols[i] is table column scan_cols[i] (-1: the rowid, bigint); conds = pushed filters */
     LP_VALUES,   /* rows x n_out constant (or parameter) expressions; n_rows may be 0; zero columns and 1 row = "SELECT 1"'s FROM */
-    LP_SERIES,   /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp), its number -> out_cols[1] if ordinality */
+    LP_SERIES,   /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp),
+                    its number -> out_cols[1] if ordinality */
     LP_FILTER,   /* child[0], conds (conjuncts) */
     LP_PROJECT,  /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id passes through */
     LP_JOIN,     /* child[0] left, child[1] right; join; conds. `dependent`: right may use left's columns (lateral / correlated subquery) */
@@ -189,7 +190,8 @@ struct Plan {
     int32_t n_out;
     ColId *out_cols;    /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL (REPEAT may add one) */
     int32_t n_exprs;
-    bool ordinality;    /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's number, from 1 */
+    bool ordinality;    /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's
+                           number, from 1 */
     Expr **exprs;       /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
     int32_t n_conds;
     Expr **conds;       /* conjuncts */
