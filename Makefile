@@ -3,7 +3,7 @@ BUILD   ?= build
 JOBS    ?= $(shell nproc)
 PYTHON   = $(BUILD)/venv/bin/python
 
-.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint asan tsan fuzz clean
+.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint format asan tsan fuzz clean
 
 all: build
 
@@ -36,8 +36,11 @@ test: build venv
 bench-tpch: build venv
 	@$(PYTHON) bench/tpch/compare.py --build $(BUILD) --data $(BUILD)/tpch/sf1 --scale 1
 
-lint:
-	@tools/lint.sh
+lint: build venv
+	@$(PYTHON) tools/lint.py
+
+format: venv
+	@tools/format.sh
 
 asan: deps
 	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug -DSTELE_SANITIZE=address >/dev/null

@@ -330,6 +330,8 @@ def main():
     a.add_argument("--quick", action="store_true")
     o = a.parse_args()
     build = os.path.join(os.path.abspath(o.build), o.preset)
+    if o.preset == "release":
+        script("lint", [sys.executable, "tools/lint.py"])
     if o.quick:
         quick(o, build)
         return done()

@@ -7,7 +7,7 @@ needed is a finding too. The last line is `N passed, N failed`: files and rules 
 
     tools/lint.py                 all checks
     tools/lint.py format words    some of them
-    tools/lint.py --update        writes the two lists anew (for whoever has just mended something)
+    tools/lint.py --update        writes the two lists anew, after something was mended
 """
 import concurrent.futures
 import os
@@ -47,7 +47,7 @@ class Findings:
 
 
 def c_files():
-    return git_files("src/*.c", "src/*.h", "include/*.h", "tests/*.c", "tests/*.h", "bench/*.c", "bench/*.h")
+    return git_files("src/*.c", "src/*.h", "src/*.inc", "include/*.h", "tests/*.c", "tests/*.h", "bench/*.c", "bench/*.h")
 
 
 def clang_format():
@@ -74,7 +74,7 @@ def check_format(r):
                 r.add("format", f, n, "columns", f"{len(line)} columns")
     out = subprocess.run([tool, "--dry-run", *files], cwd=ROOT, capture_output=True, text=True).stderr
     for f, n in re.findall(r"^(\S+?):(\d+):\d+: warning: code should be clang-formatted", out, re.M):
-        r.add("format", f, int(n), "format", "not formatted (make format)")
+        r.add("format", f, int(n), "format", "not formatted: make format")
 
 
 def compiles_alone(header):
@@ -165,9 +165,6 @@ def blocks(text):
     start = head = None
     for n, line in enumerate(lines):
         if start is None and line.rstrip().endswith("{") and not line.startswith((" ", "#", "}", "/")):
-            k = n
-            while k > 0 and lines[k].startswith(" "):
-                k -= 1
             start, head = n, line
         elif start is not None and line.startswith("}"):
             yield start, n, head
@@ -233,13 +230,25 @@ def check_docs(r):
         for n, line in enumerate(read(f).splitlines(), 1):
             if line.lstrip().startswith("```"):
                 code = not code
-            if code or line.lstrip().startswith("|"):
+            if code or line.lstrip().startswith("|") or line.startswith("    "):
                 continue
             if len(line) > COLUMNS and "http" not in line:
                 r.add("docs", f, n, "columns", f"{len(line)} columns")
             for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
                 if "://" not in link and not os.path.exists(os.path.join(ROOT, os.path.dirname(f), link)):
                     r.add("docs", f, n, link, f"the link to {link} leads nowhere")
+
+
+def check_recursion(r):
+    """Every recursive function asks for the stack that is left (base/stack.h). Reads the library's machine code."""
+    lib = os.environ.get("STELE_LIB", os.path.join(ROOT, "build", "release", "libstele_core.a"))
+    if not os.path.exists(lib):
+        print("recursion: there is no " + lib + " (make build)")
+        return
+    r.looked_at += 1
+    p = subprocess.run([sys.executable, "tools/recursion.py", lib], cwd=ROOT, capture_output=True, text=True)
+    for line in p.stdout.splitlines() + ([p.stderr] if p.stderr else []):
+        r.add("recursion", "src", 0, line.strip(), "recursive functions without stack_check() or stack_stop(): " + line.strip())
 
 
 # The left column of docs/GLOSSARY.md, as far as a word has no other meaning; and persons in comments, where there are none.
@@ -270,7 +279,7 @@ def check_words(r):
 
 
 CHECKS = {"format": check_format, "headers": check_headers, "calls": check_calls, "layers": check_layers, "codes": check_codes,
-          "sizes": check_sizes, "docs": check_docs, "words": check_words}
+          "sizes": check_sizes, "docs": check_docs, "words": check_words, "recursion": check_recursion}
 BELONGS = {"private": "layers"}  # findings of another name than their check
 
 
